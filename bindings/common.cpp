@@ -1,0 +1,21 @@
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/common/parallel.h"
+
+namespace nb = nanobind;
+
+void bind_common(nb::module_& m) {
+  m.def("get_num_threads", &spinney::get_num_threads);
+  m.def("set_num_threads", &spinney::set_num_threads, nb::arg("n_threads"));
+  m.def("available_cpus", &spinney::available_cpus);
+  nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const spinney::InputError& e) {
+      PyErr_SetString(PyExc_ValueError, e.what());
+    } catch (const spinney::Interrupted&) {
+      // The hook left the Python error (KeyboardInterrupt, or what a callback raised) in place.
+      if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
+}

@@ -1,0 +1,9 @@
+// The binding converts, releases the GIL and calls. Nothing is computed here.
+#include "bindings.h"
+
+NB_MODULE(_core, m) {
+  nanobind::set_leak_warnings(false);
+  bind_common(m);
+  bind_table(m);
+  bind_tree(m);
+}

@@ -1,0 +1,22 @@
+// Errors that cross the binding, and the assertion used below it. Input is validated once, by the
+// estimator; the core asserts.
+#pragma once
+
+#include <cassert>
+#include <stdexcept>
+#include <string>
+
+namespace spinney {
+
+// Becomes Python's ValueError.
+struct InputError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+// The user asked to stop (Ctrl-C, or a callback raised). The binding already holds the Python
+// exception; this only unwinds the core.
+struct Interrupted : std::runtime_error {
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+
+}  // namespace spinney

@@ -1,0 +1,242 @@
+#include "spinney/common/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#elif defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace spinney {
+namespace {
+
+// The CPUs that a cgroup's quota is worth, or 0 where none is set.
+int cgroup_cpus() {
+  {
+    std::ifstream file("/sys/fs/cgroup/cpu.max");  // version 2: "max 100000" or "200000 100000"
+    std::string quota;
+    double period = 0;
+    if (file >> quota >> period && quota != "max" && period > 0) {
+      return std::max(1, static_cast<int>(std::strtod(quota.c_str(), nullptr) / period + 0.5));
+    }
+  }
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");  // version 1
+  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double quota = -1;
+  double period = 0;
+  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) {
+    return std::max(1, static_cast<int>(quota / period + 0.5));
+  }
+  return 0;
+}
+
+int affinity_cpus() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int initial_threads() {
+  int n = available_cpus();
+  if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+    const int limit = std::atoi(text);
+    if (limit > 0) n = std::min(n, limit);
+  }
+  return n;
+}
+
+std::atomic<int>& thread_setting() {
+  static std::atomic<int> n{initial_threads()};
+  return n;
+}
+
+// One call of parallel_for. Workers may still look at it after the caller has left, so they share
+// its ownership.
+struct Job {
+  const std::function<void(std::size_t, int)>* body = nullptr;
+  std::size_t n_pieces = 0;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;
+  std::mutex error_mutex;
+
+  void run(int worker) {
+    for (;;) {
+      const std::size_t piece = next.fetch_add(1, std::memory_order_relaxed);
+      if (piece >= n_pieces || failed.load(std::memory_order_relaxed)) return;
+      try {
+        (*body)(piece, worker);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex);
+        if (!error) error = std::current_exception();
+        failed.store(true, std::memory_order_relaxed);
+      }
+    }
+  }
+};
+
+class Pool {
+ public:
+  ~Pool() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+
+  // Not more than one caller at a time; a second one is told to work alone.
+  bool try_acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
+  void release() { busy_.store(false, std::memory_order_release); }
+
+  void run(Job& job, int n_threads) {
+    const int n_helpers = n_threads - 1;
+    while (static_cast<int>(threads_.size()) < n_helpers) {
+      const int worker = static_cast<int>(threads_.size()) + 1;
+      const std::uint64_t seen = generation_.load(std::memory_order_relaxed);
+      threads_.emplace_back([this, worker, seen] { work(worker, seen); });
+    }
+    active_.store(n_helpers, std::memory_order_relaxed);
+    {
+      const std::lock_guard lock(mutex_);
+      job_ = &job;
+      n_helpers_ = n_helpers;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    job.run(0);
+    // Helpers finish their last piece soon: spin first, it saves a wake-up.
+    for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
+      if (spin > 2000) std::this_thread::yield();
+    }
+  }
+
+ private:
+  void work(int worker, std::uint64_t seen) {
+    in_pool() = true;
+    for (;;) {
+      // Regions follow each other closely while a tree grows: spin a little before sleeping.
+      bool fresh = false;
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(40);
+      do {
+        for (int i = 0; i < 64 && !fresh; ++i) {
+          fresh = generation_.load(std::memory_order_acquire) != seen;
+        }
+      } while (!fresh && std::chrono::steady_clock::now() < deadline);
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] {
+        return closing_ || generation_.load(std::memory_order_relaxed) != seen;
+      });
+      if (closing_) return;
+      seen = generation_.load(std::memory_order_relaxed);
+      if (worker > n_helpers_) continue;
+      Job* job = job_;
+      lock.unlock();
+      job->run(worker);
+      active_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+ public:
+  // Whether this thread is inside a parallel region.
+  static bool& in_pool() {
+    thread_local bool inside = false;
+    return inside;
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  Job* job_ = nullptr;
+  int n_helpers_ = 0;
+  bool closing_ = false;
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<int> active_{0};
+  std::atomic<bool> busy_{false};
+};
+
+// The pool is never destroyed at exit (its threads may be asleep in a process that is going away)
+// and is dropped, not joined, in a child after fork, where its threads do not exist.
+Pool*& pool_slot() {
+  static Pool* slot = nullptr;
+  return slot;
+}
+
+Pool& pool() {
+  static std::once_flag registered;
+  std::call_once(registered, [] {
+#if defined(__unix__) || defined(__APPLE__)
+    pthread_atfork(nullptr, nullptr, [] {
+      pool_slot() = nullptr;
+      Pool::in_pool() = false;
+    });
+#endif
+  });
+  static std::mutex mutex;
+  // A child of fork may inherit this mutex only unlocked: it is held for the time of a `new`.
+  const std::lock_guard lock(mutex);
+  if (pool_slot() == nullptr) pool_slot() = new Pool;
+  return *pool_slot();
+}
+
+void run_alone(std::size_t n_pieces, const std::function<void(std::size_t, int)>& body) {
+  for (std::size_t piece = 0; piece < n_pieces; ++piece) body(piece, 0);
+}
+
+}  // namespace
+
+int available_cpus() {
+  const int affinity = affinity_cpus();
+  const int quota = cgroup_cpus();
+  return quota > 0 ? std::min(affinity, quota) : affinity;
+}
+
+int get_num_threads() { return thread_setting().load(std::memory_order_relaxed); }
+
+void set_num_threads(int n_threads) {
+  thread_setting().store(std::max(1, n_threads), std::memory_order_relaxed);
+}
+
+void parallel_for(std::size_t n_pieces, int n_threads,
+                  const std::function<void(std::size_t, int)>& body) {
+  n_threads = static_cast<int>(std::min<std::size_t>(n_pieces, static_cast<std::size_t>(
+                                                                   std::max(1, n_threads))));
+  if (n_threads <= 1 || Pool::in_pool()) return run_alone(n_pieces, body);
+  Pool& shared = pool();
+  if (!shared.try_acquire()) return run_alone(n_pieces, body);
+  Job job;
+  job.body = &body;
+  job.n_pieces = n_pieces;
+  Pool::in_pool() = true;
+  shared.run(job, n_threads);
+  Pool::in_pool() = false;
+  shared.release();
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+int worthwhile_threads(double nanoseconds, int n_threads) {
+  constexpr double per_thread = 20'000;  // below this a second thread does not pay for its wake-up
+  return std::clamp(static_cast<int>(nanoseconds / per_thread), 1, n_threads);
+}
+
+}  // namespace spinney

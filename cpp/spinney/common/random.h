@@ -1,0 +1,51 @@
+// Counter-based random streams: a draw depends on (seed, purpose, index, counter) and on nothing
+// else, so no thread, platform or standard library decides it.
+#pragma once
+
+#include <cstdint>
+
+namespace spinney {
+
+// What a stream is for. Two purposes never share a stream, even with the same seed and index.
+enum class Purpose : std::uint64_t { features = 1, thresholds = 2, rows = 3 };
+
+// A bijective scrambling of 64 bits (the finaliser of SplitMix64).
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
+
+constexpr std::uint64_t combine(std::uint64_t a, std::uint64_t b) {
+  return mix(mix(a + golden) ^ (b * golden + 0x632be59bd9b4e019ULL));
+}
+
+class Stream {
+ public:
+  constexpr Stream(std::uint64_t seed, Purpose purpose, std::uint64_t index)
+      : key_(combine(combine(seed, static_cast<std::uint64_t>(purpose)), index)) {}
+
+  constexpr std::uint64_t bits() { return mix(key_ + golden * ++counter_); }
+
+  // Uniform on [0, 1), 53 bits.
+  constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+
+  // Uniform on 0 … n-1 without bias (n > 0). Values of the truncated last interval are redrawn.
+  constexpr std::uint64_t below(std::uint64_t n) {
+    const std::uint64_t reject = (0 - n) % n;
+    for (;;) {
+      const std::uint64_t draw = bits();
+      if (draw >= reject) return draw % n;
+    }
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t counter_ = 0;
+};
+
+}  // namespace spinney

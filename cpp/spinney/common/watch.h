@@ -1,0 +1,51 @@
+// Long work can be watched and stopped. The thread that called the core polls; the others only look
+// at the flag. Hooks are plain functions, so the core knows nothing of Python.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+#include "spinney/common/check.h"
+
+namespace spinney {
+
+class Watch {
+ public:
+  // Called on the calling thread with (done, total) units of work; false asks to stop.
+  using Hook = std::function<bool(std::uint64_t, std::uint64_t)>;
+
+  Watch() = default;
+  Watch(Hook hook, std::uint64_t total)
+      : hook_(std::move(hook)), total_(total), last_(Clock::now()) {}
+
+  void advance(std::uint64_t units) {
+    if (hook_) done_.fetch_add(units, std::memory_order_relaxed);
+  }
+
+  // To be called often (per node); throws Interrupted once a stop was asked for.
+  void poll() {
+    if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
+    if (!hook_ || std::this_thread::get_id() != caller_) return;
+    const auto now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(50)) return;
+    last_ = now;
+    if (!hook_(done_.load(std::memory_order_relaxed), total_)) {
+      stopped_.store(true, std::memory_order_relaxed);
+      throw Interrupted();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Hook hook_;
+  std::uint64_t total_ = 0;
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<bool> stopped_{false};
+  std::thread::id caller_ = std::this_thread::get_id();
+  Clock::time_point last_{};
+};
+
+}  // namespace spinney

@@ -1,0 +1,16 @@
+// The first principal component of groups of class fractions, weighted by group.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace spinney {
+
+// stats: n_groups rows of `size` numbers; [0] is the group's weight and [first … first+n_classes)
+// its weight per class. Power iteration on the covariance of the class fractions, from a fixed
+// start and with a fixed number of steps, so that the result is the same everywhere.
+std::vector<double> first_principal_component(const double* stats, std::size_t n_groups,
+                                              std::size_t size, std::size_t first,
+                                              std::size_t n_classes);
+
+}  // namespace spinney

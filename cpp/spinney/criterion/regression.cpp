@@ -1,0 +1,341 @@
+#include "spinney/criterion/regression.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "spinney/common/log.h"
+#include "spinney/criterion/scan.h"
+
+namespace spinney {
+namespace {
+
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+// The term of a row that the impurity needs beside Σw and Σw·y.
+template <CriterionKind kind>
+double own_term(double y) {
+  if constexpr (kind == CriterionKind::squared_error) return y * y;
+  return y > 0 ? y * log(y) : 0.0;
+}
+
+// How much a side with sum s and weight w explains: larger is better.
+template <CriterionKind kind>
+SPINNEY_INLINE double explained(double s, double w) {
+  if constexpr (kind == CriterionKind::squared_error) return s * s / w;
+  // A side without events has no rate: such splits are forbidden.
+  return s <= epsilon ? -std::numeric_limits<double>::infinity() : s * log(s / w);
+}
+
+// Rows as the scan reads them: the weighted target, and the weight where there are weights.
+struct WeightedTarget {
+  double wy;
+  double w;
+};
+
+template <CriterionKind kind, bool weighted>
+class MeanScanner {
+ public:
+  static constexpr bool has_tie = false;
+  using Item = std::conditional_t<weighted, WeightedTarget, double>;
+
+  MeanScanner(const EntryLayout& layout, const Item* items, double shift)
+      : layout_(layout), items_(items), shift_(shift) {}
+
+  const EntryLayout& layout() const { return layout_; }
+  std::size_t stat_size() const { return 3; }
+  bool one_dimensional() const { return true; }
+  std::size_t n_directions() const { return 1; }
+  double order_key(const double* stat, std::size_t) const { return stat[1] / stat[0]; }
+
+  SPINNEY_INLINE void reset(const double* total) {
+    weight_ = sum_ = 0;
+    total_weight_ = total[0];
+    total_sum_ = total[1];
+  }
+  SPINNEY_INLINE void move(Entry entry) {
+    if constexpr (weighted) {
+      const WeightedTarget item = items_[layout_.row(entry)];
+      weight_ += item.w;
+      sum_ += item.wy;
+    } else {
+      sum_ += items_[layout_.row(entry)];
+    }
+  }
+  void move_block(const double* stat) {
+    weight_ += stat[0];
+    sum_ += stat[1];
+  }
+  void take_back(const double* stat) {
+    weight_ -= stat[0];
+    sum_ -= stat[1];
+  }
+  void add(double* stat, Entry entry) const {
+    if constexpr (weighted) {
+      const WeightedTarget item = items_[layout_.row(entry)];
+      stat[0] += item.w;
+      stat[1] += item.wy;
+    } else {
+      stat[0] += 1.0;
+      stat[1] += items_[layout_.row(entry)];
+    }
+  }
+  SPINNEY_INLINE double score(Row n_left, Row n_right) const {
+    return explained<kind>(sum_, left_weight(n_left)) +
+           explained<kind>(total_sum_ - sum_, right_weight(n_right));
+  }
+  double tie(Row, Row) const { return 0; }
+  SPINNEY_INLINE double left_weight(Row n_left) const {
+    return weighted ? weight_ : static_cast<double>(n_left);
+  }
+  SPINNEY_INLINE double right_weight(Row n_right) const {
+    return weighted ? total_weight_ - weight_ : static_cast<double>(n_right);
+  }
+  double left_value(Row n) const { return shift_ + sum_ / left_weight(n); }
+  double right_value(Row n) const { return shift_ + (total_sum_ - sum_) / right_weight(n); }
+
+ private:
+  EntryLayout layout_;
+  const Item* items_;
+  double shift_;
+  double weight_ = 0;
+  double sum_ = 0;
+  double total_weight_ = 0;
+  double total_sum_ = 0;
+};
+
+// Several outputs: one sum each, scores added.
+template <CriterionKind kind>
+class ManyMeansScanner {
+ public:
+  static constexpr bool has_tie = false;
+
+  ManyMeansScanner(const EntryLayout& layout, const Targets& targets, const double* values,
+                   ScanScratch& scratch)
+      : layout_(layout), targets_(targets), values_(values), n_outputs_(targets.n_outputs) {
+    scratch.sums.resize(n_outputs_);
+    left_ = scratch.sums.data();
+  }
+
+  const EntryLayout& layout() const { return layout_; }
+  std::size_t stat_size() const { return n_outputs_ + 2; }
+  bool one_dimensional() const { return false; }
+  std::size_t n_directions() const { return n_outputs_; }
+  double order_key(const double* stat, std::size_t direction) const {
+    return stat[1 + direction] / stat[0];
+  }
+  void reset(const double* total) {
+    total_ = total;
+    weight_ = 0;
+    std::fill(left_, left_ + n_outputs_, 0.0);
+  }
+  void move(Entry entry) {
+    const Row row = layout_.row(entry);
+    const double w = weight_of(row);
+    weight_ += w;
+    for (std::size_t o = 0; o < n_outputs_; ++o) left_[o] += w * value_of(o, row);
+  }
+  void move_block(const double* stat) { shift(stat, 1.0); }
+  void take_back(const double* stat) { shift(stat, -1.0); }
+  void add(double* stat, Entry entry) const {
+    const Row row = layout_.row(entry);
+    const double w = weight_of(row);
+    stat[0] += w;
+    for (std::size_t o = 0; o < n_outputs_; ++o) stat[1 + o] += w * value_of(o, row);
+  }
+  double score(Row, Row) const {
+    double sum = 0;
+    for (std::size_t o = 0; o < n_outputs_; ++o) {
+      sum += explained<kind>(left_[o], weight_) +
+             explained<kind>(total_[1 + o] - left_[o], total_[0] - weight_);
+    }
+    return sum;
+  }
+  double tie(Row, Row) const { return 0; }
+  double left_weight(Row) const { return weight_; }
+  double right_weight(Row) const { return total_[0] - weight_; }
+  double left_value(Row) const { return left_[0] / weight_; }
+  double right_value(Row) const { return (total_[1] - left_[0]) / (total_[0] - weight_); }
+
+ private:
+  double weight_of(Row row) const {
+    return targets_.weights != nullptr ? targets_.weights[row] : 1.0;
+  }
+  double value_of(std::size_t o, Row row) const { return values_[o * targets_.n_rows + row]; }
+  void shift(const double* stat, double sign) {
+    weight_ += sign * stat[0];
+    for (std::size_t o = 0; o < n_outputs_; ++o) left_[o] += sign * stat[1 + o];
+  }
+  EntryLayout layout_;
+  const Targets& targets_;
+  const double* values_;
+  std::size_t n_outputs_;
+  const double* total_ = nullptr;
+  double weight_ = 0;
+  double* left_;
+};
+
+template <CriterionKind kind, bool weighted>
+SPINNEY_INLINE void scan_means(const MeanScanner<kind, weighted>& scanner,
+                               const ScanRequest& request, Split& best) {
+  MeanScanner<kind, weighted> local = scanner;  // a local copy lives in registers
+  scan_dense(local, request, best);
+}
+
+SPINNEY_KERNEL void scan_squared_error(const MeanScanner<CriterionKind::squared_error, false>& s,
+                                       const ScanRequest& request, Split& best) {
+  scan_means(s, request, best);
+}
+SPINNEY_KERNEL void scan_squared_error(const MeanScanner<CriterionKind::squared_error, true>& s,
+                                       const ScanRequest& request, Split& best) {
+  scan_means(s, request, best);
+}
+SPINNEY_KERNEL void scan_poisson(const MeanScanner<CriterionKind::poisson, false>& s,
+                                 const ScanRequest& request, Split& best) {
+  scan_means(s, request, best);
+}
+SPINNEY_KERNEL void scan_poisson(const MeanScanner<CriterionKind::poisson, true>& s,
+                                 const ScanRequest& request, Split& best) {
+  scan_means(s, request, best);
+}
+
+// Where the targets lie far from zero compared with their spread, squares of them would lose the
+// digits that matter: such targets are shifted by a round number near their mean. The number is a
+// multiple of a power of two near the spread, so the difference is exact for all but outliers, and
+// targets that are integers stay integers.
+double round_shift(const double* y, std::size_t n) {
+  if (n == 0) return 0;
+  double low = y[0];
+  double high = y[0];
+  for (std::size_t i = 1; i < n; ++i) {
+    low = std::min(low, y[i]);
+    high = std::max(high, y[i]);
+  }
+  const double spread = high - low;
+  const double middle = low + spread / 2;
+  if (!(spread > 0) || !std::isfinite(spread) || !(std::abs(middle) > 16 * spread)) return 0;
+  const double grid = std::ldexp(1.0, std::ilogb(spread));
+  return std::nearbyint(middle / grid) * grid;
+}
+
+// stat = [weight, Σw·y of each output, Σw·own_term], y shifted for squared error.
+template <CriterionKind kind>
+class Means final : public Criterion {
+ public:
+  Means(const Targets& targets, const EntryLayout& layout) : targets_(targets), layout_(layout) {
+    const std::size_t n = targets.n_rows;
+    shifts_.resize(targets.n_outputs);
+    values_.assign(targets.values, targets.values + n * targets.n_outputs);
+    for (std::size_t o = 0; o < targets.n_outputs; ++o) {
+      if (kind != CriterionKind::squared_error) continue;
+      shifts_[o] = round_shift(targets.values + o * n, n);
+      for (std::size_t row = 0; row < n; ++row) values_[o * n + row] -= shifts_[o];
+    }
+    if (targets.n_outputs == 1 && targets.weights != nullptr) {
+      weighted_.resize(n);
+      for (std::size_t row = 0; row < n; ++row) {
+        const double w = targets.weights[row];
+        weighted_[row] = {w * values_[row], w};
+      }
+    }
+  }
+
+  std::size_t stat_size() const override { return targets_.n_outputs + 2; }
+
+  void sum(const Row* rows, Row n_rows, double* stat) const override {
+    const std::size_t n_outputs = targets_.n_outputs;
+    std::fill(stat, stat + n_outputs + 2, 0.0);
+    for (Row i = 0; i < n_rows; ++i) {
+      const Row row = rows[i];
+      const double w = targets_.weights != nullptr ? targets_.weights[row] : 1.0;
+      stat[0] += w;
+      for (std::size_t o = 0; o < n_outputs; ++o) {
+        const double y = values_[o * targets_.n_rows + row];
+        stat[1 + o] += w * y;
+        stat[1 + n_outputs] += w * own_term<kind>(y);
+      }
+    }
+  }
+
+  double impurity(const double* stat) const override {
+    const std::size_t n_outputs = targets_.n_outputs;
+    double impurity = stat[1 + n_outputs] / stat[0];
+    for (std::size_t o = 0; o < n_outputs; ++o) {
+      const double mean = stat[1 + o] / stat[0];
+      if constexpr (kind == CriterionKind::squared_error) {
+        impurity -= mean * mean;
+      } else {
+        if (stat[1 + o] <= epsilon) return std::numeric_limits<double>::infinity();
+        impurity -= mean * log(mean);
+      }
+    }
+    // Rounding may leave a pure node a little below zero.
+    return std::max(0.0, impurity / static_cast<double>(n_outputs));
+  }
+
+  void value(const double* stat, double* out) const override {
+    for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+      out[o] = shifts_[o] + stat[1 + o] / stat[0];
+    }
+  }
+
+  double bounded_value(const double* stat) const override {
+    return shifts_[0] + stat[1] / stat[0];
+  }
+
+  double score(const double* left, const double* right) const override {
+    double sum = 0;
+    for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+      sum += explained<kind>(left[1 + o], left[0]) + explained<kind>(right[1 + o], right[0]);
+    }
+    return sum;
+  }
+
+  void scan(const ScanRequest& request, const NodeScratch&, ScanScratch& scratch,
+            Split& best) const override {
+    if (targets_.n_outputs > 1) {
+      ManyMeansScanner<kind> scanner(layout_, targets_, values_.data(), scratch);
+      if (is_dense(request, layout_)) {
+        scan_dense(scanner, request, best);
+      } else {
+        scan_other(scanner, request, scratch, best);
+      }
+    } else if (targets_.weights != nullptr) {
+      scan_one(MeanScanner<kind, true>(layout_, weighted_.data(), shifts_[0]), request, scratch,
+               best);
+    } else {
+      scan_one(MeanScanner<kind, false>(layout_, values_.data(), shifts_[0]), request, scratch,
+               best);
+    }
+  }
+
+ private:
+  template <class Scanner>
+  void scan_one(Scanner scanner, const ScanRequest& request, ScanScratch& scratch,
+                Split& best) const {
+    if (!is_dense(request, layout_)) {
+      scan_other(scanner, request, scratch, best);
+    } else if constexpr (kind == CriterionKind::squared_error) {
+      scan_squared_error(scanner, request, best);
+    } else {
+      scan_poisson(scanner, request, best);
+    }
+  }
+
+  Targets targets_;
+  EntryLayout layout_;
+  std::vector<double> shifts_;
+  std::vector<double> values_;
+  std::vector<WeightedTarget> weighted_;
+};
+
+}  // namespace
+
+std::unique_ptr<Criterion> make_regression(CriterionKind kind, const Targets& targets,
+                                           const EntryLayout& layout) {
+  if (kind == CriterionKind::poisson) {
+    return std::make_unique<Means<CriterionKind::poisson>>(targets, layout);
+  }
+  return std::make_unique<Means<CriterionKind::squared_error>>(targets, layout);
+}
+
+}  // namespace spinney

@@ -1,0 +1,13 @@
+// Squared error and Poisson deviance: both need only Σw and Σw·y of each side.
+#pragma once
+
+#include <memory>
+
+#include "spinney/criterion/criterion.h"
+
+namespace spinney {
+
+std::unique_ptr<Criterion> make_regression(CriterionKind kind, const Targets& targets,
+                                           const EntryLayout& layout);
+
+}  // namespace spinney

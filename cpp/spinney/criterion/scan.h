@@ -1,0 +1,330 @@
+// The loops over a column, written once for every additive criterion. A Scanner holds the sums of
+// the rows left and right of the moving boundary:
+//
+//   void reset(const double* total)            all rows right
+//   void move(Entry)                           one row from right to left
+//   void move_block(const double* stat)        a set of rows from right to left
+//   void take_back(const double* stat)         a set of rows from left to right
+//   void add(double* stat, Entry) const        adds a row to a stat
+//   double score(Row n_left, Row n_right)      score of the split here
+//   double tie(Row, Row)                       decides between equal scores; 0 where not needed
+//   double left_weight(Row), right_weight(Row), left_value(Row), right_value(Row)
+//   static constexpr bool has_tie
+//   bool one_dimensional() const               categories ordered by order_key are optimal
+//   double order_key(const double* stat, size_t direction) const; size_t n_directions() const
+//   size_t stat_size() const; const EntryLayout& layout() const
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/criterion/criterion.h"
+#include "spinney/criterion/principal.h"
+
+namespace spinney {
+
+// Enumerating all subsets of m categories costs 2^(m-1) scores; up to here it is cheap.
+constexpr std::size_t max_enumerated = 10;
+
+template <class Scanner>
+SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, Row n_left,
+                            Row n_right) {
+  const double min_weight = request.limits.min_weight_leaf;
+  if (scanner.left_weight(n_left) < min_weight || scanner.right_weight(n_right) < min_weight) {
+    return false;
+  }
+  if (request.monotonic == 0) return true;
+  const double left = scanner.left_value(n_left);
+  const double right = scanner.right_value(n_right);
+  return left >= request.node.lower && right >= request.node.lower &&
+         left <= request.node.upper && right <= request.node.upper &&
+         (left - right) * request.monotonic <= 0;
+}
+
+// Whether the split here beats `best`; if so its score is kept there.
+template <class Scanner>
+SPINNEY_INLINE bool improves(const Scanner& scanner, const ScanRequest& request, Row n_left,
+                             Row n_right, Split& best) {
+  const double score = scanner.score(n_left, n_right);
+  if constexpr (Scanner::has_tie) {
+    if (!(score >= best.score)) return false;
+    const double tie = scanner.tie(n_left, n_right);
+    if (score == best.score && !(tie > best.tie)) return false;
+    if (!allowed(scanner, request, n_left, n_right)) return false;
+    best.tie = tie;
+  } else {
+    if (!(score > best.score)) [[likely]] {
+      return false;
+    }
+    if (!allowed(scanner, request, n_left, n_right)) return false;
+  }
+  best.score = score;
+  return true;
+}
+
+// Every row has an entry and none is missing: the loop that matters.
+template <class Scanner>
+SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Split& best) {
+  const Entry* const entries = request.entries;
+  const Row n = request.n_entries;
+  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+  if (n / 2 < margin) return;
+  const int code_shift = scanner.layout().code_shift();
+  scanner.reset(request.node.stat);
+  Row i = 0;
+  for (; i + 1 < margin; ++i) scanner.move(entries[i]);
+  const Row last = n - margin;
+  Row found = n;
+  Entry current = entries[i];
+  for (; i < last; ++i) {
+    const Entry next = entries[i + 1];
+    scanner.move(current);
+    if (((current ^ next) >> code_shift) != 0 &&
+        improves(scanner, request, i + 1, n - i - 1, best)) {
+      found = i;
+    }
+    current = next;
+  }
+  if (found == n) return;
+  const EntryLayout& layout = scanner.layout();
+  best.feature = request.feature;
+  best.categorical = false;
+  best.only_missing_right = false;
+  best.n_left = found + 1;
+  best.missing_left = best.n_left > n - best.n_left;
+  best.left_code = layout.code(entries[found]);
+  best.below = layout.row(entries[found]);
+  best.above = layout.row(entries[found + 1]);
+}
+
+// The stat of the rows that a column does not list: the node's less the others'.
+template <class Scanner>
+void implicit_stat(const Scanner& scanner, const ScanRequest& request, double* stat) {
+  const std::size_t size = scanner.stat_size();
+  std::fill(stat, stat + size, 0.0);
+  for (Row i = 0; i < request.n_entries; ++i) scanner.add(stat, request.entries[i]);
+  for (std::size_t k = 0; k < size; ++k) stat[k] = request.node.stat[k] - stat[k];
+}
+
+// Numeric columns with missing or implicit values. Missing rows are tried right, then left.
+template <class Scanner>
+void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch,
+                  Split& best) {
+  const CodedColumn& column = *request.column;
+  const EntryLayout layout = scanner.layout();
+  const Entry* const entries = request.entries;
+  const Row n = request.node.n_rows;
+  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+  const Row n_implicit = request.n_implicit();
+  const auto position = [&](Code code) {
+    return static_cast<Row>(
+        std::partition_point(entries, entries + request.n_entries,
+                             [&](Entry entry) { return layout.code(entry) < code; }) -
+        entries);
+  };
+  const Row end_listed = position(column.missing_code);  // listed and not missing: [0, end_listed)
+  const bool implicit_missing = n_implicit > 0 && column.is_missing(column.implicit_code);
+  const Row n_missing = implicit_missing ? n_implicit : request.n_entries - end_listed;
+  const bool has_block = n_implicit > 0 && !implicit_missing;
+  const Row block_at = has_block ? position(column.implicit_code) : end_listed;
+  if (n_implicit > 0) {
+    scratch.group_stats.resize(scanner.stat_size());
+    implicit_stat(scanner, request, scratch.group_stats.data());
+  }
+  const double* const block = scratch.group_stats.data();
+
+  for (int missing_left = 0; missing_left <= (n_missing > 0 ? 1 : 0); ++missing_left) {
+    scanner.reset(request.node.stat);
+    Row n_left = 0;
+    if (missing_left != 0) {
+      if (implicit_missing) {
+        scanner.move_block(block);
+      } else {
+        for (Row i = end_listed; i < request.n_entries; ++i) scanner.move(entries[i]);
+      }
+      n_left = n_missing;
+    }
+    bool has_below = false;
+    Code code_below = 0;
+    Row below = 0;
+    const auto boundary = [&](Row above, bool above_is_missing) {
+      if (n_left < margin || n - n_left < margin) return;
+      if (!improves(scanner, request, n_left, n - n_left, best)) return;
+      best.feature = request.feature;
+      best.categorical = false;
+      best.only_missing_right = above_is_missing;
+      best.n_left = n_left;
+      best.missing_left = n_missing > 0 ? missing_left != 0 : n_left > n - n_left;
+      best.left_code = code_below;
+      best.below = below;
+      best.above = above;
+    };
+    const auto feed = [&](Row from, Row to) {
+      for (Row i = from; i < to; ++i) {
+        const Entry entry = entries[i];
+        const Code code = layout.code(entry);
+        if (has_below && code != code_below) boundary(layout.row(entry), false);
+        scanner.move(entry);
+        ++n_left;
+        has_below = true;
+        code_below = code;
+        below = layout.row(entry);
+      }
+    };
+    feed(0, block_at);
+    if (has_block) {
+      if (has_below) boundary(implicit_row, false);
+      scanner.move_block(block);
+      n_left += n_implicit;
+      has_below = true;
+      code_below = column.implicit_code;
+      below = implicit_row;
+    }
+    feed(block_at, end_listed);
+    if (n_missing > 0 && missing_left == 0 && has_below) boundary(0, true);
+  }
+}
+
+// Categories: the rows of one category move together. Ordered by their mean (or the fraction of
+// the second class) the best prefix is the best subset, for one output and a concave impurity
+// (Fisher 1958, Breiman et al. 1984). With more classes all subsets are tried while they are few;
+// beyond that the orders by each class's fraction and by the first principal component of the
+// class fractions (Coppersmith, Hong, Hosking 1999) are scanned, and the best of them taken.
+template <class Scanner>
+void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch,
+                      Split& best) {
+  const CodedColumn& column = *request.column;
+  const EntryLayout layout = scanner.layout();
+  const std::size_t size = scanner.stat_size();
+  const Row n = request.node.n_rows;
+  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+
+  struct Group {
+    Code code;
+    Row n_rows;
+    double key;
+  };
+  std::vector<Group> groups;
+  std::vector<double>& stats = scratch.group_stats;
+  stats.clear();
+  for (Row i = 0; i < request.n_entries;) {
+    const Code code = layout.code(request.entries[i]);
+    stats.resize(stats.size() + size, 0.0);
+    double* stat = stats.data() + stats.size() - size;
+    const Row begin = i;
+    for (; i < request.n_entries && layout.code(request.entries[i]) == code; ++i) {
+      scanner.add(stat, request.entries[i]);
+    }
+    groups.push_back({code, i - begin, 0.0});
+  }
+  if (request.n_implicit() > 0) {
+    stats.resize(stats.size() + size);
+    implicit_stat(scanner, request, stats.data() + stats.size() - size);
+    groups.push_back({column.implicit_code, request.n_implicit(), 0.0});
+  }
+  const std::size_t m = groups.size();
+  if (m < 2) return;
+
+  std::vector<std::size_t> order(m);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  bool found = false;
+  const auto keep = [&](Row n_left) {
+    found = true;
+    best.feature = request.feature;
+    best.categorical = true;
+    best.only_missing_right = false;
+    best.n_left = n_left;
+    best.left_codes.clear();
+  };
+
+  if (!scanner.one_dimensional() && m <= max_enumerated) {
+    // Walk the subsets without the last category in Gray code order: one category changes side at
+    // a step. Its complement is the same split, so half the subsets are enough.
+    scanner.reset(request.node.stat);
+    Row n_left = 0;
+    std::uint32_t subset = 0;
+    for (std::uint32_t step = 1; step < (std::uint32_t{1} << (m - 1)); ++step) {
+      const int g = std::countr_zero(step);
+      subset ^= std::uint32_t{1} << g;
+      const double* stat = stats.data() + static_cast<std::size_t>(g) * size;
+      if ((subset >> g) & 1) {
+        scanner.move_block(stat);
+        n_left += groups[static_cast<std::size_t>(g)].n_rows;
+      } else {
+        scanner.take_back(stat);
+        n_left -= groups[static_cast<std::size_t>(g)].n_rows;
+      }
+      if (n_left < margin || n - n_left < margin) continue;
+      if (!improves(scanner, request, n_left, n - n_left, best)) continue;
+      keep(n_left);
+      for (std::size_t k = 0; k < m; ++k) {
+        if ((subset >> k) & 1) best.left_codes.push_back(groups[k].code);
+      }
+    }
+  } else {
+    std::vector<double> component;
+    const std::size_t n_directions = scanner.n_directions();
+    if (n_directions > 1) {
+      component = first_principal_component(stats.data(), m, size, 1, n_directions);
+    }
+    for (std::size_t direction = 0; direction < n_directions + (n_directions > 1); ++direction) {
+      for (std::size_t g = 0; g < m; ++g) {
+        const double* stat = stats.data() + g * size;
+        double key = 0;
+        if (direction < n_directions) {
+          key = scanner.order_key(stat, direction);
+        } else {
+          for (std::size_t k = 0; k < n_directions; ++k) {
+            key += component[k] * scanner.order_key(stat, k);
+          }
+        }
+        groups[g].key = key;
+      }
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return groups[a].key < groups[b].key ||
+               (groups[a].key == groups[b].key && groups[a].code < groups[b].code);
+      });
+      scanner.reset(request.node.stat);
+      Row n_left = 0;
+      for (std::size_t p = 0; p + 1 < m; ++p) {
+        scanner.move_block(stats.data() + order[p] * size);
+        n_left += groups[order[p]].n_rows;
+        if (n_left < margin || n - n_left < margin) continue;
+        if (!improves(scanner, request, n_left, n - n_left, best)) continue;
+        keep(n_left);
+        for (std::size_t k = 0; k <= p; ++k) best.left_codes.push_back(groups[order[k]].code);
+      }
+    }
+  }
+  if (!found) return;
+  std::sort(best.left_codes.begin(), best.left_codes.end());
+  bool any_missing = false;
+  for (const Group& group : groups) any_missing |= column.is_missing(group.code);
+  best.missing_left = any_missing
+                          ? std::binary_search(best.left_codes.begin(), best.left_codes.end(),
+                                               column.missing_code)
+                          : best.n_left > n - best.n_left;
+}
+
+// Everything that the plain loop does not serve.
+template <class Scanner>
+void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
+  if (request.column->categorical) {
+    scan_categorical(scanner, request, scratch, best);
+  } else {
+    scan_numeric(scanner, request, scratch, best);
+  }
+}
+
+// Whether the plain loop serves: every row of the node listed, none missing.
+inline bool is_dense(const ScanRequest& request, const EntryLayout& layout) {
+  const CodedColumn& column = *request.column;
+  return !column.categorical && request.n_entries == request.node.n_rows &&
+         !(column.has_missing &&
+           column.is_missing(layout.code(request.entries[request.n_entries - 1])));
+}
+
+}  // namespace spinney

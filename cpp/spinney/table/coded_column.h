@@ -1,0 +1,46 @@
+// Coding: a column's values become ranks among its distinct values, sorted once. A value that more
+// than half of the rows share is left implicit: the entries then list only the other rows, so a
+// column of rare events costs what its events cost, and a sparse column is never made dense.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/table/entry.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+struct CodedColumn {
+  bool categorical = false;
+  bool has_missing = false;   // some row of the sample is missing
+  bool has_implicit = false;  // rows without an entry have implicit_code
+  Code missing_code = 0;      // one past the largest code; also the number of other codes
+  Code implicit_code = 0;
+  double implicit_value = 0;  // numeric columns; NaN when the implicit value is missing
+  Row n_entries = 0;
+  std::unique_ptr<Entry[]> entries;
+
+  bool is_missing(Code code) const { return code == missing_code; }
+};
+
+// Which rows take part, and the label that travels with each (null: none).
+struct CodingRows {
+  const Row* rows = nullptr;  // ascending
+  Row n_rows = 0;
+  const std::uint32_t* labels = nullptr;  // indexed by row
+};
+
+// Buffers reused from column to column by one thread.
+struct CodingScratch {
+  std::vector<Entry> keys;
+  std::vector<Entry> swap;
+  std::vector<double> values;
+};
+
+// allow_implicit = false lists every row.
+CodedColumn code_column(const Column& column, const CodingRows& sample, const EntryLayout& layout,
+                        bool allow_implicit, CodingScratch& scratch);
+
+}  // namespace spinney

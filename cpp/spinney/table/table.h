@@ -1,0 +1,76 @@
+// A table is columns that stay where the caller has them: a pointer, a stride and a type each.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "spinney/common/types.h"
+
+namespace spinney {
+
+enum class Dtype : std::uint8_t { float64, float32, int32 };
+
+enum class ColumnKind : std::uint8_t {
+  numeric,      // every row has a stored value; NaN is missing
+  categorical,  // int32 codes 0 … n_categories-1; anything else is missing
+  sparse,       // numeric, stored values at ascending rows, zero elsewhere
+};
+
+struct Column {
+  ColumnKind kind = ColumnKind::numeric;
+  Dtype dtype = Dtype::float64;
+  const std::byte* data = nullptr;
+  std::ptrdiff_t stride = 0;          // in bytes
+  std::int32_t n_categories = 0;      // categorical only
+  const std::int32_t* rows = nullptr;  // sparse only: row of each stored value
+  std::size_t n_stored = 0;           // sparse only
+
+  // The i-th stored value (for dense columns: of row i), as float64; exact for every dtype.
+  double stored(std::size_t i) const {
+    const std::byte* at = data + static_cast<std::ptrdiff_t>(i) * stride;
+    switch (dtype) {
+      case Dtype::float64:
+        return *reinterpret_cast<const double*>(at);
+      case Dtype::float32:
+        return static_cast<double>(*reinterpret_cast<const float*>(at));
+      default:
+        return static_cast<double>(*reinterpret_cast<const std::int32_t*>(at));
+    }
+  }
+
+  // The numeric value of a row; a category's code, with NaN for a missing one.
+  double value(std::size_t row) const {
+    if (kind == ColumnKind::categorical) {
+      const std::int32_t code = category(row);
+      return code < 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(code);
+    }
+    if (kind == ColumnKind::sparse) {
+      const auto* end = rows + n_stored;
+      const auto* found = std::lower_bound(rows, end, static_cast<std::int32_t>(row));
+      return found != end && *found == static_cast<std::int32_t>(row)
+                 ? stored(static_cast<std::size_t>(found - rows))
+                 : 0.0;
+    }
+    return stored(row);
+  }
+
+  // The category of a row, or -1.
+  std::int32_t category(std::size_t row) const {
+    const std::int32_t code = *reinterpret_cast<const std::int32_t*>(
+        data + static_cast<std::ptrdiff_t>(row) * stride);
+    return code >= 0 && code < n_categories ? code : -1;
+  }
+};
+
+struct Table {
+  std::size_t n_rows = 0;
+  std::vector<Column> columns;
+
+  std::size_t n_features() const { return columns.size(); }
+};
+
+}  // namespace spinney

@@ -1,0 +1,391 @@
+#include "spinney/tree/grower.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "spinney/common/parallel.h"
+#include "spinney/common/random.h"
+#include "spinney/tree/search.h"
+
+namespace spinney {
+namespace {
+
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+// Nodes of less work than this (in nanoseconds) are not worth sharing between threads: their
+// subtrees are grown whole, each by one thread.
+constexpr double shared_work = 300'000;
+
+class Grower {
+ public:
+  Grower(const Table& table, const Targets& targets, const GrowOptions& options, Watch& watch)
+      : table_(table), options_(options), watch_(watch) {
+    std::vector<Row> rows;
+    rows.reserve(targets.n_rows);
+    for (std::size_t row = 0; row < targets.n_rows; ++row) {
+      if (targets.weights == nullptr || targets.weights[row] != 0.0) {
+        rows.push_back(static_cast<Row>(row));
+      }
+    }
+    const bool labelled = is_classification(options.criterion) && targets.n_outputs == 1;
+    layout_ = EntryLayout::make(std::max(targets.n_rows, largest_category(table)),
+                                labelled ? targets.n_classes[0] : 0);
+    criterion_ = make_criterion(options.criterion, targets, layout_);
+    for (const std::uint32_t k : targets.n_classes) n_values_ = std::max<std::size_t>(n_values_, k);
+    n_values_ *= targets.n_outputs;
+    SearchInputs inputs{table, targets, options, layout_, *criterion_, std::move(rows)};
+    const bool all_features =
+        options.max_features == 0 ||
+        options.max_features >= static_cast<std::int64_t>(table.n_features());
+    search_ = !options.random_splits && all_features ? make_presorted_search(std::move(inputs))
+                                                     : make_sampled_search(std::move(inputs));
+  }
+
+  Tree grow() {
+    Node root;
+    root.end = static_cast<Row>(search_->rows().size());
+    root.key = mix(options_.seed);
+    root.stat.resize(criterion_->stat_size());
+    criterion_->sum(search_->rows().data(), root.n_rows(), root.stat.data());
+    root.impurity = criterion_->impurity(root.stat.data());
+    total_weight_ = root.weight();
+    root.terminal = is_terminal(root);
+    search_->open(root);
+    if (options_.max_leaf_nodes > 0) return grow_best_first(std::move(root));
+    return grow_depth_first(std::move(root));
+  }
+
+ private:
+  static std::size_t largest_category(const Table& table) {
+    std::size_t largest = 0;
+    for (const Column& column : table.columns) {
+      if (column.kind == ColumnKind::categorical) {
+        largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
+      }
+    }
+    return largest;
+  }
+
+  Worker make_worker(int n_threads) const {
+    Worker worker;
+    worker.scans.resize(static_cast<std::size_t>(n_threads));
+    return worker;
+  }
+
+  Tree empty_tree() const {
+    Tree tree;
+    tree.value_size = n_values_;
+    return tree;
+  }
+
+  bool is_terminal(const Node& node) const {
+    const std::int64_t n = node.n_rows();
+    return node.depth >= options_.max_depth || n < options_.min_samples_split ||
+           n < 2 * options_.min_samples_leaf || node.weight() < 2 * options_.min_weight_leaf ||
+           node.impurity <= epsilon;
+  }
+
+  // Adds the node to the tree as a leaf; a split is written over it later.
+  NodeIndex write(const Node& node, Tree& tree) const {
+    const NodeIndex index = tree.add_leaf(node.impurity, node.n_rows(), node.weight());
+    double* value = tree.value.data() + static_cast<std::size_t>(index) * n_values_;
+    criterion_->value(node.stat.data(), value);
+    if (!options_.monotonic.empty()) {
+      value[0] = std::clamp(value[0], node.lower, node.upper);
+      if (n_values_ == 2) value[1] = 1 - value[0];
+    }
+    if (node.parent >= 0) {
+      auto& children = node.is_left ? tree.left : tree.right;
+      children[static_cast<std::size_t>(node.parent)] = index;
+    }
+    tree.max_depth = std::max(tree.max_depth, static_cast<std::int32_t>(node.depth));
+    return index;
+  }
+
+  void write_split(const Split& split, NodeIndex index, Tree& tree) const {
+    const auto at = static_cast<std::size_t>(index);
+    tree.feature[at] = split.feature;
+    tree.threshold[at] = search_->threshold(split);
+    tree.missing_left[at] = split.missing_left;
+  }
+
+  // The bit sets of a question about categories. Categories that the node's rows did not have
+  // follow the larger child.
+  void write_categories(const Split& split, const Node& node, const Node& left, NodeIndex index,
+                        Tree& tree) const {
+    const Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
+    const std::size_t n_words = words_for(column.n_categories);
+    const std::size_t start = tree.category_bits.size();
+    tree.category_start[static_cast<std::size_t>(index)] = static_cast<std::int64_t>(start);
+    tree.category_bits.resize(start + 2 * n_words);
+    std::uint32_t* goes_left = tree.category_bits.data() + start;
+    std::uint32_t* seen = goes_left + n_words;
+    const Row* rows = search_->rows().data();
+    const auto mark = [&](std::uint32_t* bits, std::int32_t code) {
+      bits[code / 32] |= std::uint32_t{1} << (code % 32);
+    };
+    for (Row i = node.begin; i < node.end; ++i) {
+      const std::int32_t code = column.category(rows[i]);
+      if (code < 0) continue;
+      mark(seen, code);
+      if (i < left.end) mark(goes_left, code);
+    }
+    if (2 * left.n_rows() > node.n_rows()) {
+      for (std::int32_t code = 0; code < column.n_categories; ++code) {
+        if (((seen[code / 32] >> (code % 32)) & 1) == 0) mark(goes_left, code);
+      }
+    }
+  }
+
+  struct Children {
+    Node left;
+    Node right;
+  };
+
+  // Makes the children of a split and divides the rows; the columns are divided by the caller.
+  Children divide(const Node& node, const Split& split, Worker& worker) const {
+    search_->divide_rows(node, split, worker);
+    Children children;
+    Node& left = children.left;
+    Node& right = children.right;
+    left.begin = node.begin;
+    left.end = right.begin = node.begin + split.n_left;
+    right.end = node.end;
+    left.is_left = true;
+    for (Node* child : {&left, &right}) {
+      child->depth = node.depth + 1;
+      child->key = combine(node.key, child->is_left ? 1 : 2);
+      child->lower = node.lower;
+      child->upper = node.upper;
+      child->stat.resize(criterion_->stat_size());
+      criterion_->sum(search_->rows().data() + child->begin, child->n_rows(), child->stat.data());
+      child->impurity = criterion_->impurity(child->stat.data());
+      child->terminal = is_terminal(*child);
+    }
+    const int sign = options_.monotonic.empty()
+                         ? 0
+                         : options_.monotonic[static_cast<std::size_t>(split.feature)];
+    if (sign != 0) {
+      const double middle = criterion_->bounded_value(left.stat.data()) / 2 +
+                            criterion_->bounded_value(right.stat.data()) / 2;
+      (sign > 0 ? left.upper : left.lower) = middle;
+      (sign > 0 ? right.lower : right.upper) = middle;
+    }
+    return children;
+  }
+
+  double improvement(const Node& node, const Children& children) const {
+    return node.weight() / total_weight_ *
+           (node.impurity -
+            children.right.weight() / node.weight() * children.right.impurity -
+            children.left.weight() / node.weight() * children.left.impurity);
+  }
+
+  bool is_enough(double improvement) const {
+    return improvement + epsilon >= options_.min_impurity_decrease;
+  }
+
+  // Writes the node and, if it can be split, its question; returns its children then.
+  bool expand(Node& node, Tree& tree, Worker& worker, int n_threads, NodeIndex& index,
+              Children& children) {
+    watch_.poll();
+    index = write(node, tree);
+    if (node.terminal) return false;
+    const Split split = search_->find(node, worker, n_threads);
+    if (!split.found()) return false;
+    children = divide(node, split, worker);
+    if (!is_enough(improvement(node, children))) return false;
+    write_split(split, index, tree);
+    if (split.categorical) write_categories(split, node, children.left, index, tree);
+    children.left.parent = children.right.parent = index;
+    search_->divide_columns(node, children.left, children.right, worker, n_threads);
+    return true;
+  }
+
+  // Grows the whole subtree below a node on this thread, nodes in pre-order.
+  void grow_subtree(Node root, Tree& tree, Worker& worker) {
+    std::vector<Node> stack;
+    stack.push_back(std::move(root));
+    while (!stack.empty()) {
+      Node node = std::move(stack.back());
+      stack.pop_back();
+      NodeIndex index = no_child;
+      Children children;
+      if (expand(node, tree, worker, 1, index, children)) {
+        stack.push_back(std::move(children.right));
+        stack.push_back(std::move(children.left));
+      } else {
+        watch_.advance(node.n_rows());
+      }
+    }
+  }
+
+  Tree grow_depth_first(Node root) {
+    const int n_threads = options_.n_threads;
+    Tree top = empty_tree();
+    if (n_threads <= 1 || search_->cost(root) < shared_work) {
+      Worker worker = make_worker(1);
+      grow_subtree(std::move(root), top, worker);
+      return top;
+    }
+    // Large nodes: all threads on one node. Their small descendants become subtrees, one thread
+    // each, and are put in their places afterwards.
+    Worker shared = make_worker(n_threads);
+    std::vector<Node> stack;
+    std::vector<Node> subtrees;
+    const double own_thread =
+        std::max(shared_work, search_->cost(root) / (8.0 * static_cast<double>(n_threads)));
+    stack.push_back(std::move(root));
+    std::vector<std::int32_t> subtree_at;  // by node of `top`: index of its subtree, or -1
+    while (!stack.empty()) {
+      Node node = std::move(stack.back());
+      stack.pop_back();
+      if (!node.terminal && search_->cost(node) < own_thread) {
+        const NodeIndex index = write(node, top);
+        subtree_at.resize(top.size(), -1);
+        subtree_at[static_cast<std::size_t>(index)] = static_cast<std::int32_t>(subtrees.size());
+        node.parent = no_child;
+        subtrees.push_back(std::move(node));
+        continue;
+      }
+      NodeIndex index = no_child;
+      Children children;
+      if (expand(node, top, shared, n_threads, index, children)) {
+        stack.push_back(std::move(children.right));
+        stack.push_back(std::move(children.left));
+      } else {
+        watch_.advance(node.n_rows());
+      }
+    }
+    subtree_at.resize(top.size(), -1);
+    // The largest first, so that no thread is left with a large one at the end.
+    std::vector<std::size_t> order(subtrees.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return subtrees[a].n_rows() > subtrees[b].n_rows();
+    });
+    std::vector<Tree> grown(subtrees.size(), empty_tree());
+    std::vector<Worker> workers;
+    for (int t = 0; t < n_threads; ++t) workers.push_back(make_worker(1));
+    parallel_for(order.size(), n_threads, [&](std::size_t piece, int worker) {
+      const std::size_t i = order[piece];
+      grow_subtree(std::move(subtrees[i]), grown[i], workers[static_cast<std::size_t>(worker)]);
+    });
+    return assemble(top, subtree_at, grown);
+  }
+
+  std::size_t category_words(const Tree& tree, std::size_t node) const {
+    if (tree.category_start[node] == no_categories) return 0;
+    return words_for(table_.columns[static_cast<std::size_t>(tree.feature[node])].n_categories);
+  }
+
+  // One tree in pre-order from its top and the subtrees that hang from it.
+  Tree assemble(const Tree& top, const std::vector<std::int32_t>& subtree_at,
+                const std::vector<Tree>& grown) const {
+    Tree tree = empty_tree();
+    struct Visit {
+      const Tree* from;
+      std::size_t node;
+      NodeIndex parent;
+      bool is_left;
+    };
+    tree.max_depth = top.max_depth;
+    for (const Tree& subtree : grown) tree.max_depth = std::max(tree.max_depth, subtree.max_depth);
+    std::vector<Visit> stack{{&top, 0, no_child, false}};
+    while (!stack.empty()) {
+      Visit visit = stack.back();
+      stack.pop_back();
+      if (visit.from == &top && subtree_at[visit.node] >= 0) {
+        visit.from = &grown[static_cast<std::size_t>(subtree_at[visit.node])];
+        visit.node = 0;
+      }
+      const Tree& from = *visit.from;
+      const NodeIndex index =
+          tree.copy_node(from, visit.node, category_words(from, visit.node));
+      if (visit.parent >= 0) {
+        auto& children = visit.is_left ? tree.left : tree.right;
+        children[static_cast<std::size_t>(visit.parent)] = index;
+      }
+      if (from.left[visit.node] == no_child) continue;
+      stack.push_back(
+          {visit.from, static_cast<std::size_t>(from.right[visit.node]), index, false});
+      stack.push_back({visit.from, static_cast<std::size_t>(from.left[visit.node]), index, true});
+    }
+    return tree;
+  }
+
+  // A node on the frontier of best-first growth: its split is known, its children are made.
+  struct Candidate {
+    double improvement;
+    std::uint64_t order;  // of equal improvements the older goes first
+    NodeIndex index;
+    std::unique_ptr<Node> node;
+    std::unique_ptr<Children> children;
+    Split split;
+    bool operator<(const Candidate& other) const {
+      return improvement < other.improvement ||
+             (improvement == other.improvement && order > other.order);
+    }
+  };
+
+  Tree grow_best_first(Node root) {
+    Tree tree = empty_tree();
+    const int all_threads = options_.n_threads;
+    Worker worker = make_worker(all_threads);
+    std::vector<Candidate> frontier;
+    std::uint64_t order = 0;
+    const auto add = [&](Node&& node) {
+      watch_.poll();
+      Candidate candidate{0, order++, write(node, tree), std::make_unique<Node>(std::move(node)),
+                          nullptr, {}};
+      if (candidate.node->terminal) return;
+      const int n_threads = search_->cost(*candidate.node) < shared_work ? 1 : all_threads;
+      candidate.split = search_->find(*candidate.node, worker, n_threads);
+      if (!candidate.split.found()) return;
+      candidate.children =
+          std::make_unique<Children>(divide(*candidate.node, candidate.split, worker));
+      candidate.improvement = improvement(*candidate.node, *candidate.children);
+      if (!is_enough(candidate.improvement)) return;
+      frontier.push_back(std::move(candidate));
+      std::push_heap(frontier.begin(), frontier.end());
+    };
+    add(std::move(root));
+    for (std::int64_t leaves = 1; leaves < options_.max_leaf_nodes && !frontier.empty();
+         ++leaves) {
+      std::pop_heap(frontier.begin(), frontier.end());
+      Candidate best = std::move(frontier.back());
+      frontier.pop_back();
+      Node& left = best.children->left;
+      Node& right = best.children->right;
+      write_split(best.split, best.index, tree);
+      if (best.split.categorical) {
+        write_categories(best.split, *best.node, left, best.index, tree);
+      }
+      left.parent = right.parent = best.index;
+      const int n_threads = search_->cost(*best.node) < shared_work ? 1 : all_threads;
+      search_->divide_columns(*best.node, left, right, worker, n_threads);
+      add(std::move(left));
+      add(std::move(right));
+    }
+    return tree;
+  }
+
+  const Table& table_;
+  const GrowOptions& options_;
+  Watch& watch_;
+  EntryLayout layout_;
+  std::unique_ptr<Criterion> criterion_;
+  std::unique_ptr<Search> search_;
+  std::size_t n_values_ = 1;
+  double total_weight_ = 0;
+};
+
+}  // namespace
+
+Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
+               Watch& watch) {
+  return Grower(table, targets, options, watch).grow();
+}
+
+}  // namespace spinney

@@ -1,0 +1,36 @@
+// Grows one tree. The frontier (which node is next), the limits and the constraints are here; how a
+// node's splits are searched is the business of a Search: over columns sorted once (all columns),
+// over columns gathered and sorted in the node (a random subset of columns), or random thresholds.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/common/watch.h"
+#include "spinney/criterion/criterion.h"
+#include "spinney/table/table.h"
+#include "spinney/tree/tree.h"
+
+namespace spinney {
+
+struct GrowOptions {
+  CriterionKind criterion = CriterionKind::gini;
+  bool random_splits = false;
+  std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_samples_split = 2;
+  std::int64_t min_samples_leaf = 1;
+  double min_weight_leaf = 0;
+  std::int64_t max_features = 0;    // 0: all of them
+  std::int64_t max_leaf_nodes = 0;  // 0: no limit, depth first; else best first
+  double min_impurity_decrease = 0;
+  std::vector<std::int8_t> monotonic;  // empty, or one sign per feature
+  std::uint64_t seed = 0;
+  int n_threads = 1;
+};
+
+Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
+               Watch& watch);
+
+}  // namespace spinney

@@ -1,0 +1,42 @@
+// A node while the tree grows.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/criterion/criterion.h"
+
+namespace spinney {
+
+// The entries of one column that belong to a node: [begin, end) of the column's entries. Columns
+// that are constant in a node have no segment there, nor in any node below it.
+struct Segment {
+  std::int32_t feature;
+  Row begin;
+  Row end;
+};
+
+struct Node {
+  Row begin = 0;  // its rows: [begin, end) of the grower's list
+  Row end = 0;
+  std::int64_t depth = 0;
+  std::uint64_t key = 0;  // names the node by its path, whatever the order of growth
+  double impurity = 0;
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+  NodeIndex parent = no_child_yet;
+  bool is_left = false;
+  bool terminal = false;
+  std::vector<double> stat;
+  std::vector<Segment> segments;
+
+  static constexpr NodeIndex no_child_yet = -1;
+
+  Row n_rows() const { return end - begin; }
+  double weight() const { return stat[0]; }
+  NodeView view() const { return {n_rows(), stat.data(), lower, upper}; }
+};
+
+}  // namespace spinney

@@ -1,0 +1,201 @@
+#include "spinney/tree/predict.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+#include "spinney/tree/tree.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t in_flight = 16;   // rows that descend together, to hide the latency of loads
+constexpr std::size_t block_rows = 1024;  // rows a thread takes at a time
+
+}  // namespace
+
+Predictor::Predictor(const TreeView& tree) : bits_(tree.category_bits.begin(), tree.category_bits.end()) {
+  const std::size_t n = tree.left.size();
+  parent_.assign(n, -1);
+  nodes_.reserve(n + 1);
+  original_.reserve(n + 1);
+  nodes_.resize(1);
+  original_.push_back(0);
+  struct Visit {
+    std::size_t node;
+    std::uint32_t at;
+    std::size_t depth;
+  };
+  std::vector<Visit> stack{{0, 0, 0}};
+  std::size_t depth_sum = 0;
+  std::size_t n_leaves = 0;
+  while (!stack.empty()) {
+    const Visit visit = stack.back();
+    stack.pop_back();
+    if (tree.left[visit.node] < 0) {
+      // !(x > inf) holds for every x, NaN included: a leaf always steps to itself.
+      nodes_[visit.at] = {std::numeric_limits<double>::infinity(), missing_left_flag, visit.at};
+      depth_sum += visit.depth;
+      ++n_leaves;
+      continue;
+    }
+    const auto left = static_cast<std::size_t>(tree.left[visit.node]);
+    const auto right = static_cast<std::size_t>(tree.right[visit.node]);
+    parent_[left] = parent_[right] = static_cast<std::int64_t>(visit.node);
+    const auto child = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.resize(nodes_.size() + 2);
+    original_.push_back(static_cast<std::int64_t>(left));
+    original_.push_back(static_cast<std::int64_t>(right));
+    const auto feature = static_cast<std::int32_t>(tree.feature[visit.node]);
+    used_.push_back(feature);
+    auto packed = static_cast<std::uint32_t>(feature);
+    double threshold = tree.threshold[visit.node];
+    if (tree.category_start[visit.node] != no_categories) {
+      packed |= categorical_flag;
+      has_categories_ = true;
+      threshold = std::bit_cast<double>(tree.category_start[visit.node]);
+    }
+    if (tree.missing_left[visit.node] != 0) packed |= missing_left_flag;
+    nodes_[visit.at] = {threshold, packed, child};
+    stack.push_back({right, child + 1, visit.depth + 1});
+    stack.push_back({left, child, visit.depth + 1});
+  }
+  std::sort(used_.begin(), used_.end());
+  used_.erase(std::unique(used_.begin(), used_.end()), used_.end());
+  mean_depth_ = static_cast<double>(depth_sum) / static_cast<double>(n_leaves);
+}
+
+bool Predictor::category_goes_left(const PackedNode& node, double value) const {
+  if (std::isnan(value)) return (node.feature & missing_left_flag) != 0;
+  const auto code = static_cast<std::size_t>(value);
+  const auto start = static_cast<std::size_t>(std::bit_cast<std::int64_t>(node.threshold));
+  return ((bits_[start + code / 32] >> (code % 32)) & 1) != 0;
+}
+
+template <bool categories, class Value>
+SPINNEY_INLINE void Predictor::descend_group(const Value* rows, std::size_t stride, std::size_t n,
+                                             std::uint32_t* at) const {
+  const PackedNode* const nodes = nodes_.data();
+  std::fill(at, at + n, 0U);
+  std::uint32_t moved = 1;
+  while (moved != 0) {
+    moved = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const PackedNode node = nodes[at[i]];
+      const auto value = static_cast<double>(rows[i * stride + (node.feature & feature_mask)]);
+      bool left = (node.feature & missing_left_flag) != 0 ? !(value > node.threshold)
+                                                          : value <= node.threshold;
+      if constexpr (categories) {
+        if ((node.feature & categorical_flag) != 0) left = category_goes_left(node, value);
+      }
+      const std::uint32_t next = node.child + (left ? 0U : 1U);
+      moved |= next ^ at[i];
+      at[i] = next;
+    }
+  }
+}
+
+template <class Value>
+void Predictor::descend(const Value* rows, std::size_t stride, std::size_t n,
+                        std::uint32_t* at) const {
+  for (std::size_t first = 0; first < n; first += in_flight) {
+    const std::size_t m = std::min(in_flight, n - first);
+    if (has_categories_) {
+      descend_group<true>(rows + first * stride, stride, m, at + first);
+    } else if (m == in_flight) {
+      descend_group<false>(rows + first * stride, stride, in_flight, at + first);
+    } else {
+      descend_group<false>(rows + first * stride, stride, m, at + first);
+    }
+  }
+}
+
+template <class Done>
+void Predictor::run(const Table& table, int n_threads, const Done& done) const {
+  const std::size_t n_rows = table.n_rows;
+  const std::size_t n_blocks = (n_rows + block_rows - 1) / block_rows;
+  const double work = static_cast<double>(n_rows) * (10 + 4 * mean_depth_);
+  n_threads = worthwhile_threads(work, n_threads);
+  // A C-contiguous matrix is read where it is; anything else a block of rows at a time.
+  const std::size_t n_features = table.n_features();
+  const Column& first_column = table.columns[0];
+  const auto item = static_cast<std::ptrdiff_t>(
+      first_column.dtype == Dtype::float64 ? sizeof(double) : sizeof(float));
+  bool contiguous = first_column.dtype != Dtype::int32 && first_column.stride % item == 0 &&
+                    first_column.stride > 0;
+  for (std::size_t f = 0; f < n_features && contiguous; ++f) {
+    const Column& column = table.columns[f];
+    contiguous = column.kind == ColumnKind::numeric && column.dtype == first_column.dtype &&
+                 column.stride == first_column.stride &&
+                 column.data == first_column.data + static_cast<std::ptrdiff_t>(f) * item;
+  }
+  parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
+    const std::size_t first = block * block_rows;
+    const std::size_t n = std::min(block_rows, n_rows - first);
+    std::array<std::uint32_t, block_rows> at;
+    if (contiguous) {
+      const std::byte* data =
+          first_column.data + static_cast<std::ptrdiff_t>(first) * first_column.stride;
+      const auto stride = static_cast<std::size_t>(first_column.stride / item);
+      if (first_column.dtype == Dtype::float64) {
+        descend(reinterpret_cast<const double*>(data), stride, n, at.data());
+      } else {
+        descend(reinterpret_cast<const float*>(data), stride, n, at.data());
+      }
+    } else {
+      std::vector<double> rows(n * n_features);
+      for (const std::int32_t feature : used_) {
+        const Column& column = table.columns[static_cast<std::size_t>(feature)];
+        double* to = rows.data() + feature;
+        for (std::size_t i = 0; i < n; ++i) to[i * n_features] = column.value(first + i);
+      }
+      descend(rows.data(), n_features, n, at.data());
+    }
+    done(first, n, at.data());
+  });
+}
+
+void Predictor::apply(const Table& table, int n_threads, std::int64_t* leaf) const {
+  run(table, n_threads, [&](std::size_t first, std::size_t n, const std::uint32_t* at) {
+    for (std::size_t i = 0; i < n; ++i) leaf[first + i] = original_[at[i]];
+  });
+}
+
+void Predictor::predict(const Table& table, int n_threads, const double* values,
+                        std::size_t width, double* out) const {
+  run(table, n_threads, [&](std::size_t first, std::size_t n, const std::uint32_t* at) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* value = values + static_cast<std::size_t>(original_[at[i]]) * width;
+      std::copy(value, value + width, out + (first + i) * width);
+    }
+  });
+}
+
+void Predictor::predict_labels(const Table& table, int n_threads, const std::int64_t* labels,
+                               std::int64_t* out) const {
+  run(table, n_threads, [&](std::size_t first, std::size_t n, const std::uint32_t* at) {
+    for (std::size_t i = 0; i < n; ++i) out[first + i] = labels[original_[at[i]]];
+  });
+}
+
+void Predictor::decision_path(const Table& table, int n_threads,
+                              std::vector<std::int64_t>& indptr,
+                              std::vector<std::int64_t>& indices) const {
+  std::vector<std::int64_t> leaf(table.n_rows);
+  apply(table, n_threads, leaf.data());
+  indptr.assign(1, 0);
+  for (const std::int64_t node : leaf) {
+    const std::size_t begin = indices.size();
+    for (std::int64_t at = node; at >= 0; at = parent_[static_cast<std::size_t>(at)]) {
+      indices.push_back(at);
+    }
+    std::reverse(indices.begin() + static_cast<std::ptrdiff_t>(begin), indices.end());
+    indptr.push_back(static_cast<std::int64_t>(indices.size()));
+  }
+}
+
+}  // namespace spinney

@@ -1,0 +1,71 @@
+// Which leaf a row falls into. The tree is packed for reading: 16 bytes a node, siblings side by
+// side, leaves that lead to themselves, so that a step has no branch and many rows can be in flight.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+// The arrays of a tree as the caller has them.
+struct TreeView {
+  std::span<const std::int64_t> left;
+  std::span<const std::int64_t> right;
+  std::span<const std::int64_t> feature;
+  std::span<const double> threshold;
+  std::span<const std::uint8_t> missing_left;
+  std::span<const std::int64_t> category_start;
+  std::span<const std::uint32_t> category_bits;
+};
+
+class Predictor {
+ public:
+  explicit Predictor(const TreeView& tree);
+
+  // leaf[row] = index of the leaf in the tree's arrays.
+  void apply(const Table& table, int n_threads, std::int64_t* leaf) const;
+  // out[row * width … ) = values[leaf * width … ).
+  void predict(const Table& table, int n_threads, const double* values, std::size_t width,
+               double* out) const;
+  // out[row] = labels[leaf], for instance a class per leaf.
+  void predict_labels(const Table& table, int n_threads, const std::int64_t* labels,
+                      std::int64_t* out) const;
+  // Nodes on the way of each row: ancestors of its leaf, root first. Appends to the two arrays of a
+  // compressed sparse row matrix (indptr has n_rows+1 places).
+  void decision_path(const Table& table, int n_threads, std::vector<std::int64_t>& indptr,
+                     std::vector<std::int64_t>& indices) const;
+
+ private:
+  struct PackedNode {
+    double threshold;
+    std::uint32_t feature;  // with the two flags below
+    std::uint32_t child;    // left child; the right one follows it
+  };
+  static constexpr std::uint32_t missing_left_flag = 1U << 31;
+  static constexpr std::uint32_t categorical_flag = 1U << 30;
+  static constexpr std::uint32_t feature_mask = categorical_flag - 1;
+
+  // Calls done(first, n, leaves) for consecutive groups of rows, leaves as packed positions.
+  template <class Done>
+  void run(const Table& table, int n_threads, const Done& done) const;
+  template <class Value>
+  void descend(const Value* rows, std::size_t stride, std::size_t n, std::uint32_t* at) const;
+  template <bool categories, class Value>
+  void descend_group(const Value* rows, std::size_t stride, std::size_t n,
+                     std::uint32_t* at) const;
+  bool category_goes_left(const PackedNode& node, double value) const;
+
+  std::vector<PackedNode> nodes_;
+  std::vector<std::int64_t> original_;  // packed position → index in the tree's arrays
+  std::vector<std::int64_t> parent_;    // by index in the tree's arrays
+  std::vector<std::uint32_t> bits_;
+  std::vector<std::int32_t> used_;      // features that any node asks about, ascending
+  bool has_categories_ = false;
+  double mean_depth_ = 0;
+};
+
+}  // namespace spinney

@@ -1,0 +1,251 @@
+// All columns, sorted once. A node owns a segment of every column's order; dividing a node divides
+// its segments stably, so they stay sorted. Nothing is sorted again.
+#include <algorithm>
+#include <limits>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+#include "spinney/tree/search.h"
+
+namespace spinney {
+namespace {
+
+// Keeps in place the entries of rows on `side`, in order, packed to the front; returns how many.
+SPINNEY_INLINE Row keep_front(Entry* entries, Row n, const std::uint8_t* goes_left,
+                              std::uint8_t side, int label_bits, std::uint64_t row_mask) {
+  Row kept = 0;
+  for (Row i = 0; i < n; ++i) {
+    const Entry entry = entries[i];
+    entries[kept] = entry;
+    kept += goes_left[(entry >> label_bits) & row_mask] == side;
+  }
+  return kept;
+}
+
+SPINNEY_INLINE Row divide_both(Entry* entries, Row n, const std::uint8_t* goes_left,
+                               int label_bits, std::uint64_t row_mask, Entry* spare) {
+  Row n_left = 0;
+  Row n_right = 0;
+  for (Row i = 0; i < n; ++i) {
+    const Entry entry = entries[i];
+    const Row left = goes_left[(entry >> label_bits) & row_mask];
+    entries[n_left] = entry;
+    spare[n_right] = entry;
+    n_left += left;
+    n_right += 1 - left;
+  }
+  std::copy(spare, spare + n_right, entries + n_left);
+  return n_left;
+}
+
+struct Divided {
+  Row n_left;
+  Row n_right;
+  Row right_begin;  // offset of the right part
+};
+
+// Divides the entries of one segment. A terminal child's part need not survive.
+SPINNEY_KERNEL Divided divide_segment(Entry* entries, Row n, const std::uint8_t* goes_left,
+                                      int label_bits, int row_bits, bool left_terminal,
+                                      bool right_terminal, Entry* spare) {
+  const std::uint64_t row_mask = (std::uint64_t{1} << row_bits) - 1;
+  if (left_terminal) {
+    const Row kept = keep_front(entries, n, goes_left, 0, label_bits, row_mask);
+    return {n - kept, kept, 0};
+  }
+  if (right_terminal) {
+    const Row kept = keep_front(entries, n, goes_left, 1, label_bits, row_mask);
+    return {kept, n - kept, kept};
+  }
+  const Row n_left = divide_both(entries, n, goes_left, label_bits, row_mask, spare);
+  return {n_left, n - n_left, n_left};
+}
+
+class PresortedSearch final : public Search {
+ public:
+  explicit PresortedSearch(SearchInputs inputs) : in_(std::move(inputs)) {
+    const std::size_t n_features = in_.table.n_features();
+    columns_.resize(n_features);
+    goes_left_.resize(in_.table.n_rows);
+    const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()),
+                            in_.layout.label_bits > 0 ? in_.targets.labels : nullptr};
+    const double work = 30.0 * static_cast<double>(in_.rows.size()) *
+                        static_cast<double>(n_features);
+    const int n_threads = worthwhile_threads(work, in_.options.n_threads);
+    std::vector<CodingScratch> scratch(static_cast<std::size_t>(n_threads));
+    parallel_for(n_features, n_threads, [&](std::size_t feature, int worker) {
+      columns_[feature] =
+          code_column(in_.table.columns[feature], sample, in_.layout,
+                      in_.criterion.is_additive(), scratch[static_cast<std::size_t>(worker)]);
+    });
+  }
+
+  std::vector<Row>& rows() override { return in_.rows; }
+
+  void open(Node& root) override {
+    root.segments.reserve(columns_.size());
+    for (std::size_t feature = 0; feature < columns_.size(); ++feature) {
+      root.segments.push_back(
+          {static_cast<std::int32_t>(feature), 0, columns_[feature].n_entries});
+    }
+  }
+
+  Split find(Node& node, Worker& worker, int n_threads) override {
+    std::erase_if(node.segments, [&](const Segment& segment) {
+      return is_constant(segment, node.n_rows());
+    });
+    in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
+    const std::size_t n_segments = node.segments.size();
+    if (n_threads <= 1) {
+      Split best;
+      for (const Segment& segment : node.segments) {
+        in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0], best);
+      }
+      return best;
+    }
+    std::vector<Split> found(n_segments);
+    parallel_for(n_segments, n_threads, [&](std::size_t s, int thread) {
+      in_.criterion.scan(request(node, node.segments[s]), worker.node_scratch,
+                         worker.scans[static_cast<std::size_t>(thread)], found[s]);
+    });
+    // The same winner as one scan after another would leave: the first of the best.
+    Split best;
+    for (Split& split : found) {
+      if (split.found() &&
+          (split.score > best.score || (split.score == best.score && split.tie > best.tie))) {
+        best = std::move(split);
+      }
+    }
+    return best;
+  }
+
+  void divide_rows(const Node& node, const Split& split, Worker& worker) override {
+    const auto feature = static_cast<std::size_t>(split.feature);
+    const CodedColumn& column = columns_[feature];
+    const auto segment = std::find_if(node.segments.begin(), node.segments.end(),
+                                      [&](const Segment& s) { return s.feature == split.feature; });
+    const auto left = [&](Code code) -> std::uint8_t {
+      if (split.categorical) {
+        return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code);
+      }
+      if (column.is_missing(code)) return split.missing_left;
+      return code <= split.left_code;
+    };
+    Row* const rows = in_.rows.data() + node.begin;
+    const Row n = node.n_rows();
+    const Row n_entries = segment->end - segment->begin;
+    const Entry* entries = column.entries.get() + segment->begin;
+    if (n_entries < n) {
+      const std::uint8_t side = left(column.implicit_code);
+      for (Row i = 0; i < n; ++i) goes_left_[rows[i]] = side;
+    }
+    for (Row i = 0; i < n_entries;) {
+      // Rows of one code go together; ask once.
+      const Code code = in_.layout.code(entries[i]);
+      const std::uint8_t side = left(code);
+      for (; i < n_entries && in_.layout.code(entries[i]) == code; ++i) {
+        goes_left_[in_.layout.row(entries[i])] = side;
+      }
+    }
+    worker.rows.resize(std::max<std::size_t>(worker.rows.size(), n));
+    Row n_left = 0;
+    Row n_right = 0;
+    for (Row i = 0; i < n; ++i) {
+      const Row row = rows[i];
+      const std::uint8_t side = goes_left_[row];
+      rows[n_left] = row;
+      worker.rows[n_right] = row;
+      n_left += side;
+      n_right += 1 - side;
+    }
+    std::copy(worker.rows.begin(), worker.rows.begin() + n_right, rows + n_left);
+  }
+
+  void divide_columns(const Node& node, Node& left, Node& right, Worker& worker,
+                      int n_threads) override {
+    left.segments.clear();
+    right.segments.clear();
+    if (left.terminal && right.terminal) return;
+    const std::size_t n_segments = node.segments.size();
+    if (!left.terminal) left.segments.resize(n_segments);
+    if (!right.terminal) right.segments.resize(n_segments);
+    const auto divide = [&](std::size_t s, std::vector<Entry>& spare) {
+      const Segment& segment = node.segments[s];
+      const Row n = segment.end - segment.begin;
+      if (spare.size() < n) spare.resize(n);
+      Entry* entries = columns_[static_cast<std::size_t>(segment.feature)].entries.get();
+      const Divided parts = divide_segment(entries + segment.begin, n, goes_left_.data(),
+                                           in_.layout.label_bits, in_.layout.row_bits,
+                                           left.terminal, right.terminal, spare.data());
+      if (!left.terminal) {
+        left.segments[s] = {segment.feature, segment.begin, segment.begin + parts.n_left};
+      }
+      if (!right.terminal) {
+        const Row begin = segment.begin + parts.right_begin;
+        right.segments[s] = {segment.feature, begin, begin + parts.n_right};
+      }
+    };
+    if (n_threads <= 1) {
+      for (std::size_t s = 0; s < n_segments; ++s) divide(s, worker.scans[0].sequence);
+    } else {
+      parallel_for(n_segments, n_threads, [&](std::size_t s, int thread) {
+        divide(s, worker.scans[static_cast<std::size_t>(thread)].sequence);
+      });
+    }
+  }
+
+  double threshold(const Split& split) const override {
+    const auto feature = static_cast<std::size_t>(split.feature);
+    const auto value = [&](Row row) {
+      return row == implicit_row ? columns_[feature].implicit_value
+                                 : in_.table.columns[feature].value(row);
+    };
+    if (split.categorical) return std::numeric_limits<double>::quiet_NaN();
+    if (split.only_missing_right) return std::numeric_limits<double>::infinity();
+    return midpoint(value(split.below), value(split.above));
+  }
+
+  double cost(const Node& node) const override {
+    return 6.0 * static_cast<double>(node.n_rows()) * static_cast<double>(node.segments.size());
+  }
+
+ private:
+  bool is_constant(const Segment& segment, Row n_rows) const {
+    const Row n = segment.end - segment.begin;
+    if (n == 0) return true;
+    if (n < n_rows) return false;
+    const Entry* entries = columns_[static_cast<std::size_t>(segment.feature)].entries.get();
+    return in_.layout.code(entries[segment.begin]) == in_.layout.code(entries[segment.end - 1]);
+  }
+
+  ScanRequest request(const Node& node, const Segment& segment) const {
+    const auto feature = static_cast<std::size_t>(segment.feature);
+    ScanRequest request;
+    request.node = node.view();
+    request.column = &columns_[feature];
+    request.entries = columns_[feature].entries.get() + segment.begin;
+    request.n_entries = segment.end - segment.begin;
+    request.feature = segment.feature;
+    request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
+    request.limits = {static_cast<Row>(in_.options.min_samples_leaf),
+                      in_.options.min_weight_leaf};
+    return request;
+  }
+
+  SearchInputs in_;
+  std::vector<CodedColumn> columns_;
+  std::vector<std::uint8_t> goes_left_;  // by row; nodes never share rows, so threads may write
+};
+
+}  // namespace
+
+std::unique_ptr<Search> make_presorted_search(SearchInputs inputs) {
+  return std::make_unique<PresortedSearch>(std::move(inputs));
+}
+
+double midpoint(double below, double above) {
+  const double middle = below / 2 + above / 2;
+  return middle >= above || middle < below ? below : middle;
+}
+
+}  // namespace spinney

@@ -1,0 +1,51 @@
+"""Spinney: classical supervised learning with scikit-learn's API and a C++ core.
+
+Submodules and names are loaded when they are first used, so that ``import spinney`` costs next to
+nothing: scikit-learn, SciPy, matplotlib and the data frame libraries come in only with the part
+that needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spinney import datasets, report, tree
+    from spinney._threads import get_num_threads, set_num_threads
+    from spinney.report.compare import compare
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "__version__",
+    "compare",
+    "datasets",
+    "get_num_threads",
+    "report",
+    "set_num_threads",
+    "tree",
+]
+
+# A new submodule adds its name here, a new top-level function the module that defines it below;
+# both also go into `__all__` (and under TYPE_CHECKING, for editors and mypy).
+_SUBMODULES = frozenset({"datasets", "report", "tree"})
+_NAMES = {
+    "compare": "spinney.report.compare",
+    "get_num_threads": "spinney._threads",
+    "set_num_threads": "spinney._threads",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+        globals()[name] = value  # found without this function from now on
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

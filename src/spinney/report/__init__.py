@@ -1,0 +1,33 @@
+"""What Spinney tells a person about a table: so far, which learner does best on it.
+
+- `spinney.report.compare.compare` (also `spinney.compare`) cross-validates the learners;
+- `spinney.report.families` lists them: a new learner adds itself there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spinney.report.comparison import Comparison, ModelResult
+    from spinney.report.families import FAMILIES, Family
+
+__all__ = ["FAMILIES", "Comparison", "Family", "ModelResult"]
+
+_NAMES = {
+    "FAMILIES": "spinney.report.families",
+    "Family": "spinney.report.families",
+    "Comparison": "spinney.report.comparison",
+    "ModelResult": "spinney.report.comparison",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,87 @@
+"""The learners that `compare` runs: the one place where a learner family adds itself.
+
+To add a family, write a function that makes the estimator and put a `Family` into `FAMILIES`,
+simpler families first. Nothing else needs to know: the shell's help, ``--models`` and the table
+read this list. Import inside the function, so that listing the families loads none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+__all__ = ["FAMILIES", "Family", "Task", "select_families"]
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A learner that `compare` can run.
+
+    Attributes
+    ----------
+    name : str
+        The class name in snake case without the task, as it is typed in the shell.
+    title : str
+        A few words for people.
+    make : callable
+        ``make(task, random_state, n_jobs)`` returns an estimator that is not fitted yet.
+    tasks : tuple of {"classification", "regression"}
+        The tasks the family can do; it is left out of the others.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Task, int | None, int | None], Any]
+    tasks: tuple[Task, ...] = ("classification", "regression")
+
+
+def _baseline(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+
+
+def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    tree = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
+    return tree(random_state=random_state, n_jobs=n_jobs)
+
+
+def _decision_tree_pruned(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+
+    tree = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor
+    return tree(random_state=random_state, n_jobs=n_jobs)
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("baseline", "the commonest class, or the mean", _baseline),
+    Family("decision_tree", "CART grown to the end", _decision_tree),
+    Family("decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned),
+)
+
+
+def select_families(names: Iterable[str] | None, task: Task) -> list[Family]:
+    """Return the families with these names, in this order; all that can do `task` for None."""
+    if names is None:
+        return [family for family in FAMILIES if task in family.tasks]
+    if isinstance(names, str):
+        names = [names]
+    by_name = {family.name: family for family in FAMILIES}
+    selected: dict[str, Family] = {}
+    for name in names:
+        if name not in by_name:
+            close = get_close_matches(str(name), by_name, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
+            raise ValueError(f"models has no {name!r}; {hint}")
+        if task not in by_name[name].tasks:
+            raise ValueError(f"models: {name!r} cannot do {task}")
+        selected[name] = by_name[name]
+    if not selected:
+        raise ValueError(f"models is empty; there are: {', '.join(by_name)}")
+    return list(selected.values())

@@ -1,0 +1,509 @@
+"""What all trees share: reading the data, growing, predicting, pruning."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from math import ceil
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, clone, is_classifier
+from sklearn.utils import Bunch, check_random_state, compute_sample_weight, metadata_routing
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+)
+
+from spinney import _core
+from spinney._progress import progress_hook
+from spinney._table import Schema, Table, fit_table, read_table
+from spinney._threads import effective_n_jobs
+from spinney.tree import _prune
+from spinney.tree._tree import Tree
+
+_UNLIMITED = int(np.iinfo(np.int64).max)
+
+
+def core_table(table: Table, schema: Schema) -> Any:
+    """Hand the rows to the core; it keeps the arrays alive."""
+    if table.matrix is not None:
+        return _core.Table.from_matrix(table.matrix)
+    if table.columns is not None:
+        counts = [-1 if values is None else len(values) for values in schema.categories]
+        return _core.Table.from_columns(table.columns, counts)
+    sparse = table.sparse
+    return _core.Table.from_csc(
+        sparse.data,
+        np.ascontiguousarray(sparse.indices, dtype=np.int32),
+        np.ascontiguousarray(sparse.indptr, dtype=np.int32),
+        table.n_rows,
+    )
+
+
+class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base class of the trees; not to be used directly."""
+
+    # "check_input" is not something that a pipeline passes on.
+    __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
+
+    _parameter_constraints: dict[str, Any] = {
+        "splitter": [StrOptions({"best", "random"})],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+        ],
+        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "random_state": ["random_state"],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+        "monotonic_cst": ["array-like", None],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "callbacks": [list, tuple, callable, None],
+    }
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        check_input: bool = True,
+    ) -> Any:
+        n_threads = effective_n_jobs(self.n_jobs)
+        random_state = check_random_state(self.random_state)
+        if check_input:
+            table, self._schema = fit_table(
+                self, X, y, categorical_features=self.categorical_features
+            )
+        else:
+            matrix = np.asarray(X)
+            self.n_features_in_ = matrix.shape[1]
+            self._schema = Schema(None, (None,) * matrix.shape[1])
+            table = Table(*matrix.shape, matrix=matrix)
+        self.categories_ = list(self._schema.categories)
+        n_rows = table.n_rows
+
+        y, class_weight = self._encode_targets(y, check_input)
+        if len(y) != n_rows:
+            raise ValueError(
+                f"Number of labels={len(y)} does not match number of samples={n_rows}"
+            )
+        self.n_outputs_ = y.shape[1]
+
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
+            )
+        if class_weight is not None:
+            weights = class_weight if weights is None else weights * class_weight
+        total_weight = float(n_rows if weights is None else weights.sum())
+        if total_weight <= 0.0:
+            raise ValueError("sample_weight and class_weight leave no row of positive weight")
+
+        is_classification = is_classifier(self)
+        n_classes = np.atleast_1d(self.n_classes_) if is_classification else []
+        targets = np.ascontiguousarray(y.T)
+        arrays = _core.grow_tree(
+            core_table(table, self._schema),
+            self.criterion,
+            targets if is_classification else np.empty(0, dtype=np.uint32),
+            [int(k) for k in n_classes],
+            np.empty(0) if is_classification else targets,
+            weights,
+            weights is not None and bool(np.all(weights == np.floor(weights)))
+            and total_weight < 2**52,
+            self.n_outputs_,
+            self.splitter == "random",
+            _UNLIMITED if self.max_depth is None else int(self.max_depth),
+            *self._row_limits(n_rows),
+            self.min_weight_fraction_leaf * total_weight,
+            self._n_features_drawn(),
+            0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            float(self.min_impurity_decrease),
+            self._monotonic_signs(),
+            int(random_state.randint(np.iinfo(np.int32).max)),
+            n_threads,
+            progress_hook(self),
+        )
+        self.tree_ = Tree.from_arrays(
+            arrays,
+            n_features=self.n_features_in_,
+            n_classes=n_classes if is_classification else np.ones(self.n_outputs_, dtype=np.intp),
+            n_categories=[0 if v is None else len(v) for v in self.categories_],
+        )
+        if is_classification and self.n_outputs_ == 1:
+            self.n_classes_ = self.n_classes_[0]
+            self.classes_ = self.classes_[0]
+        if self.ccp_alpha > 0.0:
+            self.tree_ = self._pruned_tree(self.tree_, "impurity", self.ccp_alpha)
+        return self
+
+    def _encode_targets(self, y: Any, check_input: bool) -> tuple[Any, Any]:
+        """Targets as (n_rows, n_outputs) codes or numbers, and the weights that classes ask for."""
+        if is_classifier(self):
+            return self._encode_classes(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        if self.criterion == "poisson" and check_input:
+            if np.any(y < 0):
+                raise ValueError(
+                    "Some value(s) of y are negative which is not allowed for Poisson regression."
+                )
+            if np.sum(y) <= 0:
+                raise ValueError(
+                    "Sum of y is not positive which is necessary for Poisson regression."
+                )
+        return np.reshape(y, (len(y), -1)), None
+
+    def _encode_classes(self, y: Any) -> tuple[Any, Any]:
+        y = check_array(
+            y,
+            ensure_2d=False,
+            dtype=None,
+            ensure_all_finite=False,
+            input_name="y",
+            estimator=self,
+        )
+        if y.dtype.kind in "fc":
+            check_array(y, ensure_2d=False, input_name="y", estimator=self)
+        y = np.reshape(y, (len(y), -1))
+        check_classification_targets(y)
+        codes = np.empty(y.shape, dtype=np.uint32)
+        self.classes_ = []
+        for k in range(y.shape[1]):
+            classes, codes[:, k] = np.unique(y[:, k], return_inverse=True)
+            self.classes_.append(classes)
+        self.n_classes_ = np.array([len(classes) for classes in self.classes_], dtype=np.intp)
+        weights = None
+        if self.class_weight is not None:
+            weights = compute_sample_weight(self.class_weight, y)
+        return codes, weights
+
+    def _row_limits(self, n_rows: int) -> tuple[int, int]:
+        """min_samples_split and min_samples_leaf in rows."""
+        leaf = self.min_samples_leaf
+        leaf = int(leaf) if isinstance(leaf, Integral) else ceil(leaf * n_rows)
+        split = self.min_samples_split
+        split = int(split) if isinstance(split, Integral) else max(2, ceil(split * n_rows))
+        # More rows than there are asks for the same as one more than there are.
+        leaf = min(leaf, n_rows + 1)
+        return max(split, 2 * leaf), leaf
+
+    def _n_features_drawn(self) -> int:
+        n_features = self.n_features_in_
+        drawn = self.max_features
+        if drawn is None:
+            drawn = n_features
+        elif isinstance(drawn, str):
+            drawn = max(1, int(np.sqrt(n_features) if drawn == "sqrt" else np.log2(n_features)))
+        elif not isinstance(drawn, Integral):
+            drawn = max(1, int(drawn * n_features))
+        self.max_features_ = int(drawn)
+        return self.max_features_
+
+    def _monotonic_signs(self) -> list[int]:
+        if self.monotonic_cst is None:
+            return []
+        if self.n_outputs_ > 1:
+            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
+        signs = np.asarray(self.monotonic_cst)
+        if signs.shape[0] != self.n_features_in_:
+            raise ValueError(
+                f"monotonic_cst has shape {signs.shape[0]} but the input data "
+                f"X has {self.n_features_in_} features."
+            )
+        if not np.all(np.isin(signs, (-1, 0, 1))):
+            raise ValueError(
+                "monotonic_cst must be None or an array-like of -1, 0 or 1, but"
+                f" got {np.unique(signs)}"
+            )
+        for feature in np.flatnonzero(signs):
+            if self.categories_[feature] is not None:
+                raise ValueError(
+                    f"monotonic_cst must be 0 for categorical features, got {signs[feature]} for "
+                    f"feature {feature}"
+                )
+        if is_classifier(self):
+            if self.n_classes_[0] > 2:
+                raise ValueError(
+                    "Monotonicity constraints are not supported with multiclass classification"
+                )
+            # The core bounds the fraction of the first class; users speak of the second.
+            signs = -signs.astype(int)
+        return [int(sign) for sign in signs]
+
+    def _read(self, X: Any, check_input: bool = True) -> Any:
+        """Read the rows of X for the core, checked against what fit saw."""
+        check_is_fitted(self)
+        if not check_input:
+            _check_n_features(self, X, reset=False)
+            if isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64):
+                return _core.Table.from_matrix(X)
+        return core_table(read_table(self, X, self._schema), self._schema)
+
+    def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
+        """Return the index of the leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        check_input : bool, default=True
+            False skips the validation of a float32 or float64 array.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Indices into the arrays of ``tree_``.
+        """
+        return self.tree_.apply_table(self._read(X, check_input), effective_n_jobs(self.n_jobs))
+
+    def decision_path(self, X: Any, check_input: bool = True) -> Any:
+        """Return the nodes on the way of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        check_input : bool, default=True
+            False skips the validation of a float32 or float64 array.
+
+        Returns
+        -------
+        csr_matrix of shape (n_rows, n_nodes)
+            Ones where a row passes through a node.
+        """
+        return self.tree_.decision_path_table(
+            self._read(X, check_input), effective_n_jobs(self.n_jobs)
+        )
+
+    def get_depth(self) -> int:
+        """Return the depth of the deepest leaf; a tree of one node has depth 0."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in the total decrease of the impurity."""
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances()
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the tree and give the nested sequence of its subtrees.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As `fit` takes them.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``: the alphas at which the subtree that minimises impurity plus
+            alpha times leaves changes; ``impurities``: the sum of the leaves' impurities there.
+        """
+        grown = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
+        alphas, risks, _ = _prune.link_alphas(grown.tree_, "impurity")
+        return Bunch(ccp_alphas=alphas, impurities=risks)
+
+    @staticmethod
+    def _pruned_tree(tree: Tree, by: str, alpha: float) -> Tree:
+        _, _, node_alpha = _prune.link_alphas(tree, by)
+        return tree.collapse(node_alpha <= alpha)
+
+    def _with_tree(self, tree: Tree) -> Any:
+        """Return a copy of this fitted estimator around another tree."""
+        copy = clone(self)
+        for name, value in vars(self).items():
+            if name not in copy.get_params(deep=False):
+                setattr(copy, name, value)
+        copy.tree_ = tree
+        return copy
+
+    def _loss(self) -> str:
+        return "error" if is_classifier(self) else str(self.criterion)
+
+    def _codes(self, y: Any) -> Any:
+        """Targets as rows of codes (-1 for a class that fit did not see) or of numbers."""
+        y = np.reshape(np.asarray(y), (len(y), -1))
+        if not is_classifier(self):
+            return y.astype(np.float64)
+        classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
+        codes = np.empty(y.shape, dtype=np.int64)
+        for k, known in enumerate(classes):
+            at = np.minimum(np.searchsorted(known, y[:, k]), len(known) - 1)
+            codes[:, k] = np.where(known[at] == y[:, k], at, -1)
+        return codes
+
+    def _losses_along(self, X: Any, y: Any, weight: Any, node_alpha: Any) -> Any:
+        """Validation losses of the nested sequence, as `_prune.path_losses` gives them."""
+        return _prune.path_losses(
+            self.tree_, self.decision_path(X), self._codes(y), weight, node_alpha, self._loss()
+        )
+
+    def prune(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        cv: Any = None,
+        sample_weight: Any = None,
+        by: str | None = None,
+        one_standard_error: bool = False,
+    ) -> Any:
+        """Return a pruned copy of the tree; this one stays as it is.
+
+        Parameters
+        ----------
+        X, y : array-like
+            With `cv`: the training data. Without: validation data that the tree has not seen.
+        cv : int or cross-validation splitter, default=None
+            If given, cost-complexity pruning: alpha is chosen by cross-validation on (X, y), and
+            the tree grown on all of them is pruned with it. (It is grown here if this estimator
+            is not fitted.) If None, reduced-error pruning: from the bottom up, a node becomes a
+            leaf where that does not raise the error on (X, y).
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows of X.
+        by : {"error", "impurity"}, default=None
+            The risk that the nested sequence of subtrees trades against their size: training
+            error (the default for a classifier) or impurity (for a regressor the same as its
+            training error, and the default).
+        one_standard_error : bool, default=False
+            Choose the smallest tree whose cross-validated error is within one standard error of
+            the least, instead of the least.
+
+        Returns
+        -------
+        estimator
+            With ``pruning_``: a Bunch of ``alpha`` (chosen), and for every subtree of the nested
+            sequence ``alphas``, ``n_leaves``, and ``errors`` ± ``standard_errors``. Reduced-error
+            pruning leaves only the error before and after.
+        """
+        classification = is_classifier(self)
+        by = ("error" if classification else "impurity") if by is None else by
+        if by not in ("error", "impurity") or (by == "error" and not classification):
+            expected = "'error' or 'impurity'" if classification else "'impurity'"
+            raise ValueError(f"by must be {expected} for {type(self).__name__}, got {by!r}")
+        if cv is None:
+            return self._prune_reduced_error(X, y, sample_weight)
+        return self._prune_by_cross_validation(X, y, cv, sample_weight, by, one_standard_error)
+
+    def _weights_for(self, X: Any, sample_weight: Any) -> NDArray[np.float64]:
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.asarray(
+            _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64)
+        )
+
+    def _prune_reduced_error(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        check_is_fitted(self)
+        weight = self._weights_for(X, sample_weight)
+        path, codes = self.decision_path(X), self._codes(y)
+        leaves = _prune.reduced_error_leaves(self.tree_, path, codes, weight, self._loss())
+        pruned = self._with_tree(self.tree_.collapse(leaves))
+        errors = [
+            float(
+                np.average(
+                    _prune.row_losses(
+                        model.tree_, np.arange(len(codes)), model.apply(X), codes, self._loss()
+                    ),
+                    weights=weight,
+                )
+            )
+            for model in (self, pruned)
+        ]
+        pruned.pruning_ = Bunch(error_before=errors[0], error=errors[1])
+        return pruned
+
+    def _prune_by_cross_validation(
+        self, X: Any, y: Any, cv: Any, sample_weight: Any, by: str, one_standard_error: bool
+    ) -> Any:
+        from sklearn.model_selection import check_cv
+        from sklearn.utils import _safe_indexing
+
+        whole = self
+        if not hasattr(self, "tree_") or self.ccp_alpha > 0.0:
+            whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
+        weight = self._weights_for(X, sample_weight)
+        _, _, node_alpha = _prune.link_alphas(whole.tree_, by)
+        internal = whole.tree_.children_left >= 0
+        alphas = np.unique(np.append(node_alpha[internal], 0.0))
+        # A subtree is the best for all alphas up to the next: judged at their geometric mean.
+        probes = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
+        n_leaves = np.array(
+            [1 + np.count_nonzero(internal & (node_alpha > alpha)) for alpha in alphas]
+        )
+
+        folds = list(check_cv(cv, y, classifier=is_classifier(self)).split(np.empty(len(y)), y))
+        losses = np.zeros((len(folds), len(alphas)))
+        totals = np.zeros(len(folds))
+        for fold, (train, test) in enumerate(folds):
+            weights = {} if sample_weight is None else {"sample_weight": weight[train]}
+            grown = clone(whole).fit(_safe_indexing(X, train), _safe_indexing(y, train), **weights)
+            _, _, fold_alpha = _prune.link_alphas(grown.tree_, by)
+            steps, fold_losses = grown._losses_along(
+                _safe_indexing(X, test), _safe_indexing(y, test), weight[test], fold_alpha
+            )
+            losses[fold] = fold_losses[np.searchsorted(steps, probes, side="right") - 1]
+            totals[fold] = weight[test].sum()
+        errors = losses.sum(axis=0) / totals.sum()
+        spread = losses / totals[:, None] - errors
+        standard_errors = np.sqrt(np.mean(spread**2, axis=0) / max(1, len(folds) - 1))
+
+        least = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
+        chosen = least
+        if one_standard_error:
+            chosen = int(np.flatnonzero(errors <= errors[least] + standard_errors[least])[-1])
+        alpha = float(alphas[chosen])
+        pruned = whole._with_tree(whole.tree_.collapse(node_alpha <= alpha))
+        pruned.pruning_ = Bunch(
+            alpha=alpha,
+            alphas=alphas,
+            n_leaves=n_leaves,
+            errors=errors,
+            standard_errors=standard_errors,
+            chosen=chosen,
+        )
+        return pruned
+
+    def _repr_svg_(self) -> str | None:
+        """Notebook representation of a fitted tree; None before fit."""
+        if not hasattr(self, "tree_"):
+            return None
+        from spinney.tree._svg import export_svg
+
+        return export_svg(self, max_depth=4)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+

@@ -1,0 +1,399 @@
+"""What a node of a fitted tree says: its question, its two sides, its names and numbers.
+
+Every writer (text, rules, graphviz, matplotlib, SVG) reads the tree through `NamedTree`, so that
+they agree about the following.
+
+question
+    Numeric: ``x <= threshold`` goes left. Categorical: ``x in C`` goes left.
+side
+    A half of a question. The left side of a categorical question holds every *known* category
+    (one of the column's categories at fit) that can reach the node and goes left: those of the
+    node's training rows, and those that the node never saw, which follow the larger child.
+missing
+    A missing value, and a category that was not known at fit, goes where `missing_go_to_left`
+    says. Where a node's training rows had nothing missing, that is the larger child; so directions
+    are worth showing only when some node departs from it (`NamedTree.shows_missing`).
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils._param_validation import validate_params
+from sklearn.utils.validation import check_array, check_is_fitted
+
+LEAF = -1
+ELLIPSIS = "…"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Sides = tuple[tuple[int, ...], tuple[int, ...]]  # codes that go left, codes that go right
+
+
+class NamedTree:
+    """A fitted tree with the names of its features, classes and categories.
+
+    Parameters
+    ----------
+    decision_tree : estimator
+        A fitted tree estimator of Spinney or scikit-learn.
+    feature_names : sequence, default=None
+        Names to use in place of the estimator's own.
+    class_names : sequence, default=None
+        Names to use in place of `classes_`; for one output only.
+    generic_name : str, default="x[{}]"
+        How a feature without a name is called.
+    """
+
+    def __init__(
+        self,
+        decision_tree: Any,
+        feature_names: Sequence[Any] | None = None,
+        class_names: Sequence[Any] | None = None,
+        generic_name: str = "x[{}]",
+    ) -> None:
+        tree = decision_tree.tree_
+        self.tree = tree
+        self.classifier: bool = is_classifier(decision_tree)
+        self.criterion = criterion_name(decision_tree.criterion)
+        self.n_outputs = int(tree.n_outputs)
+        self.children_left: np.ndarray = np.asarray(tree.children_left)
+        self.children_right: np.ndarray = np.asarray(tree.children_right)
+        self.feature: np.ndarray = np.asarray(tree.feature)
+        self.threshold: np.ndarray = np.asarray(tree.threshold)
+        self.impurity: np.ndarray = np.asarray(tree.impurity)
+        self.n_node_samples: np.ndarray = np.asarray(tree.n_node_samples)
+        self.weighted_n_node_samples: np.ndarray = np.asarray(tree.weighted_n_node_samples)
+        self.value: np.ndarray = np.asarray(tree.value)
+        self.n_classes: np.ndarray = np.asarray(tree.n_classes)
+        self.missing_left: np.ndarray = np.asarray(tree.missing_go_to_left).astype(bool)
+        self._category_start: np.ndarray | None = getattr(tree, "category_start", None)
+        self._sides: dict[int, Sides] | None = None
+        categories = getattr(decision_tree, "categories_", None)
+        self.categories: list[Any] = (
+            [None] * int(tree.n_features) if categories is None else list(categories)
+        )
+        if feature_names is None:
+            feature_names = getattr(decision_tree, "feature_names_in_", None)
+        if feature_names is None:
+            feature_names = [generic_name.format(i) for i in range(int(tree.n_features))]
+        elif len(feature_names) != int(tree.n_features):
+            raise ValueError(
+                f"Length of feature_names, {len(feature_names)} does not match number of"
+                f" features, {int(tree.n_features)}"
+            )
+        self.feature_names = [str(name) for name in feature_names]
+        self.classes: list[Any] = []
+        self.class_names: list[list[str]] = []
+        if self.classifier:
+            classes = decision_tree.classes_
+            self.classes = [classes] if self.n_outputs == 1 else list(classes)
+            self.class_names = [[str(c) for c in of_output] for of_output in self.classes]
+            if class_names is not None:
+                self.class_names = [self._checked_class_names(class_names)]
+
+    def _checked_class_names(self, class_names: Sequence[Any]) -> list[str]:
+        if self.n_outputs != 1:
+            raise ValueError("class_names is not supported for a tree with several outputs.")
+        if len(class_names) != len(self.classes[0]):
+            raise ValueError(
+                "When `class_names` is an array, it should contain as many items as"
+                f" `decision_tree.classes_`. Got {len(class_names)} while the tree was fitted with"
+                f" {len(self.classes[0])} classes."
+            )
+        return [str(name) for name in class_names]
+
+    def is_leaf(self, node: int) -> bool:
+        return bool(self.children_left[node] == LEAF)
+
+    def is_categorical(self, node: int) -> bool:
+        return self._category_start is not None and bool(self._category_start[node] >= 0)
+
+    def feature_name(self, node: int) -> str:
+        return self.feature_names[int(self.feature[node])]
+
+    def left_is_larger(self, node: int) -> bool:
+        left, right = self.children_left[node], self.children_right[node]
+        return bool(self.n_node_samples[left] > self.n_node_samples[right])
+
+    def _sides_of_all(self) -> dict[int, Sides]:
+        """The sides of each categorical node, worked out from the root down."""
+        all_sides: dict[int, Sides] = {}
+        # For each node the codes that can reach it, of the features asked above it.
+        reach: dict[int, dict[int, frozenset[int]]] = {0: {}}
+        for node, _, _ in self.walk():
+            above = reach.pop(node)
+            if self.is_leaf(node):
+                continue
+            children = int(self.children_left[node]), int(self.children_right[node])
+            reach.update(dict.fromkeys(children, above))
+            if self.is_categorical(node):
+                feature = int(self.feature[node])
+                known = above.get(feature, frozenset(range(len(self.categories[feature]))))
+                left = known.intersection(map(int, self.tree.left_categories(node)))
+                right = known.intersection(map(int, self.tree.right_categories(node))) - left
+                if self.left_is_larger(node):
+                    left = known - right
+                else:
+                    right = known - left
+                all_sides[node] = tuple(sorted(left)), tuple(sorted(right))
+                for child, codes in zip(children, (left, right), strict=True):
+                    reach[child] = above | {feature: codes}
+        return all_sides
+
+    def sides(self, node: int) -> Sides:
+        """The codes that go left and right at a categorical node."""
+        if self._sides is None:
+            self._sides = self._sides_of_all()
+        return self._sides[node]
+
+    def category_names(self, feature: int, codes: Iterable[int]) -> list[str]:
+        values = self.categories[feature]
+        return [format_category(values[code]) for code in codes]
+
+    def tests(
+        self, node: int, threshold: str, greater: str = ">", limit: int = 8
+    ) -> tuple[str, str]:
+        """What the feature must do to go left and to go right.
+
+        A categorical question lists the shorter of its two sides; a numeric one shows `threshold`,
+        which the writer has formatted in its own way.
+        """
+        if not self.is_categorical(node):
+            return f"<= {threshold}", f"{greater} {threshold}"
+        lefts, rights = self.sides(node)
+        by_left = len(lefts) <= len(rights)
+        codes = lefts if by_left else rights
+        listed = format_set(self.category_names(int(self.feature[node]), codes), limit)
+        left, right = f"in {listed}", f"not in {listed}"
+        return (left, right) if by_left else (right, left)
+
+    def short_tests(self, node: int, room: float, size: float) -> tuple[str, str]:
+        """`tests` for a picture, where each side has little room and the feature is known."""
+        if not self.is_categorical(node):
+            threshold = format_short(self.threshold[node])
+            # A question `x <= inf` parts missing from present values.
+            return (
+                ("present", "missing")
+                if threshold == "inf"
+                else (f"≤ {threshold}", f"> {threshold}")
+            )
+        feature = int(self.feature[node])
+        left, right = (self.category_names(feature, codes) for codes in self.sides(node))
+        return fit_set(left, right, room, size), fit_set(right, left, room, size)
+
+    def shows_missing(self, show_missing: bool | str) -> bool:
+        """Resolve a `show_missing` of True, False or "auto"."""
+        if show_missing != "auto":
+            return bool(show_missing)
+        return any(
+            self.missing_left[node] != self.left_is_larger(node)
+            for node in range(len(self.children_left))
+            if not self.is_leaf(node)
+        )
+
+    def fractions(self, node: int, output: int = 0) -> np.ndarray:
+        """Class fractions of one output."""
+        values = self.value[node, output, : int(self.n_classes[output])]
+        total = values.sum()
+        return values / total if total > 0 else values
+
+    def mean(self, node: int, output: int = 0) -> float:
+        """The predicted number of one output of a regression tree."""
+        return float(self.value[node, output, 0])
+
+    def prediction_names(self, node: int) -> list[str]:
+        """The class or the number predicted for each output."""
+        outputs = range(self.n_outputs)
+        if self.classifier:
+            return [self.class_names[k][int(np.argmax(self.fractions(node, k)))] for k in outputs]
+        return [format_short(self.mean(node, k)) for k in outputs]
+
+    def headline(self, node: int) -> str:
+        """The prediction, and for one class its share."""
+        text = ", ".join(self.prediction_names(node))
+        if not self.classifier or self.n_outputs > 1:
+            return text
+        return f"{text} · {format_share(float(self.fractions(node).max()))}"
+
+    def details(self, node: int) -> list[str]:
+        """Everything about a node, in lines, with names in full."""
+        lines = [f"node {node}"]
+        if not self.is_leaf(node):
+            left, right = self.tests(node, f"{self.threshold[node]:.12g}", limit=40)
+            lines[0] += f": {self.feature_name(node)} {left}?"
+            lines.append(f"missing or unknown: as {left if self.missing_left[node] else right}")
+        share = format_share(self.n_node_samples[node] / self.n_node_samples[0])
+        lines.append(f"{self.n_node_samples[node]:,} rows ({share})")
+        lines.append(f"{self.criterion} {format_short(self.impurity[node])}")
+        weight = self.weighted_n_node_samples[node]
+        for output in range(self.n_outputs):
+            prefix = f"output {output}, " if self.n_outputs > 1 else ""
+            if not self.classifier:
+                lines.append(f"{prefix}mean {format_short(self.mean(node, output))}")
+                continue
+            fractions = self.fractions(node, output)
+            for code in np.argsort(-fractions, kind="stable")[:20]:
+                if fractions[code] > 0:
+                    name, count = self.class_names[output][code], fractions[code] * weight
+                    share = format_share(fractions[code])
+                    lines.append(f"{prefix}{name}: {share} ({format_short(count)})")
+        return lines
+
+    def walk(self, max_depth: int | None = None) -> Iterator[tuple[int, int, int]]:
+        """Yield (node, depth, parent) in pre-order, left before right, down to `max_depth`."""
+        stack = [(0, 0, -1)]
+        while stack:
+            node, depth, parent = stack.pop()
+            yield node, depth, parent
+            if not self.is_leaf(node) and (max_depth is None or depth < max_depth):
+                stack.append((int(self.children_right[node]), depth + 1, node))
+                stack.append((int(self.children_left[node]), depth + 1, node))
+
+    def subtree_shapes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number of levels and of nodes of the subtree below each node, itself included."""
+        levels = np.ones(len(self.children_left), dtype=np.intp)
+        nodes = np.ones(len(self.children_left), dtype=np.intp)
+        for node, _, parent in reversed(list(self.walk())):
+            if parent >= 0:
+                levels[parent] = max(levels[parent], levels[node] + 1)
+                nodes[parent] += nodes[node]
+        return levels, nodes
+
+
+def validated(constraints: dict[str, Any]) -> Callable[[Function], Function]:
+    """Let scikit-learn check the parameters of a public function."""
+    check = validate_params(constraints, prefer_skip_nested_validation=True)
+    return cast(Callable[[Function], Function], check)
+
+
+def require_tree(decision_tree: Any) -> None:
+    """Raise unless `decision_tree` is a fitted tree estimator."""
+    check_is_fitted(decision_tree)
+    if not hasattr(decision_tree, "tree_"):
+        raise TypeError(
+            "The 'decision_tree' parameter must be a fitted decision tree (an estimator with"
+            f" `tree_`). Got {decision_tree!r} instead."
+        )
+
+
+def checked_names(names: Any) -> Any:
+    """`feature_names` or `class_names` as an array, as scikit-learn checks them."""
+    if names is None or isinstance(names, bool):
+        return names
+    return check_array(names, ensure_2d=False, dtype=None, ensure_min_samples=0)
+
+
+def default_feature_names(decision_tree: Any, feature_names: Any) -> Any:
+    """`feature_names`, or where it is None the fitted names of a tree with categorical columns.
+
+    scikit-learn has no such trees. For numeric ones its exporters ignore `feature_names_in_`, and
+    so do ours that answer to the same name.
+    """
+    categories = getattr(decision_tree, "categories_", None)
+    if feature_names is None and any(values is not None for values in categories or ()):
+        return getattr(decision_tree, "feature_names_in_", None)
+    return feature_names
+
+
+def criterion_name(criterion: Any) -> str:
+    """The name of a criterion, which may be an object of scikit-learn's."""
+    if isinstance(criterion, str):
+        return criterion
+    return "squared_error" if type(criterion).__name__.endswith("MSE") else "impurity"
+
+
+def format_number(value: float, decimals: int) -> str:
+    """`value` with at most `decimals` decimals, and never so few that nothing is left of it.
+
+    >>> [format_number(x, 3) for x in (30.5, 2.0, 0.00001234, 12345678.9)]
+    ['30.5', '2', '1.23e-05', '1.23457e+07']
+    """
+    value = float(value)
+    size = abs(value)
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    if size >= 1e7:
+        return f"{value:.{decimals + 3}g}"
+    if size < min(1.0, 10.0 ** (1 - decimals)):
+        return f"{value:.{max(1, decimals)}g}"
+    text = f"{value:.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def format_short(value: float) -> str:
+    """`value` with about four digits, for a picture."""
+    size = abs(value)
+    if 1e-4 <= size < 1:
+        return f"{value:.3g}"
+    return format_number(value, 3 if size < 10 else 2 if size < 100 else 1)
+
+
+def format_share(share: float) -> str:
+    """A percentage that says 0 % or 100 % only when it is."""
+    percent = f"{100 * share:.0f}"
+    if percent == "0" and share > 0:
+        return "<1%"
+    if percent == "100" and share < 1:
+        return ">99%"
+    return f"{percent}%"
+
+
+def format_category(value: Any) -> str:
+    """A category's name; whole numbers lose the `.0` that a float column gave them."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def format_set(names: Sequence[str], limit: int) -> str:
+    """``{blue, red}``; a set of more than `limit` names is cut and the rest counted.
+
+    >>> format_set(["a", "b", "c", "d"], 2)
+    '{a, b, … (+2)}'
+    """
+    if len(names) <= limit:
+        return "{" + ", ".join(names) + "}"
+    return "{" + ", ".join(names[:limit]) + f", {ELLIPSIS} (+{len(names) - limit})}}"
+
+
+def text_width(text: str, size: float) -> float:
+    """About how wide a text is in Helvetica of `size`; no font is at hand to ask."""
+    width = 0.0
+    for char in text:
+        if char in "iljtfrI.,:;'|!()[]{} ":
+            width += 0.33
+        elif char in "mwMW@%…":
+            width += 0.9
+        elif unicodedata.east_asian_width(char) in "WF":
+            width += 1.05
+        else:
+            width += 0.7 if char.isupper() else 0.57
+    return width * size
+
+
+def fit_text(text: str, room: float, size: float) -> str:
+    """The text, cut with an ellipsis if it is wider than `room`."""
+    if text_width(text, size) <= room:
+        return text
+    while text and text_width(text + ELLIPSIS, size) > room:
+        text = text[:-1]
+    return text.rstrip() + ELLIPSIS
+
+
+def fit_set(names: Sequence[str], others: Sequence[str], room: float, size: float) -> str:
+    """The names, or "not" the others, or as many names as there is room for."""
+    for text in (", ".join(names), "not " + ", ".join(others)):
+        if text_width(text, size) <= room:
+            return text
+    for n_shown in range(min(len(names), 12), 0, -1):
+        more = f", {ELLIPSIS} (+{len(names) - n_shown})" if len(names) > n_shown else ""
+        text = ", ".join(names[:n_shown])
+        if text_width(text + more, size) <= room:
+            return text + more
+    return fit_text(text, room - text_width(more, size), size) + more

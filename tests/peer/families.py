@@ -1,0 +1,77 @@
+"""Which of scikit-learn's test files each family of Spinney runs, and with what in whose place.
+
+To add a family, add an entry to `FAMILIES`, run ``python tests/peer/run.py FAMILY`` and give each
+test that fails for a good reason an entry in ``known_differences.toml``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FAMILIES", "Family", "Replacement"]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Names of one scikit-learn package that Spinney's objects take.
+
+    Attributes
+    ----------
+    theirs, ours : str
+        The packages that export the names. Below `theirs` every module that holds one of
+        scikit-learn's objects gets Spinney's instead, so that private imports are met, too.
+    names : tuple of str
+        The classes and functions.
+    """
+
+    theirs: str
+    ours: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What to run for one family.
+
+    Attributes
+    ----------
+    files : tuple of str
+        Test files, as paths inside the package ``sklearn``.
+    replacements : tuple of Replacement
+        What to put in place of what.
+    import_first : tuple of str
+        Modules to import before anything is replaced, so that they keep scikit-learn's objects.
+    """
+
+    files: tuple[str, ...]
+    replacements: tuple[Replacement, ...]
+    import_first: tuple[str, ...] = ()
+
+
+FAMILIES: dict[str, Family] = {
+    "tree": Family(
+        files=(
+            "tree/tests/test_tree.py",
+            "tree/tests/test_split.py",
+            "tree/tests/test_monotonic_tree.py",
+            "tree/tests/test_export.py",
+        ),
+        replacements=(
+            Replacement(
+                theirs="sklearn.tree",
+                ours="spinney.tree",
+                names=(
+                    "DecisionTreeClassifier",
+                    "DecisionTreeRegressor",
+                    "ExtraTreeClassifier",
+                    "ExtraTreeRegressor",
+                    "export_graphviz",
+                    "export_text",
+                    "plot_tree",
+                ),
+            ),
+        ),
+        # The forests and boosters of scikit-learn are made for its own trees.
+        import_first=("sklearn.ensemble",),
+    ),
+}

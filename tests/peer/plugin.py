@@ -1,0 +1,131 @@
+"""A pytest plugin that puts Spinney's objects in place of scikit-learn's.
+
+It is loaded with ``-p plugin`` by ``run.py``, before scikit-learn's test modules are imported. It
+marks each test that used an object of Spinney's, and writes what became of the tests to a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from families import FAMILIES, Family, Replacement
+
+# Set by every use of an object of Spinney's, cleared before each test.
+_used = False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("spinney")
+    group.addoption("--peer-family", choices=sorted(FAMILIES), required=True)
+    group.addoption("--peer-report", type=Path, required=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    kept = replace(FAMILIES[config.getoption("--peer-family")])
+    if not hasattr(config, "workerinput"):  # under xdist the workers report to the first process
+        report = config.getoption("--peer-report")
+        config.pluginmanager.register(Collector(report, kept), "spinney-peer-collector")
+
+
+def replace(family: Family) -> list[str]:
+    """Replace what Spinney has, and return the names that it lacks."""
+    for module in family.import_first:
+        importlib.import_module(module)
+    lacking = []
+    for replacement in family.replacements:
+        theirs = importlib.import_module(replacement.theirs)
+        ours = importlib.import_module(replacement.ours)
+        for name in replacement.names:
+            if hasattr(ours, name):
+                replace_everywhere(replacement, getattr(theirs, name), mark_uses(ours, name))
+            else:
+                lacking.append(f"{replacement.theirs}.{name}")
+    return lacking
+
+
+def replace_everywhere(replacement: Replacement, theirs: Any, ours: Any) -> None:
+    inside = f"{replacement.theirs}."
+    for name, module in list(sys.modules.items()):
+        if name == replacement.theirs or name.startswith(inside):
+            for attribute, value in list(vars(module).items()):
+                if value is theirs:
+                    setattr(module, attribute, ours)
+
+
+def mark_uses(module: ModuleType, name: str) -> Any:
+    """Make a class or function of Spinney's tell when it is used.
+
+    A class stays the same object, so that tests of types and pickles mean what they say.
+    """
+    target = getattr(module, name)
+    if not isinstance(target, type):
+        return telling(target)
+    for method in ("__init__", "fit"):
+        if hasattr(target, method):
+            setattr(target, method, telling(getattr(target, method)))
+    return target
+
+
+def telling(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        global _used
+        _used = True
+        return function(*arguments, **keywords)
+
+    return wrapper
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Any:
+    global _used
+    _used = False
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    report = yield
+    report.user_properties.append(("used_spinney", _used))
+    return report
+
+
+class Collector:
+    """Gathers what became of each test."""
+
+    def __init__(self, path: Path, lacking: list[str]) -> None:
+        self.path = path
+        self.lacking = lacking
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.broken: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.broken.append(f"{report.nodeid}: {last_line(report.longreprtext)}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        test = self.tests.setdefault(report.nodeid, {"outcome": "passed", "used": False})
+        test["used"] = test["used"] or dict(report.user_properties)["used_spinney"]
+        if report.failed:
+            test["outcome"] = "failed"
+            test["message"] = last_line(report.longreprtext)
+        elif report.skipped and test["outcome"] == "passed":
+            # Also what scikit-learn itself expects to fail.
+            test["outcome"] = "skipped"
+
+    def pytest_sessionfinish(self) -> None:
+        content = {"tests": self.tests, "broken": self.broken, "lacking": self.lacking}
+        self.path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def last_line(text: str) -> str:
+    """Return the line of a traceback that says what went wrong."""
+    lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+    return (lines or text.strip().splitlines() or [""])[0]

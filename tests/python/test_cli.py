@@ -1,0 +1,224 @@
+"""The ``spinney`` command: what it reads, prints and refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import spinney
+from spinney.cli import _read_table, main
+
+RNG = np.random.default_rng(0)
+AGE = RNG.integers(18, 80, size=60)
+CITY = RNG.choice(["Bath", "York", "Ely"], size=60)
+BOUGHT = np.where((AGE > 50) ^ (CITY == "Ely"), "yes", "no")
+
+
+class Output(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Output]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command in this process, at 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: object) -> Output:
+        monkeypatch.setattr(sys, "argv", ["spinney", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        captured = capsys.readouterr()
+        return Output(int(end.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Write a CSV with a number with gaps, a text column and a target."""
+    ages = [str(age) if row % 7 else "" for row, age in enumerate(AGE)]
+    rows = [",".join(row) for row in zip(ages, CITY, BOUGHT, strict=True)]
+    path = tmp_path / "shop.csv"
+    path.write_text("\n".join(["age,city,bought", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def without(*libraries: str) -> Callable[[str], object]:
+    """Return a `find_spec` that does not find these libraries."""
+    return lambda name: None if name in libraries else find_spec(name)
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").out == f"spinney {spinney.__version__}\n"
+    assert "compare" in run("--help").out
+    assert "decision_tree_pruned" in run("compare", "--help").out
+
+
+def test_bundled_spam(run: Run) -> None:
+    result = run("compare", "--cv", 2, "--models", "baseline,decision_tree")
+    assert result.code == 0
+    assert result.err == ""  # no bar where there is no terminal
+    assert "4,601 rows × 57 columns · 2 stratified folds" in result.out
+    assert "* decision_tree" in result.out
+    assert "spinney compare DATA.csv --target COLUMN" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
+
+
+def test_csv(run: Run, shop: Path) -> None:
+    result = run("compare", shop, "--target", "bought", "--cv", 3)
+    assert result.code == 0
+    assert "60 rows × 2 columns" in result.out
+    assert "failed" not in result.out
+    assert "* decision_tree" in result.out
+    assert "--task regression" in result.out
+
+
+def test_json(run: Run, shop: Path) -> None:
+    result = run("compare", shop, "--target", "bought", "--cv", 3, "--json", "--jobs", 1)
+    content = json.loads(result.out)
+    assert content["data"] == "shop.csv: bought"
+    assert content["best"].startswith("decision_tree")
+    assert len(content["results"]) == 3
+
+
+def test_regression_and_drop(run: Run, shop: Path) -> None:
+    result = run("compare", shop, "--target", "age", "--drop", "city", "--task", "regression")
+    assert result.code == 0
+    assert "51 rows × 1 column " in result.out
+    assert "RMSE" in result.out
+    assert "left out 9 rows without a value of 'age'" in result.out
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"), [("t.tsv", "\t"), ("t.csv", ";"), ("t.csv.gz", ","), ("t.tsv.gz", "\t")]
+)
+@pytest.mark.parametrize("missing", [(), ("pandas",), ("pandas", "polars")])
+def test_text_formats(
+    shop: Path, name: str, separator: str, missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reader gives the same table, whichever library there is."""
+    monkeypatch.setattr(_read_table, "find_spec", without(*missing))
+    if missing != ("pandas", "polars"):
+        pytest.importorskip("polars" if missing else "pandas")
+    text = shop.read_text(encoding="utf-8").replace(",", separator)
+    path = shop.with_name(name)
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8-sig")  # with the mark that Windows puts in front
+    table = _read_table.read_table(path)
+    assert table.columns == ["age", "city", "bought"]
+    assert list(table.column("city")) == CITY.tolist()
+    ages = np.array([np.nan if age is None else age for age in table.column("age")], dtype=float)
+    np.testing.assert_array_equal(ages, np.where(np.arange(60) % 7, AGE, np.nan))
+
+
+def test_plain_csv_without_any_library(
+    run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_read_table, "find_spec", without("pandas", "polars", "pyarrow"))
+    table = _read_table.read_table(shop)
+    X, categorical = table.without(["bought"])
+    assert X.shape == (60, 2)
+    assert X.dtype == object
+    assert categorical == [1]
+    X, categorical = table.without(["bought", "city"])
+    assert X.dtype == np.float64
+    assert categorical == "from_dtype"
+    result = run("compare", shop, "--target", "bought", "--cv", 3)
+    assert result.code == 0
+    assert "failed" not in result.out
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+@pytest.mark.parametrize("extension", ["parquet", "arrow", "feather", "stream.arrow"])
+def test_binary_formats(
+    run: Run, tmp_path: Path, library: str, extension: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip(library)
+    other = {"polars": "pyarrow", "pyarrow": "polars"}[library]
+    monkeypatch.setattr(_read_table, "find_spec", without(other))
+    table = pa.table({"age": AGE, "city": pa.array(CITY).dictionary_encode(), "bought": BOUGHT})
+    path = tmp_path / f"shop.{extension}"
+    if extension == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    elif extension == "stream.arrow":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    assert type(_read_table.read_table(path).content).__module__.startswith(library)
+    result = run("compare", path, "--target", "bought", "--cv", 3)
+    assert result.code == 0
+    assert "60 rows × 2 columns" in result.out
+    assert "failed" not in result.out
+
+
+def test_no_library_for_parquet(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_read_table, "find_spec", without("polars", "pyarrow"))
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1")
+    result = run("compare", path, "--target", "x")
+    message = f"spinney: reading {path} needs polars or pyarrow: pip install pyarrow\n"
+    assert result == (2, "", message)
+
+
+def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
+    def file(name: str, content: str) -> Path:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return tmp_path / name
+
+    target = ("--target", "bought")
+    cases: list[tuple[list[object], str]] = [
+        (["nowhere.csv", *target], "no such file: nowhere.csv"),
+        ([tmp_path, *target], "is a folder"),
+        ([file("t.xlsx", "a"), *target], "cannot tell what"),
+        ([file("t.parquet", "no Parquet"), *target], "cannot read"),
+        ([file("empty.csv", ""), *target], "has no rows"),
+        ([file("header.csv", "age,bought\n"), *target], "has no rows"),
+        ([file("gone.csv", "age,bought\n1,\n2,NA\n"), *target], "'bought' has no value in any row"),
+        ([file("only.csv", "bought\nyes\nno\n"), *target], "no column left to learn from"),
+        ([file("one.csv", "age,bought\n1,yes\n2,yes\n"), *target], "one class only"),
+        ([shop], "say which column to predict: --target COL; shop.csv has: age, city, bought"),
+        ([shop, "--target", "Bougt"], "no column 'Bougt' in shop.csv; did you mean 'bought'?"),
+        ([shop, "--target", "q"], "no column 'q' in shop.csv; it has: age, city, bought"),
+        ([shop, *target, "--drop", "town"], "no column 'town'"),
+        ([shop, *target, "--drop", "bought"], "cannot be both"),
+        ([shop, *target, "--models", "forest"], "models has no 'forest'"),
+        ([shop, *target, "--jobs", 0], "n_jobs must be"),
+        ([shop, *target, "--cv", 1], "cv must be between 2"),
+        ([shop, *target, "--task", "regression"], "'bought' must hold numbers"),
+        (["--target", "bought"], "--target and --drop are about DATA"),
+    ]
+    for arguments, message in cases:
+        code, out, err = run("compare", *arguments)
+        assert code == 2, arguments
+        assert out == "", arguments
+        assert err.startswith("spinney: "), arguments
+        assert message in err, arguments
+        assert err.count("\n") == 1, arguments
+
+
+def test_module_and_exit_status(tmp_path: Path) -> None:
+    """``python -m spinney`` in a process of its own, without a traceback."""
+    command = [sys.executable, "-m", "spinney", "compare", str(tmp_path / "none.csv")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == f"spinney: no such file: {tmp_path / 'none.csv'}\n"

@@ -1,0 +1,349 @@
+"""`spinney.compare`: tasks, folds, ranking, failures, rendering."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+import spinney
+from spinney.report import families
+from spinney.report.comparison import Comparison, Estimate, ModelResult
+from spinney.report.progress import Step
+from spinney.report.target import infer_task, read_target
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+LABELS = np.where(X[:, 0] + 0.3 * RNG.normal(size=120) > 0, "yes", "no")
+NUMBERS = 100 * X[:, 0] + 10 * RNG.normal(size=120)
+
+
+# The task
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (["a", "b"] * 10, "classification"),
+        ([True, False] * 10, "classification"),
+        ([0, 1, 2, 2, 1, 0] * 5, "classification"),
+        (list(range(40)) * 2, "regression"),  # whole numbers, but many
+        (list(range(10)), "regression"),  # few, but each is there once
+        ([0.5, 1.5, 2.5] * 10, "regression"),
+        ([1.0, 2.0, 3.0] * 10, "regression"),
+        ([0.0, 1.0] * 10, "classification"),
+        ([-1.0, 1.0] * 10, "classification"),
+    ],
+)
+def test_task_is_inferred(y: list[Any], task: str) -> None:
+    assert infer_task(np.asarray(y)) == task
+    assert read_target(y)[1] == task
+
+
+def test_task_of_series() -> None:
+    pd = pytest.importorskip("pandas")
+    for y, task, kind in [
+        (pd.Series(["a", "b", "a", "b"]), "classification", "O"),
+        (pd.Series(["a", "b", "a", "b"], dtype="category"), "classification", "O"),
+        (pd.Series([1, 2, 1, 2], dtype="Int64"), "classification", "i"),
+        (pd.Series([True, False, True, False], dtype="boolean"), "classification", "b"),
+        (pd.Series([0.1, 0.2, 0.3, 0.4], dtype="Float64"), "regression", "f"),
+        (pd.DataFrame({"only": [1, 1, 2, 2]}), "classification", "i"),
+    ]:
+        values, inferred = read_target(y)
+        assert inferred == task
+        assert values.dtype.kind == kind or (kind == "O" and values.dtype.kind in "UT")
+
+
+def test_task_of_polars_and_arrow() -> None:
+    pl = pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    for y in (
+        pl.Series("t", ["u", "v", "u", "v"], dtype=pl.Categorical),
+        pa.chunked_array([pa.array(["u", "v", "u", "v"]).dictionary_encode()]),
+    ):
+        values, task = read_target(y)
+        assert task == "classification"
+        assert values.tolist() == ["u", "v", "u", "v"]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan, 2.0], "target 'y' is missing in 1 of 3 rows"),
+        (["a", None, "b"], "target 'y' is missing in 1 of 3 rows"),
+        (["a", float("nan"), "b"], "target 'y' is missing in 1 of 3 rows"),
+        ([None, None], "target 'y' is missing in all rows"),
+        (["a", 1], "target 'y' mixes text"),
+        (["a", "a"], "target 'y' has one class only: a"),
+        ([[1, 2], [3, 4]], "target 'y' must be one column"),
+        (np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]"), "holds dates"),
+        ([np.inf, 1.5, 2.5], "target 'y' holds infinite values"),
+    ],
+)
+def test_bad_target(y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_target(y)
+
+
+def test_bad_target_names_the_column() -> None:
+    pd = pytest.importorskip("pandas")
+    for values in ([1, None, 2], ["a", None, "b"], [1.5, np.nan, 2.5]):
+        with pytest.raises(ValueError, match="target 'price' is missing in 1 of 3 rows"):
+            read_target(pd.Series(values, name="price"))
+    with pytest.raises(ValueError, match="target 'price' is missing in 1 of 3 rows"):
+        read_target(pd.Series([1, None, 2], name="price", dtype="Int64"))
+    with pytest.raises(ValueError, match="'price' must hold numbers for regression"):
+        read_target(pd.Series(["a", "b"], name="price"), "regression")
+    with pytest.raises(ValueError, match="'price' holds fractions"):
+        read_target(pd.Series([0.5, 1.5], name="price"), "classification")
+
+
+# The comparison
+
+
+def test_classification() -> None:
+    result = spinney.compare(X, LABELS, cv=5)
+    assert result.task == "classification"
+    assert result.metric == "error"
+    assert (result.n_rows, result.n_features, result.n_folds) == (120, 3, 5)
+    names = [r.name for r in result.results]
+    assert set(names) == {"baseline", "decision_tree", "decision_tree_pruned"}
+    assert names[-1] == "baseline"
+    assert result.best is result.results[0]
+    means = [r.estimate.mean for r in result.results if r.estimate]
+    assert means == sorted(means)
+    for r in result.results:
+        assert r.failure is None
+        assert r.estimate is not None
+        assert len(r.estimate.folds) == 5
+        assert r.fit_seconds > 0
+        assert r.predict_seconds > 0
+
+
+def test_same_as_scikit_learn() -> None:
+    """The folds are scikit-learn's shuffled stratified ones."""
+    result = spinney.compare(X, LABELS, cv=5, models=["baseline"], random_state=3)
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    errors = 1 - cross_val_score(DummyClassifier(), X, LABELS, cv=folds)
+    estimate = result.results[0].estimate
+    assert estimate is not None
+    np.testing.assert_allclose(estimate.folds, errors)
+    np.testing.assert_allclose(estimate.mean, errors.mean())
+    np.testing.assert_allclose(estimate.se, errors.std(ddof=1) / np.sqrt(5))
+
+
+def test_regression() -> None:
+    result = spinney.compare(X, NUMBERS, cv=4)
+    assert result.task == "regression"
+    assert result.metric == "rmse"
+    assert result.results[-1].name == "baseline"
+    best = result.best
+    assert best is not None
+    assert best.r2 is not None
+    assert best.r2.mean > 0.5
+    assert "R²" in str(result)
+
+
+def test_the_same_twice() -> None:
+    first, second = (spinney.compare(X, LABELS, cv=3, n_jobs=n) for n in (1, 2))
+    assert [r.estimate for r in first.results] == [r.estimate for r in second.results]
+
+
+def test_scoring_ranks_by_the_greater() -> None:
+    result = spinney.compare(X, LABELS, cv=3, scoring="accuracy")
+    assert result.greater_is_better
+    assert result.metric == "accuracy"
+    assert result.results[-1].name == "baseline"
+    assert "accuracy ± se" in str(result)
+
+
+def test_cv_as_splits() -> None:
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    result = spinney.compare(X, NUMBERS, cv=splits, models=["decision_tree"])
+    assert result.n_folds == 2
+    assert not result.stratified
+
+
+def test_data_frames_give_the_same() -> None:
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(1000, 1120))
+    expected = spinney.compare(X, LABELS, cv=3, models=["decision_tree"]).results[0].estimate
+    assert expected is not None
+    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        result = spinney.compare(table, LABELS, cv=3, models=["decision_tree"])
+        assert result.results[0].estimate == expected
+
+
+def test_text_columns_are_categories() -> None:
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    colours = RNG.permutation(["red", "green", "blue", "grey"] * 30)
+    y = np.isin(colours, ["red", "grey"])
+    frame = pd.DataFrame({"colour": colours, "noise": X[:, 0]})
+    for table in (frame, frame.astype({"colour": "category"}), pl.from_pandas(frame)):
+        result = spinney.compare(table, y, cv=3, models=["decision_tree"])
+        assert result.results[0].failure is None
+        assert result.results[0].estimate is not None
+        assert result.results[0].estimate.mean == 0
+
+
+def test_callbacks_see_every_fit() -> None:
+    steps: list[Step] = []
+    spinney.compare(X, LABELS, cv=3, models=["baseline", "decision_tree"], callbacks=[steps.append])
+    assert [step.done for step in steps] == [0, 1, 2, 3, 4, 5, 6]
+    assert {step.total for step in steps} == {6}
+    assert [step.model for step in steps] == ["baseline"] * 3 + ["decision_tree"] * 3 + [""]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"models": ["decision_tre"]}, "models has no 'decision_tre'; did you mean"),
+        ({"models": []}, "models is empty"),
+        ({"cv": 1}, "cv must be between 2"),
+        ({"cv": 100}, "cv=100 folds need a class of 100 rows"),
+        ({"task": "clustering"}, "task must be"),
+        ({"y": LABELS[:50]}, "X has 120 rows, y has 50"),
+        ({"X": X[:0], "y": []}, "X is empty"),
+        ({"X": X[:, 0]}, "X must have two dimensions"),
+    ],
+)
+def test_bad_arguments(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        spinney.compare(**{"X": X, "y": LABELS, **change})
+
+
+def test_rare_class_is_noted() -> None:
+    y = LABELS.copy().astype(object)
+    y[:2] = "rare"
+    result = spinney.compare(X, y, cv=3, models=["baseline"])
+    assert result.notes == ["the rarest class has 2 rows, fewer than the 3 folds"]
+
+
+class Failing:
+    """An estimator that cannot be fitted."""
+
+    def get_params(self) -> dict[str, Any]:
+        return {}
+
+    def fit(self, X: Any, y: Any) -> Any:
+        raise RuntimeError("no luck\ntoday")
+
+
+@pytest.fixture
+def failing_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = families.Family("failing", "never works", lambda *arguments: Failing())
+    monkeypatch.setattr(families, "FAMILIES", (family, *families.FAMILIES))
+
+
+@pytest.mark.usefixtures("failing_family")
+def test_a_failure_is_shown_and_the_others_go_on() -> None:
+    result = spinney.compare(X, LABELS, cv=3)
+    assert [r.name for r in result.results][-1] == "failing"
+    assert result.results[-1].failure == "RuntimeError: no luck today"
+    assert result.best is not None
+    for text in (str(result), result._repr_html_()):
+        assert "failing failed: RuntimeError: no luck today" in text
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+@pytest.mark.usefixtures("failing_family")
+def test_all_fail() -> None:
+    result = spinney.compare(X, LABELS, cv=3, models=["failing"])
+    assert result.best is None
+    assert result.to_dict()["best"] is None
+    assert "failed" in str(result)
+
+
+# How it is shown
+
+
+def made_up() -> Comparison:
+    return Comparison(
+        task="classification",
+        metric="error",
+        greater_is_better=False,
+        n_rows=1000,
+        n_features=5,
+        n_folds=2,
+        stratified=True,
+        results=[
+            ModelResult("tree", "A tree", Estimate.from_folds([0.1, 0.13]), None, 0.25, 0.0001),
+            ModelResult("<b>", "Odd", Estimate.from_folds([0.5, 0.5]), None, 1.5, 0.01),
+        ],
+        notes=["a note"],
+    )
+
+
+def test_plain_text() -> None:
+    assert str(made_up()).splitlines() == [
+        "classification · 1,000 rows × 5 columns · 2 stratified folds",
+        "",
+        "  model  error % ± se  fit s  predict s",
+        "* tree     11.5 ± 1.5  0.250     <0.001",
+        "  <b>      50.0 ± 0.0  1.500      0.010",
+        "Note: a note",
+    ]
+
+
+def test_html_is_escaped() -> None:
+    html = made_up()._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_rich() -> None:
+    console = pytest.importorskip("rich.console").Console(width=80)
+    with console.capture() as captured:
+        console.print(made_up())
+    assert "* tree" in captured.get()
+    assert "11.5 ± 1.5" in captured.get()
+
+
+def test_to_dict() -> None:
+    content = made_up().to_dict()
+    assert content["best"] == "tree"
+    assert content["results"][0]["estimate"]["folds"] == [0.1, 0.13]
+    json.dumps(content, allow_nan=False)
+
+
+def test_single_fold_has_no_standard_error() -> None:
+    estimate = Estimate.from_folds([0.5])
+    assert np.isnan(estimate.se)
+
+
+# The pruned tree as an estimator
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_pruned_tree(task: families.Task) -> None:
+    from spinney.report.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+
+    y = LABELS if task == "classification" else NUMBERS
+    cls = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor
+    model = clone(cls(random_state=0)).fit(X, y)
+    assert model.n_features_in_ == 3
+    assert model.predict(X).shape == (120,)
+    assert model.score(X, y) > 0.5
+    if task == "classification":
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.predict_proba(X).shape == (120, 2)
+
+
+def test_families_are_well_formed() -> None:
+    names = [family.name for family in families.FAMILIES]
+    assert len(set(names)) == len(names)
+    for family in families.FAMILIES:
+        assert family.name.isidentifier()
+        assert family.name.islower()
+        assert family.title
+        for task in family.tasks:
+            assert hasattr(family.make(task, 0, None), "fit")

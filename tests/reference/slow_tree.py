@@ -1,0 +1,992 @@
+"""The slow twin of CART: what a fitted tree must be, by brute force.
+
+Nothing here is shared with the fast trees. Every question a node could ask is
+tried, one boolean mask at a time, and every number is computed from the rows
+themselves, so that a reader can check each line against the definition.
+
+Words
+-----
+row, column   of the training table; a column is numeric or holds categories.
+split         two non-empty sets of a node's rows, told apart by one column.
+gain          impurity(node) - w_L/w impurity(left) - w_R/w impurity(right).
+admissible    a split that respects the limits: leaf sizes and weights, the
+              monotonic constraints, positive sums for Poisson.
+promised      an admissible split that the fast tree has to look at. For a
+              numeric column that is every one. For categories it depends on
+              the criterion, see `_promises`.
+
+A node that is split must reach the best promised gain and cannot beat the best
+admissible one; a node that is not split must have a rule that stopped it.
+Between the two lies what is left to heuristics (and to rounding).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+EPS = np.finfo(np.float64).eps
+
+# A gain may miss the best one by this share of the node's impurity: what
+# rounding does to a sum of some dozens of terms, and far below the difference
+# between two splits that are not tied.
+RELATIVE = 1e-9
+
+CLASSIFICATION = ("gini", "entropy", "misclassification")
+REGRESSION = ("squared_error", "absolute_error", "poisson")
+SYNONYMS = {"log_loss": "entropy", "friedman_mse": "squared_error"}
+
+# Up to this many categories in a node, every subset is tried (2^(m-1) - 1 splits).
+MAX_ENUMERATED = 10
+# Up to this many, the fast tree promises the best subset for any number of classes.
+MAX_PROMISED = 8
+
+LEAF = -1
+
+
+# --------------------------------------------------------------------------------------
+# The table
+# --------------------------------------------------------------------------------------
+
+
+class Column(NamedTuple):
+    """A column: float64 with NaN for missing; categories are held as codes into `labels`."""
+
+    values: np.ndarray
+    labels: tuple | None = None
+
+    @property
+    def is_categorical(self):
+        return self.labels is not None
+
+    def take(self, rows):
+        return Column(self.values[rows], self.labels)
+
+
+def read_table(X, categorical=()):
+    """The columns of `X`, an array or a data frame.
+
+    `categorical` names the category columns by position or by a mask; in a data
+    frame the columns of category dtype are added to them.
+    """
+    flags = np.asarray(list(categorical))
+    if flags.dtype == bool:
+        flags = np.flatnonzero(flags)
+    flags = {int(flag) for flag in flags}
+
+    if hasattr(X, "iloc"):
+        columns = []
+        for index in range(X.shape[1]):
+            series = X.iloc[:, index]
+            if hasattr(series, "cat") or index in flags:
+                codes = series.astype("category").cat
+                values = np.asarray(codes.codes, dtype=np.float64)
+                values[values < 0] = np.nan
+                columns.append(Column(values, tuple(codes.categories)))
+            else:
+                columns.append(Column(np.asarray(series, dtype=np.float64)))
+        return columns
+
+    X = np.asarray(X, dtype=np.float64)
+    columns = []
+    for index in range(X.shape[1]):
+        values = X[:, index]
+        if index not in flags:
+            columns.append(Column(values))
+            continue
+        missing = np.isnan(values)
+        labels, codes = np.unique(values[~missing], return_inverse=True)
+        coded = np.full(len(values), np.nan)
+        coded[~missing] = codes
+        columns.append(Column(coded, tuple(labels)))
+    return columns
+
+
+def as_outputs(y):
+    """`y` as a two-dimensional array, one column for each output."""
+    y = np.asarray(y)
+    return y.reshape(len(y), -1)
+
+
+def encode_classes(y):
+    """Class codes (rows, outputs) and the classes of each output."""
+    outputs = as_outputs(y)
+    codes = np.empty(outputs.shape, dtype=np.intp)
+    classes = []
+    for output in range(outputs.shape[1]):
+        labels, codes[:, output] = np.unique(outputs[:, output], return_inverse=True)
+        classes.append(labels)
+    return codes, classes
+
+
+# --------------------------------------------------------------------------------------
+# Impurity, value and gain
+# --------------------------------------------------------------------------------------
+
+
+def weighted_median(y, w):
+    """The point with half the weight on either side; the middle, if an interval has it."""
+    order = np.argsort(y, kind="stable")
+    y, below = y[order], np.cumsum(w[order])
+    half = below[-1] / 2
+    lower = np.searchsorted(below, half, side="left")  # first with at least half below or at it
+    upper = np.searchsorted(below, half, side="right")  # first with more than half
+    return (y[lower] + y[upper]) / 2
+
+
+def _impurity_of_output(y, w, criterion):
+    total = w.sum()
+    if criterion in CLASSIFICATION:
+        share = np.bincount(y.astype(np.intp), weights=w) / total
+        if criterion == "gini":
+            return float(np.sum(share * (1 - share)))
+        if criterion == "misclassification":
+            return float(1 - share.max())
+        share = share[share > 0]
+        return float(-np.sum(share * np.log2(share))) + 0.0
+    if criterion == "squared_error":
+        mean = (w * y).sum() / total
+        return float((w * (y - mean) ** 2).sum() / total)
+    if criterion == "absolute_error":
+        return float((w * np.abs(y - weighted_median(y, w))).sum() / total)
+    if criterion == "poisson":
+        # Half the Poisson deviance; not defined for a prediction of zero.
+        if (w * y).sum() <= EPS:
+            return math.inf
+        mean = (w * y).sum() / total
+        positive = y > 0
+        ratio = y[positive] / mean
+        return float((w[positive] * y[positive] * np.log(ratio)).sum() / total)
+    raise ValueError(f"unknown criterion {criterion!r}")
+
+
+def impurity(y, w=None, criterion="gini"):
+    """Impurity of rows with targets `y` (class codes or numbers) and weights `w`.
+
+    With several outputs, `y` of shape (rows, outputs), it is their mean.
+    """
+    criterion = SYNONYMS.get(criterion, criterion)
+    outputs = as_outputs(y)
+    w = np.ones(len(outputs)) if w is None else np.asarray(w, dtype=np.float64)
+    return float(np.mean([_impurity_of_output(column, w, criterion) for column in outputs.T]))
+
+
+def node_value(y, w, criterion, n_classes=None):
+    """What a node predicts: class shares, means or medians, of shape (outputs, max classes)."""
+    criterion = SYNONYMS.get(criterion, criterion)
+    outputs = as_outputs(y)
+    if criterion in CLASSIFICATION:
+        value = np.zeros((outputs.shape[1], max(n_classes)))
+        for output, column in enumerate(outputs.T):
+            value[output] = np.bincount(column, weights=w, minlength=max(n_classes)) / w.sum()
+        return value
+    if criterion == "absolute_error":
+        return np.array([[weighted_median(column, w)] for column in outputs.T])
+    return np.array([[(w * column).sum() / w.sum()] for column in outputs.T])
+
+
+def gain(y, w, left, criterion, node_impurity=None):
+    """Decrease of the impurity when the rows marked in `left` are parted from the rest."""
+    if node_impurity is None:
+        node_impurity = impurity(y, w, criterion)
+    total, right = w.sum(), ~left
+    return (
+        node_impurity
+        - w[left].sum() / total * impurity(y[left], w[left], criterion)
+        - w[right].sum() / total * impurity(y[right], w[right], criterion)
+    )
+
+
+def midpoint(a, b):
+    """The threshold between neighbouring values a < b: a itself if the middle rounds to b."""
+    middle = a / 2 + b / 2
+    return a if middle == b else middle
+
+
+# --------------------------------------------------------------------------------------
+# Limits
+# --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every split of a tree has to respect.
+
+    `monotonic_cst` has one sign for each column, for the number that the tree
+    constrains: the mean or median, or the share of the *first* class (so that
+    scikit-learn's signs, which are about the second, are flipped).
+    `slack` is how close a weight or a value may come to its limit before rounding
+    decides; zero where sums are exact.
+    """
+
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    monotonic_cst: tuple | None = None
+    slack: float = 0.0
+
+    def sign(self, feature):
+        return 0 if self.monotonic_cst is None else self.monotonic_cst[feature]
+
+
+def constrained_value(y, w, criterion):
+    """The number that monotonic constraints are about (they know one output only)."""
+    if criterion in CLASSIFICATION:
+        return w[y[:, 0] == 0].sum() / w.sum()
+    return node_value(y, w, criterion)[0, 0]
+
+
+def is_allowed(feature, left, y, w, criterion, limits, bounds, slack):
+    """Whether a split respects the limits, with `slack` > 0 strictly, with `slack` < 0 nearly."""
+    for side in (left, ~left):
+        if np.count_nonzero(side) < max(1, limits.min_samples_leaf):
+            return False
+        if w[side].sum() < limits.min_weight_leaf * (1 + slack):
+            return False
+        if criterion == "poisson" and np.any((w[side, None] * y[side]).sum(axis=0) <= EPS):
+            return False
+    sign = limits.sign(feature)
+    if sign != 0:
+        value_left = constrained_value(y[left], w[left], criterion)
+        value_right = constrained_value(y[~left], w[~left], criterion)
+        lower, upper = bounds
+        # Values carry rounding even where sums are exact, hence a least slack.
+        room = math.copysign(max(abs(slack), 1e-12), slack) * (abs(value_left) + abs(value_right))
+        if min(value_left, value_right) < lower + room:
+            return False
+        if max(value_left, value_right) > upper - room:
+            return False
+        if (value_left - value_right) * sign > -room:
+            return False
+    return True
+
+
+# --------------------------------------------------------------------------------------
+# Every split of a column
+# --------------------------------------------------------------------------------------
+
+
+class Split(NamedTuple):
+    feature: int
+    left: np.ndarray  # mask over the rows of the node
+    gain: float
+    promised: bool
+
+
+@dataclass
+class ColumnSearch:
+    """The admissible splits of one column in one node.
+
+    must_split : the fast tree has to find some split, whatever its gain.
+    complete   : `splits` holds all admissible ones, so that nothing can beat them.
+    """
+
+    feature: int
+    splits: list
+    must_split: bool
+    complete: bool
+
+    @property
+    def promised_gain(self):
+        """The gain that must be reached; -inf: any split; None: no split has to be found."""
+        promised = [split.gain for split in self.splits if split.promised]
+        if promised:
+            return max(promised)
+        return -math.inf if self.must_split else None
+
+    @property
+    def possible_gain(self):
+        if not self.complete:
+            return math.inf
+        return max((split.gain for split in self.splits), default=-math.inf)
+
+
+def numeric_partitions(values):
+    """Every question x <= threshold, with the missing rows on either side."""
+    missing = np.isnan(values)
+    distinct = np.unique(values[~missing])
+    for a, b in itertools.pairwise(distinct):
+        left = values <= midpoint(a, b)  # false for NaN: missing rows go right
+        yield left
+        if missing.any():
+            yield left | missing
+    if missing.any() and len(distinct):
+        yield ~missing
+
+
+def present_categories(codes):
+    """Masks of the rows of each category in a node; the missing rows are one more."""
+    missing = np.isnan(codes)
+    masks = [codes == code for code in np.unique(codes[~missing])]
+    return [*masks, missing] if missing.any() else masks
+
+
+def subset_partitions(masks):
+    """Every way to part the categories in two, each once."""
+    first, others = masks[0], masks[1:]
+    for size in range(len(others)):
+        for subset in itertools.combinations(others, size):
+            yield np.logical_or.reduce([first, *subset])
+
+
+def ordered_partitions(masks, keys):
+    """The parts that a sort by key gives; equal keys stay together, as their order is open."""
+    order = np.argsort(keys, kind="stable")
+    left = np.zeros_like(masks[0])
+    for here, after in itertools.pairwise(order):
+        left = left | masks[here]
+        if keys[after] - keys[here] > 1e-12 * max(1.0, abs(keys[after])):
+            yield left
+
+
+def _category_keys(masks, y, w, criterion):
+    """What puts categories in an order: the mean, the median, the share of the second class."""
+    if criterion in CLASSIFICATION:
+        return [w[mask & (y[:, 0] == 1)].sum() / w[mask].sum() for mask in masks]
+    return [node_value(y[mask], w[mask], criterion)[0, 0] for mask in masks]
+
+
+def _promises(masks, y, w, criterion, n_classes, is_free):
+    """Partitions of the categories that the fast tree has to look at, and whether to split.
+
+    The impurity of one mean (squared error, Poisson, two classes) is concave in
+    the sums of weight and target, so that the best of all subsets is a cut in the
+    order of the means. That theorem needs every subset to be admissible (`is_free`);
+    if a limit forbids some, the cuts are promised and no more.
+    """
+    few = len(masks) <= MAX_ENUMERATED
+    one_mean = y.shape[1] == 1 and (
+        criterion in ("squared_error", "poisson")
+        or (criterion in CLASSIFICATION and n_classes[0] <= 2)
+    )
+    if one_mean:
+        if is_free and few:
+            return list(subset_partitions(masks)), True
+        return list(ordered_partitions(masks, _category_keys(masks, y, w, criterion))), is_free
+    if criterion in CLASSIFICATION and y.shape[1] == 1 and len(masks) <= MAX_PROMISED:
+        return list(subset_partitions(masks)), is_free
+    if criterion == "absolute_error" and y.shape[1] == 1:
+        return list(ordered_partitions(masks, _category_keys(masks, y, w, criterion))), is_free
+    return [], is_free
+
+
+def search_column(feature, column, y, w, criterion, limits, bounds, n_classes):
+    """All admissible splits of the node's rows by one column, with their gains."""
+    y = as_outputs(y)
+    here = impurity(y, w, criterion)
+
+    def allowed(left, slack):
+        return is_allowed(feature, left, y, w, criterion, limits, bounds, slack)
+
+    def evaluate(left, promised):
+        # Near a limit, rounding decides: such a split is possible, but not promised.
+        promised = promised and allowed(left, limits.slack)
+        return Split(feature, left, gain(y, w, left, criterion, here), promised)
+
+    if not column.is_categorical:
+        partitions = numeric_partitions(column.values)
+        splits = [evaluate(left, True) for left in partitions if allowed(left, -limits.slack)]
+        return ColumnSearch(feature, splits, must_split=False, complete=True)
+
+    masks = present_categories(column.values)
+    if len(masks) < 2:
+        return ColumnSearch(feature, [], must_split=False, complete=True)
+    # Children are unions of categories: if each may be a child, every subset may.
+    is_free = all(allowed(mask, limits.slack) for mask in masks)
+    promised, must_split = _promises(masks, y, w, criterion, n_classes, is_free)
+    splits = [evaluate(left, True) for left in promised if allowed(left, -limits.slack)]
+    if len(masks) <= MAX_ENUMERATED:
+        complete = True
+        if len(promised) < 2 ** (len(masks) - 1) - 1:
+            others = subset_partitions(masks)
+            splits += [evaluate(left, False) for left in others if allowed(left, -limits.slack)]
+    else:
+        # Too many subsets to try, but by the theorem the cuts hold the best one.
+        complete = is_free and len(promised) > 0 and criterion != "absolute_error"
+    return ColumnSearch(feature, splits, must_split, complete)
+
+
+def search_node(
+    columns, y, w, criterion, limits=None, bounds=(-math.inf, math.inf), n_classes=None
+):
+    """`search_column` for each column of a node."""
+    criterion = SYNONYMS.get(criterion, criterion)
+    y = as_outputs(y)
+    w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
+    if limits is None:
+        limits = Limits()
+    if n_classes is None and criterion in CLASSIFICATION:
+        n_classes = [int(column.max()) + 1 for column in y.T]
+    return [
+        search_column(feature, column, y, w, criterion, limits, bounds, n_classes)
+        for feature, column in enumerate(columns)
+    ]
+
+
+def best_gain(
+    X,
+    y,
+    w=None,
+    criterion="gini",
+    categorical=(),
+    min_samples_leaf=1,
+    min_weight_leaf=0.0,
+    monotonic_cst=None,
+    bounds=(-math.inf, math.inf),
+):
+    """The largest gain of all admissible splits of all columns; -inf if there is none.
+
+    `y` holds class codes or numbers. Rows of weight zero do not count.
+    """
+    y = as_outputs(y)
+    w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
+    columns = X if isinstance(X, list) else read_table(X, categorical)
+    kept = w > 0
+    columns, y, w = [column.take(kept) for column in columns], y[kept], w[kept]
+    limits = Limits(min_samples_leaf, min_weight_leaf, monotonic_cst)
+    searches = search_node(columns, y, w, criterion, limits, bounds)
+    return max(search.possible_gain for search in searches)
+
+
+def tied_best_splits(X, y, w=None, criterion="gini", categorical=(), limits=None, bounds=None):
+    """The different partitions of the rows whose gain is the largest, up to rounding."""
+    y = as_outputs(y)
+    columns = X if isinstance(X, list) else read_table(X, categorical)
+    bounds = (-math.inf, math.inf) if bounds is None else bounds
+    searches = search_node(columns, y, w, criterion, limits, bounds)
+    splits = [split for search in searches for split in search.splits]
+    if not splits:
+        return []
+    best = max(split.gain for split in splits)
+    room = RELATIVE * impurity(y, w, criterion)
+    return [split for split in splits if split.gain >= best - room]
+
+
+# --------------------------------------------------------------------------------------
+# A fitted tree and the problem it was fitted to
+# --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Problem:
+    """Training data and parameters, read the way scikit-learn's trees read them."""
+
+    columns: list
+    y: np.ndarray  # class codes or numbers, (rows, outputs)
+    w: np.ndarray
+    criterion: str
+    classes: list | None
+    limits: Limits
+    max_depth: float
+    min_samples_split: int
+    min_impurity_decrease: float
+    max_leaf_nodes: int | None
+    search: str  # "best": of all columns; "column": of the chosen one; "random": no promise
+    exact: bool
+
+    @property
+    def n_classes(self):
+        return None if self.classes is None else [len(labels) for labels in self.classes]
+
+    @property
+    def scale(self):
+        """The size of the terms that an impurity is a difference of; rounding is a share of it."""
+        if self.criterion in CLASSIFICATION:
+            return math.log2(max(2, *self.n_classes))
+        largest = float(np.abs(self.y).max())
+        if self.criterion == "squared_error":
+            return largest**2
+        if self.criterion == "absolute_error":
+            return largest
+        return largest * (1 + abs(math.log(largest)))
+
+    def room(self, node_impurity):
+        """How far two computations of an impurity or gain of a node may be apart."""
+        return RELATIVE * node_impurity + 100 * EPS * self.scale
+
+
+def read_problem(estimator, X, y, sample_weight=None, *, categorical=(), exact=True):
+    """The problem that `estimator` was fitted to."""
+    parameters = estimator.get_params()
+    criterion = SYNONYMS.get(parameters["criterion"], parameters["criterion"])
+    columns = read_table(X, categorical)
+    n_rows, n_features = len(columns[0].values), len(columns)
+    if criterion in CLASSIFICATION:
+        targets, classes = encode_classes(y)
+    else:
+        targets, classes = as_outputs(y).astype(np.float64), None
+
+    w = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if parameters.get("class_weight") is not None:
+        from sklearn.utils.class_weight import compute_sample_weight
+
+        w = w * compute_sample_weight(parameters["class_weight"], y)
+
+    def row_count(parameter, least):
+        value = parameters[parameter]
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        return max(least, math.ceil(value * n_rows))
+
+    min_samples_leaf = row_count("min_samples_leaf", 1)
+    min_samples_split = max(row_count("min_samples_split", 2), 2 * min_samples_leaf)
+    signs = parameters.get("monotonic_cst")
+    if signs is not None:
+        flip = -1 if criterion in CLASSIFICATION else 1
+        signs = tuple(int(sign) * flip for sign in signs)
+
+    if parameters["splitter"] == "random":
+        search = "random"
+    elif estimator.max_features_ < n_features:
+        search = "column"
+    else:
+        search = "best"
+    return Problem(
+        columns=columns,
+        y=targets,
+        w=w,
+        criterion=criterion,
+        classes=classes,
+        limits=Limits(
+            min_samples_leaf=min_samples_leaf,
+            min_weight_leaf=parameters["min_weight_fraction_leaf"] * w.sum(),
+            monotonic_cst=signs,
+            slack=0.0 if exact else 1e-9,
+        ),
+        max_depth=math.inf if parameters["max_depth"] is None else parameters["max_depth"],
+        min_samples_split=min_samples_split,
+        min_impurity_decrease=parameters["min_impurity_decrease"],
+        max_leaf_nodes=parameters["max_leaf_nodes"],
+        search=search,
+        exact=exact,
+    )
+
+
+def is_category_node(tree, node):
+    """Whether a node asks for a set of categories (scikit-learn's trees never do)."""
+    return hasattr(tree, "category_start") and tree.category_start[node] >= 0
+
+
+def goes_left(estimator, node, columns, rows):
+    """The answer of `rows` to the question of an internal node, as a mask."""
+    tree = estimator.tree_
+    feature = tree.feature[node]
+    column = columns[feature].take(rows)
+    missing_left = bool(tree.missing_go_to_left[node])
+    if not is_category_node(tree, node):
+        left = column.values <= tree.threshold[node]
+        return np.where(np.isnan(column.values), missing_left, left)
+
+    names = estimator.categories_[feature]
+
+    def labels(codes):
+        return {names[code] for code in codes if 0 <= code < len(names)}
+
+    to_left, to_right = labels(tree.left_categories(node)), labels(tree.right_categories(node))
+    assert not to_left & to_right, f"node {node}: categories on both sides: {to_left & to_right}"
+    left = np.full(len(rows), missing_left)  # also what becomes of a category never seen here
+    for position, code in enumerate(column.values):
+        if not np.isnan(code):
+            label = column.labels[int(code)]
+            if label in to_left or label in to_right:
+                left[position] = label in to_left
+    return left
+
+
+@dataclass
+class Node:
+    rows: np.ndarray
+    depth: int
+    bounds: tuple
+    left: np.ndarray | None  # mask over rows; None in a leaf
+
+
+def walk(estimator, problem):
+    """The rows, depth and bounds of each node, from the tree's questions alone."""
+    tree, signs = estimator.tree_, problem.limits
+    nodes = {}
+    waiting = [(0, np.flatnonzero(problem.w > 0), 0, (-math.inf, math.inf))]
+    while waiting:
+        node, rows, depth, bounds = waiting.pop()
+        assert node not in nodes, f"node {node} has two parents"
+        if tree.children_left[node] == LEAF:
+            nodes[node] = Node(rows, depth, bounds, None)
+            continue
+        left = goes_left(estimator, node, problem.columns, rows)
+        nodes[node] = Node(rows, depth, bounds, left)
+        assert 0 < np.count_nonzero(left) < len(rows), f"node {node}: a child has no rows"
+        bounds_left = bounds_right = bounds
+        sign = signs.sign(tree.feature[node])
+        if sign != 0:
+            # Both sides of a constrained split stay on their side of its middle from here on.
+            y, w = problem.y[rows], problem.w[rows]
+            middle = constrained_value(y[left], w[left], problem.criterion) / 2
+            middle += constrained_value(y[~left], w[~left], problem.criterion) / 2
+            below, above = (bounds[0], middle), (middle, bounds[1])
+            bounds_left, bounds_right = (below, above) if sign > 0 else (above, below)
+        waiting.append((int(tree.children_right[node]), rows[~left], depth + 1, bounds_right))
+        waiting.append((int(tree.children_left[node]), rows[left], depth + 1, bounds_left))
+    assert len(nodes) == tree.node_count, "nodes that no path reaches"
+    return nodes
+
+
+# --------------------------------------------------------------------------------------
+# The check
+# --------------------------------------------------------------------------------------
+
+
+def _close(actual, expected, room, what):
+    assert np.shape(actual) == np.shape(expected), f"{what}: shape {np.shape(actual)}"
+    worst = np.max(np.abs(np.asarray(actual) - np.asarray(expected)), initial=0.0)
+    assert np.array_equal(actual, expected) or worst <= room, f"{what}: {actual} is not {expected}"
+
+
+def _check_statistics(tree, index, node, problem):
+    """Counts, weight, impurity and value of a node, recomputed from its rows."""
+    y, w = problem.y[node.rows], problem.w[node.rows]
+    here = impurity(y, w, problem.criterion)
+    assert tree.n_node_samples[index] == len(node.rows), f"node {index}: n_node_samples"
+    weight = tree.weighted_n_node_samples[index]
+    _close(weight, w.sum(), 100 * EPS * problem.w.sum(), f"weight of node {index}")
+    _close(tree.impurity[index], here, problem.room(here), f"impurity of node {index}")
+
+    value = node_value(y, w, problem.criterion, problem.n_classes)
+    if problem.limits.monotonic_cst is not None:
+        value[0, 0] = np.clip(value[0, 0], *node.bounds)
+        if problem.criterion in CLASSIFICATION:
+            value[0, 1] = 1 - value[0, 0]
+    largest = 1.0 if problem.criterion in CLASSIFICATION else float(np.abs(problem.y).max())
+    _close(tree.value[index], value, 1000 * EPS * largest, f"value of node {index}")
+
+
+def _check_question(estimator, index, node, problem):
+    """The form of a question: threshold, missing direction, categories."""
+    tree = estimator.tree_
+    feature = tree.feature[index]
+    column = problem.columns[feature].take(node.rows)
+    missing = np.isnan(column.values)
+    assert is_category_node(tree, index) == column.is_categorical, f"node {index}: kind of question"
+    missing_left = bool(tree.missing_go_to_left[index])
+    if not missing.any():
+        n_left = np.count_nonzero(node.left)
+        larger_is_left = n_left > len(node.rows) - n_left
+        assert missing_left == larger_is_left, f"node {index}: missing must go to the larger child"
+
+    threshold = tree.threshold[index]
+    if column.is_categorical:
+        assert np.isnan(threshold), f"node {index}: a threshold for categories"
+        return
+    if threshold == math.inf:
+        assert missing.any(), f"node {index}: a threshold that nothing exceeds"
+        assert not missing_left, f"node {index}: all rows on the left"
+        return
+    if problem.search == "random":
+        return  # any threshold that parts the rows will do, and `walk` saw that it does
+    present = column.values[~missing]
+    below, above = present[present <= threshold], present[present > threshold]
+    assert min(len(below), len(above)) > 0, f"node {index}: threshold {threshold} parts nothing"
+    expected = midpoint(below.max(), above.min())
+    assert threshold == expected, f"node {index}: threshold {threshold!r}, not {expected!r}"
+
+
+def _stopping_rule(node, problem, here):
+    """The rule that makes a node a leaf before any split is looked for, or None."""
+    n_rows, weight = len(node.rows), problem.w[node.rows].sum()
+    if node.depth >= problem.max_depth:
+        return "max_depth"
+    if n_rows < problem.min_samples_split:
+        return "min_samples_split"
+    if n_rows < 2 * problem.limits.min_samples_leaf:
+        return "min_samples_leaf"
+    if weight < 2 * problem.limits.min_weight_leaf * (1 - problem.limits.slack):
+        return "min_weight_leaf"
+    if here <= EPS:
+        return "pure"
+    return None
+
+
+def _search(node, problem):
+    return search_node(
+        [column.take(node.rows) for column in problem.columns],
+        problem.y[node.rows],
+        problem.w[node.rows],
+        problem.criterion,
+        problem.limits,
+        node.bounds,
+        problem.n_classes,
+    )
+
+
+def _check_tie_break(index, node, problem, searches, actual, best, room):
+    """Of the splits with the fewest errors, the one with the largest Gini gain is taken."""
+    y, w = problem.y[node.rows], problem.w[node.rows]
+    tied = [
+        split
+        for search in searches
+        for split in search.splits
+        if split.promised and split.gain >= best - room
+    ]
+    if not tied or actual < best - room:
+        return
+    reached = gain(y, w, node.left, "gini")
+    wanted = max(gain(y, w, split.left, "gini") for split in tied)
+    assert reached >= wanted - room - RELATIVE, f"node {index}: tie not broken by Gini"
+
+
+def _check_split(tree, index, node, problem):
+    """An internal node was allowed to split and took the best split. Returns its improvement."""
+    y, w = problem.y[node.rows], problem.w[node.rows]
+    here = impurity(y, w, problem.criterion)
+    rule = _stopping_rule(node, problem, here)
+    if rule == "pure" and not problem.exact:
+        rule = None  # rounding may have hidden it
+    assert rule is None, f"node {index} was split against {rule}"
+    feature = int(tree.feature[index])
+    limits = problem.limits
+    allowed = is_allowed(
+        feature, node.left, y, w, problem.criterion, limits, node.bounds, -limits.slack
+    )
+    assert allowed, f"node {index}: the split breaks a limit"
+
+    actual = gain(y, w, node.left, problem.criterion, here)
+    room = problem.room(here)
+    improvement = actual * w.sum() / problem.w.sum()
+    assert improvement + EPS >= problem.min_impurity_decrease - room, (
+        f"node {index}: gain too small"
+    )
+    if problem.search == "random":
+        return improvement
+    searches = _search(node, problem)
+    if problem.search == "column":
+        searches = [searches[feature]]
+    promised = [search.promised_gain for search in searches]
+    promised = max((each for each in promised if each is not None), default=-math.inf)
+    possible = max(search.possible_gain for search in searches)
+    assert actual >= promised - room, (
+        f"node {index}: gain {actual} of column {feature}, but {promised} can be had"
+    )
+    assert actual <= possible + room, f"node {index}: gain {actual} beats every split: {possible}"
+    if problem.criterion == "misclassification" and problem.exact:
+        _check_tie_break(index, node, problem, searches, actual, promised, room)
+    return improvement
+
+
+def _drawn_promise(node, problem, searches):
+    """What a leaf promises if its question was to come from columns drawn by chance.
+
+    The columns that are constant in a node are passed over, but one that merely offers
+    no split may have been drawn, and then the node stays a leaf.
+    """
+    columns = [problem.columns[search.feature].take(node.rows) for search in searches]
+    parts = [(column, len(present_categories(column.values))) for column in columns]
+    if problem.search == "random":
+        limits = problem.limits
+        if limits.min_samples_leaf > 1 or limits.min_weight_leaf > 0:
+            return None  # the threshold that was drawn may break a limit
+        if limits.monotonic_cst is not None or problem.criterion == "poisson":
+            return None
+        for column, n_parts in parts:
+            # One value and missing rows: thrown to the same side, they are not parted.
+            if not column.is_categorical and n_parts == 2 and np.isnan(column.values).any():
+                return None
+        return -math.inf if any(n_parts > 1 for _, n_parts in parts) else None
+    promised = [search.promised_gain for search in searches]
+    varied = [each for each, (_, n_parts) in zip(promised, parts, strict=True) if n_parts > 1]
+    return None if None in varied else min(varied, default=None)
+
+
+def _promised_improvement(node, problem):
+    """What a leaf would have improved at least, had it been split; None if it had to be a leaf."""
+    y, w = problem.y[node.rows], problem.w[node.rows]
+    here = impurity(y, w, problem.criterion)
+    if _stopping_rule(node, problem, here) is not None:
+        return None
+    if not problem.exact and here <= problem.room(0.0):
+        return None  # rounding may have hidden that it is not pure
+    searches = _search(node, problem)
+    if problem.search == "best":
+        promised = [search.promised_gain for search in searches]
+        best = max((each for each in promised if each is not None), default=None)
+    else:
+        best = _drawn_promise(node, problem, searches)
+    if best is None:
+        return None
+    improvement = best * w.sum() / problem.w.sum()
+    wanted = problem.min_impurity_decrease
+    if wanted > 0 and improvement + EPS < wanted + problem.room(here):
+        return None
+    return improvement
+
+
+def _check_best_first(tree, nodes, problem, improvement):
+    """Whenever a node was expanded, no node that stayed a leaf would have improved more."""
+    n_leaves = sum(node.left is None for node in nodes.values())
+    assert n_leaves <= problem.max_leaf_nodes, "more leaves than max_leaf_nodes"
+    promised = {
+        index: _promised_improvement(node, problem)
+        for index, node in nodes.items()
+        if node.left is None
+    }
+    room = problem.room(impurity(problem.y, problem.w, problem.criterion))
+    frontier = {0}
+    while expandable := [index for index in frontier if nodes[index].left is not None]:
+        chosen = max(expandable, key=improvement.__getitem__)
+        for index in frontier:
+            if nodes[index].left is None and promised[index] is not None:
+                assert improvement[chosen] >= promised[index] - room, (
+                    f"node {chosen} was expanded before node {index}"
+                )
+        frontier.remove(chosen)
+        frontier |= {int(tree.children_left[chosen]), int(tree.children_right[chosen])}
+    if n_leaves < problem.max_leaf_nodes:
+        for index, left_out in promised.items():
+            assert left_out is None, f"leaf {index} could be split"
+
+
+def _check_arrays(estimator, nodes):
+    """What the arrays say about leaves and the shape of the tree."""
+    tree = estimator.tree_
+    leaves = np.array([nodes[index].left is None for index in range(tree.node_count)])
+    assert tree.n_leaves == leaves.sum() == estimator.get_n_leaves()
+    assert tree.max_depth == max(node.depth for node in nodes.values()) == estimator.get_depth()
+    assert np.all(tree.children_right[leaves] == LEAF)
+    assert np.all(tree.feature[leaves] == -2)
+    assert np.all(tree.threshold[leaves] == -2)
+    for name in ("children_left", "children_right", "feature", "threshold", "impurity", "value"):
+        assert len(getattr(tree, name)) == tree.node_count, name
+
+
+def _check_importances(estimator, problem, improvement):
+    """Importances are the shares of the columns in the sum of improvements."""
+    expected = np.zeros(len(problem.columns))
+    for index, each in improvement.items():
+        expected[estimator.tree_.feature[index]] += each
+    total = expected.sum()
+    room = len(improvement) * problem.room(0.0)
+    if total > 1e6 * room:  # else the shares are shares of rounding
+        room = RELATIVE + 2 * room / total
+        _close(estimator.feature_importances_, expected / total, room, "feature_importances_")
+
+
+def walk_to_leaves(estimator, columns):
+    """The leaf of each row of a table, seen at training or not."""
+    tree = estimator.tree_
+    n_rows = len(columns[0].values)
+    leaves = np.zeros(n_rows, dtype=np.intp)
+    waiting = [(0, np.arange(n_rows))]
+    while waiting:
+        node, rows = waiting.pop()
+        if tree.children_left[node] == LEAF:
+            leaves[rows] = node
+            continue
+        left = goes_left(estimator, node, columns, rows)
+        waiting.append((int(tree.children_left[node]), rows[left]))
+        waiting.append((int(tree.children_right[node]), rows[~left]))
+    return leaves
+
+
+def check_predictions(estimator, X, *, categorical=()):
+    """apply, predict and predict_proba are what walking the tree by hand gives, to the bit."""
+    tree = estimator.tree_
+    leaves = walk_to_leaves(estimator, read_table(X, categorical))
+    assert np.array_equal(estimator.apply(X), leaves), "apply"
+    value = tree.value[leaves]  # (rows, outputs, classes)
+    n_outputs = value.shape[1]
+    if not hasattr(estimator, "classes_"):
+        expected = value[:, :, 0]
+        predicted = np.asarray(estimator.predict(X)).reshape(len(leaves), n_outputs)
+        assert np.array_equal(predicted, expected), "predict"
+        return
+    classes = [estimator.classes_] if n_outputs == 1 else estimator.classes_
+    shares = estimator.predict_proba(X)
+    shares = [shares] if n_outputs == 1 else shares
+    predicted = np.asarray(estimator.predict(X)).reshape(len(leaves), n_outputs)
+    for output, labels in enumerate(classes):
+        expected = value[:, output, : len(labels)]
+        assert np.array_equal(shares[output], expected), "predict_proba"
+        assert np.array_equal(predicted[:, output], labels[expected.argmax(axis=1)]), "predict"
+
+
+def check_tree(estimator, X, y, sample_weight=None, *, categorical=(), exact=True):
+    """Assert that a fitted tree is what its parameters and its data ask for.
+
+    Parameters
+    ----------
+    estimator : fitted decision tree, Spinney's or scikit-learn's, without pruning
+    X, y, sample_weight : what it was fitted to
+    categorical : category columns of `X`, by position or mask (data frames know theirs)
+    exact : sums of weights and targets carry no rounding (small dyadic numbers),
+        so that a pure node is known to be one
+
+    Returns
+    -------
+    int : the number of internal nodes, so that a test can tell that it saw some
+    """
+    problem = read_problem(estimator, X, y, sample_weight, categorical=categorical, exact=exact)
+    tree = estimator.tree_
+    nodes = walk(estimator, problem)
+    _check_arrays(estimator, nodes)
+    improvement = {}
+    for index, node in nodes.items():
+        _check_statistics(tree, index, node, problem)
+        if node.left is not None:
+            _check_question(estimator, index, node, problem)
+            improvement[index] = _check_split(tree, index, node, problem)
+        elif problem.max_leaf_nodes is None:
+            left_out = _promised_improvement(node, problem)
+            assert left_out is None, f"leaf {index} could be split, improvement {left_out}"
+    if problem.max_leaf_nodes is not None:
+        _check_best_first(tree, nodes, problem, improvement)
+    _check_importances(estimator, problem, improvement)
+    check_predictions(estimator, X, categorical=categorical)
+    return len(improvement)
+
+
+# --------------------------------------------------------------------------------------
+# Weakest-link pruning
+# --------------------------------------------------------------------------------------
+
+
+def weakest_links(tree):
+    """The sequence of minimal cost-complexity pruning, one branch at a time.
+
+    The cost of a node is its share of the weight times its impurity. A branch is
+    worth keeping while alpha is below the cost it saves for each further leaf; the
+    branch that saves least goes first.
+
+    Returns
+    -------
+    alphas, impurities, leaves : the alpha at which each subtree begins, the sum of
+        the costs of its leaves, and the set of its leaves
+    """
+    cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
+    is_leaf = {int(node) for node in np.flatnonzero(tree.children_left == LEAF)}
+
+    def leaves_below(node):
+        if node in is_leaf:
+            return [node]
+        children = int(tree.children_left[node]), int(tree.children_right[node])
+        return leaves_below(children[0]) + leaves_below(children[1])
+
+    def branches(node):
+        if node in is_leaf:
+            return []
+        children = int(tree.children_left[node]), int(tree.children_right[node])
+        return [node, *branches(children[0]), *branches(children[1])]
+
+    alphas, impurities = [0.0], [sum(cost[leaf] for leaf in leaves_below(0))]
+    leaves = [set(leaves_below(0))]
+    while 0 not in is_leaf:
+        saved = {}
+        for node in sorted(branches(0)):
+            below = leaves_below(node)
+            saved[node] = (cost[node] - sum(cost[leaf] for leaf in below)) / (len(below) - 1)
+        weakest = min(saved, key=saved.get)
+        is_leaf.add(weakest)
+        alphas.append(saved[weakest])
+        impurities.append(sum(cost[leaf] for leaf in leaves_below(0)))
+        leaves.append(set(leaves_below(0)))
+    return np.array(alphas), np.array(impurities), leaves
