@@ -142,10 +142,8 @@ def fit_table(
         return table, Schema(None, (None,) * table.n_features)
 
     columns, labels = _split(estimator, X, is_frame, True)
-    if from_dtype:
-        is_categorical = [_kind(column) == "categories" for column in columns]
-    else:
-        is_categorical = _declared(categorical_features, labels)
+    by_dtype = (_kind(column) == "categories" for column in columns)
+    is_categorical = by_dtype if from_dtype else _declared(categorical_features, labels)
     wanted = [... if flag else None for flag in is_categorical]
     table, categories = _read_columns(estimator, columns, labels, wanted, allow_nan)
     return table, Schema(getattr(estimator, "feature_names_in_", None), categories)
@@ -219,6 +217,8 @@ def _tidy(values: Array, labels: Sequence[Any]) -> Array:
     if values.dtype.kind == "f":
         native = values.dtype.newbyteorder("=")
         return values.astype(np.float32 if native.itemsize == 2 else native, copy=False)
+    if values.dtype.kind in "mM":
+        raise ValueError(f"column {labels[0]!r}: expected numbers, got {values.dtype}")
     if values.dtype.kind not in "OUS":
         return values
     for label, column in zip(labels, values.reshape(-1, len(labels)).T, strict=True):
@@ -238,10 +238,10 @@ def _check_integers(source: Any, values: Array, labels: Sequence[Any]) -> None:
     """Refuse integers that lost their identity on the way from `source` to the float `values`."""
     if isinstance(source, np.ndarray) and (source.dtype.kind in "fb" or source.itemsize < 8):
         return
-    # Those at the bound too, as 2**53 + 1 is rounded to 2**53.
-    large = np.argwhere(np.abs(values.reshape(-1, len(labels))) >= _EXACT)
-    exact = np.asarray(source, dtype=object) if len(large) else values
-    for row, j in large:
+    floats = values.reshape(-1, len(labels))
+    large = (floats >= _EXACT) | (floats <= -_EXACT)  # the bound too: 2**53 + 1 is rounded to it
+    exact = np.asarray(source, dtype=object) if large.any() else values
+    for row, j in np.argwhere(large):
         value = exact.reshape(-1, len(labels))[row, j]
         if isinstance(value, numbers.Integral) and abs(int(value)) > _EXACT:
             raise ValueError(
@@ -354,7 +354,7 @@ def _read_columns(
         else:
             levels, codes = _levels(column)
             want = _sorted_categories(levels) if want is ... else want
-            if levels.dtype.kind in "mM":
+            if levels.dtype.kind in "mM" and len(levels) > 0:
                 refusal = "categories that are strings or numbers, not times"
             elif _conflict(levels, want):
                 refusal = f"categories as at fit, such as {want[:3].tolist()}"

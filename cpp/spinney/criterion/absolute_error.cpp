@@ -351,6 +351,8 @@ class AbsoluteError final : public Criterion {
         if (bounded) right_medians[i + 1] = suffix.median();
       }
     }
+    // Running sums leave rounding behind: a later boundary must beat the best by more than that.
+    const double rounding = 1e-13 * request.node.stat[1 + n_outputs];
     const double total = request.node.stat[0];
     const double min_weight = request.limits.min_weight_leaf;
     double left_weight = 0;
@@ -359,7 +361,7 @@ class AbsoluteError final : public Criterion {
       const Code below = layout_.code(sequence[i - 1]);
       const Code above = layout_.code(sequence[i]);
       if (below == above || i <= n_first || i < margin || n - i < margin) continue;
-      if (-errors[i] <= best.score) continue;
+      if (-errors[i] <= best.score + rounding) continue;
       const double weight = weighted ? left_weight : static_cast<double>(i);
       if (weight < min_weight || total - weight < min_weight) continue;
       if (bounded) {

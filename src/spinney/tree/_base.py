@@ -275,7 +275,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         ndarray of shape (n_rows,)
             Indices into the arrays of ``tree_``.
         """
-        return self.tree_.apply_table(self._read(X, check_input), effective_n_jobs(self.n_jobs))
+        table = self._read(X, check_input)
+        return self.tree_.apply_table(table, effective_n_jobs(self.n_jobs))
 
     def decision_path(self, X: Any, check_input: bool = True) -> Any:
         """Return the nodes on the way of each row.
@@ -292,9 +293,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         csr_matrix of shape (n_rows, n_nodes)
             Ones where a row passes through a node.
         """
-        return self.tree_.decision_path_table(
-            self._read(X, check_input), effective_n_jobs(self.n_jobs)
-        )
+        table = self._read(X, check_input)
+        return self.tree_.decision_path_table(table, effective_n_jobs(self.n_jobs))
 
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf; a tree of one node has depth 0."""

@@ -233,9 +233,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         -------
         ndarray of shape (n_rows, n_classes), or a list of them
         """
-        values = self.tree_.predict_table(
-            self._read(X, check_input), effective_n_jobs(self.n_jobs)
-        )
+        table = self._read(X, check_input)
+        values = self.tree_.predict_table(table, effective_n_jobs(self.n_jobs))
         if self.n_outputs_ == 1:
             return values[:, 0, : self.n_classes_]
         return [values[:, k, : self.n_classes_[k]] for k in range(self.n_outputs_)]
@@ -432,9 +431,8 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
         """
-        values = self.tree_.predict_table(
-            self._read(X, check_input), effective_n_jobs(self.n_jobs)
-        )
+        table = self._read(X, check_input)
+        values = self.tree_.predict_table(table, effective_n_jobs(self.n_jobs))
         return values[:, 0, 0] if self.n_outputs_ == 1 else values[:, :, 0]
 
 

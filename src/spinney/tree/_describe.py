@@ -42,11 +42,9 @@ class NamedTree:
     decision_tree : estimator
         A fitted tree estimator of Spinney or scikit-learn.
     feature_names : sequence, default=None
-        Names to use in place of the estimator's own.
+        Names to use in place of `feature_names_in_`, or else of "x[0]", "x[1]", ...
     class_names : sequence, default=None
         Names to use in place of `classes_`; for one output only.
-    generic_name : str, default="x[{}]"
-        How a feature without a name is called.
     """
 
     def __init__(
@@ -54,7 +52,6 @@ class NamedTree:
         decision_tree: Any,
         feature_names: Sequence[Any] | None = None,
         class_names: Sequence[Any] | None = None,
-        generic_name: str = "x[{}]",
     ) -> None:
         tree = decision_tree.tree_
         self.tree = tree
@@ -80,7 +77,7 @@ class NamedTree:
         if feature_names is None:
             feature_names = getattr(decision_tree, "feature_names_in_", None)
         if feature_names is None:
-            feature_names = [generic_name.format(i) for i in range(int(tree.n_features))]
+            feature_names = [f"x[{i}]" for i in range(int(tree.n_features))]
         elif len(feature_names) != int(tree.n_features):
             raise ValueError(
                 f"Length of feature_names, {len(feature_names)} does not match number of"
@@ -94,18 +91,10 @@ class NamedTree:
             self.classes = [classes] if self.n_outputs == 1 else list(classes)
             self.class_names = [[str(c) for c in of_output] for of_output in self.classes]
             if class_names is not None:
-                self.class_names = [self._checked_class_names(class_names)]
-
-    def _checked_class_names(self, class_names: Sequence[Any]) -> list[str]:
-        if self.n_outputs != 1:
-            raise ValueError("class_names is not supported for a tree with several outputs.")
-        if len(class_names) != len(self.classes[0]):
-            raise ValueError(
-                "When `class_names` is an array, it should contain as many items as"
-                f" `decision_tree.classes_`. Got {len(class_names)} while the tree was fitted with"
-                f" {len(self.classes[0])} classes."
-            )
-        return [str(name) for name in class_names]
+                if self.n_outputs != 1:
+                    raise ValueError("class_names is not supported for several outputs.")
+                require_class_names(class_names, decision_tree)
+                self.class_names = [[str(name) for name in class_names]]
 
     def is_leaf(self, node: int) -> bool:
         return bool(self.children_left[node] == LEAF)
@@ -281,6 +270,16 @@ def require_tree(decision_tree: Any) -> None:
         )
 
 
+def require_class_names(class_names: Sequence[Any], classifier: Any) -> None:
+    """Raise unless there is a name for each class."""
+    if len(class_names) != len(classifier.classes_):
+        raise ValueError(
+            "When `class_names` is an array, it should contain as many items as"
+            f" `decision_tree.classes_`. Got {len(class_names)} while the tree was fitted with"
+            f" {len(classifier.classes_)} classes."
+        )
+
+
 def checked_names(names: Any) -> Any:
     """`feature_names` or `class_names` as an array, as scikit-learn checks them."""
     if names is None or isinstance(names, bool):
@@ -388,6 +387,8 @@ def fit_text(text: str, room: float, size: float) -> str:
 
 def fit_set(names: Sequence[str], others: Sequence[str], room: float, size: float) -> str:
     """The names, or "not" the others, or as many names as there is room for."""
+    if not names:
+        return "missing"  # no known category goes there
     for text in (", ".join(names), "not " + ", ".join(others)):
         if text_width(text, size) <= room:
             return text

@@ -6,12 +6,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._describe import (
     NamedTree,
     checked_names,
     default_feature_names,
+    require_class_names,
     require_tree,
     validated,
 )
@@ -99,6 +101,10 @@ def export_text(
     feature_names = checked_names(feature_names)
     class_names = checked_names(class_names)
     require_tree(decision_tree)
+    if class_names is not None and is_classifier(decision_tree):
+        require_class_names(class_names, decision_tree)
+        if decision_tree.tree_.n_outputs != 1:
+            class_names = None  # the text of such a tree has no class names
     n_features = int(decision_tree.tree_.n_features)
     if feature_names is not None and len(feature_names) != n_features:
         raise ValueError(
@@ -107,8 +113,6 @@ def export_text(
     feature_names = default_feature_names(decision_tree, feature_names)
     if feature_names is None:
         feature_names = [f"feature_{i}" for i in range(n_features)]
-    if class_names is not None and decision_tree.tree_.n_outputs != 1:
-        class_names = None  # no class names appear in the text of such a tree
     tree = NamedTree(decision_tree, feature_names, class_names)
     levels, _ = tree.subtree_shapes()
     missing = tree.shows_missing(show_missing)

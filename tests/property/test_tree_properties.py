@@ -1,0 +1,887 @@
+"""What holds for every tree on every table.
+
+Tables are small and full of ties, constant columns, repeated rows, missing values and
+categories. Numbers are small multiples of a power of two: their sums are exact, so that
+"the same" can mean the same bits.
+"""
+
+import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+
+from reference import slow_tree as twin
+from spinney.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+pd = pytest.importorskip("pandas")
+
+CLASSIFIER_CRITERIA = ["gini", "entropy", "log_loss", "misclassification"]
+REGRESSOR_CRITERIA = ["squared_error", "absolute_error", "poisson"]
+
+# Criteria whose scores come from exact sums alone, so that a tie stays a tie however the
+# sums are formed. Entropy and Poisson take logarithms of ratios.
+EXACT_CLASSIFIER_CRITERIA = ["gini", "misclassification"]
+EXACT_REGRESSOR_CRITERIA = ["squared_error", "absolute_error"]
+
+
+def examples(count):
+    """The same examples each time: a failure here is one for everybody."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+# --------------------------------------------------------------------------------------
+# Tables
+# --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Table:
+    X: np.ndarray
+    y: np.ndarray
+    w: np.ndarray | None
+    categorical: list
+
+    @property
+    def numeric(self):
+        return [index for index in range(self.X.shape[1]) if index not in self.categorical]
+
+
+def integers(n_rows, low, high):
+    return arrays(np.int64, n_rows, elements=st.integers(low, high), fill=st.nothing())
+
+
+@st.composite
+def numeric_columns(draw, n_rows, *, missing=True):
+    kinds = ["tied", "grid", "constant"] + ["missing", "mostly missing"] * missing
+    kind = draw(st.sampled_from(kinds))
+    if kind == "constant":
+        return np.full(n_rows, draw(st.integers(-2, 2)) / 2)
+    if kind == "grid":
+        return draw(integers(n_rows, -64, 64)) / 8
+    values = draw(integers(n_rows, -2, 2)).astype(float)
+    if kind != "tied":
+        frequency = 4 if kind == "missing" else 1
+        values[draw(integers(n_rows, 0, frequency)) == 0] = np.nan
+    return values
+
+
+@st.composite
+def category_columns(draw, n_rows, *, max_codes=7, missing=True):
+    """Codes with gaps, as values of a column have them; missing is one more category."""
+    n_codes = draw(st.integers(1, max_codes))
+    values = 3.0 * draw(integers(n_rows, 0, n_codes - 1)) - 5
+    if missing and draw(st.booleans()):
+        values[draw(integers(n_rows, 0, 4)) == 0] = np.nan
+    return values
+
+
+@st.composite
+def features(draw, n_rows, *, max_columns=4, missing=True, categories=True, max_codes=7):
+    columns, categorical = [], []
+    for index in range(draw(st.integers(1, max_columns))):
+        if categories and draw(st.booleans()):
+            categorical.append(index)
+            columns.append(draw(category_columns(n_rows, max_codes=max_codes, missing=missing)))
+        else:
+            columns.append(draw(numeric_columns(n_rows, missing=missing)))
+    X = np.column_stack(columns)
+    if draw(st.booleans()):  # repeated rows
+        X = X[draw(integers(n_rows, 0, n_rows - 1))]
+    return X, categorical
+
+
+@st.composite
+def weights(draw, n_rows, kinds=("none", "integers", "fractions", "zeros")):
+    kind = draw(st.sampled_from(kinds))
+    if kind == "none":
+        return None
+    if kind == "fractions":
+        return draw(integers(n_rows, 1, 24)) / 8
+    w = draw(integers(n_rows, 0 if kind == "zeros" else 1, 3)).astype(float)
+    w[0] = 1.0  # some row must count
+    return w
+
+
+@st.composite
+def class_tables(draw, *, max_rows=24, max_classes=4, n_outputs=1, kinds=None, **of_features):
+    n_rows = draw(st.integers(1, max_rows))
+    X, categorical = draw(features(n_rows, **of_features))
+    n_classes = draw(st.integers(1, max_classes))
+    y = draw(integers((n_rows, n_outputs), 0, n_classes - 1))
+    w = draw(weights(n_rows) if kinds is None else weights(n_rows, kinds))
+    return Table(X, y[:, 0] if n_outputs == 1 else y, w, categorical)
+
+
+@st.composite
+def number_tables(draw, *, max_rows=24, n_outputs=1, kinds=None, **of_features):
+    """Targets that do for Poisson too: not negative, with an event in the first row."""
+    n_rows = draw(st.integers(1, max_rows))
+    X, categorical = draw(features(n_rows, **of_features))
+    y = draw(integers((n_rows, n_outputs), 0, 12)) / 4
+    y[0] = 1.0
+    w = draw(weights(n_rows) if kinds is None else weights(n_rows, kinds))
+    return Table(X, y[:, 0] if n_outputs == 1 else y, w, categorical)
+
+
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_depth": st.integers(1, 4),
+        "min_samples_leaf": st.integers(2, 4),
+        "min_samples_split": st.integers(3, 8),
+        "min_weight_fraction_leaf": st.sampled_from([1 / 8, 1 / 4]),
+        "min_impurity_decrease": st.sampled_from([1 / 64, 1 / 16]),
+    },
+)
+
+
+# --------------------------------------------------------------------------------------
+# Trees
+# --------------------------------------------------------------------------------------
+
+
+def grow(estimator, table, **parameters):
+    """Fit to a table; its category columns are named by position."""
+    estimator.set_params(
+        categorical_features=table.categorical or "from_dtype",
+        **{"n_jobs": 1, "random_state": 0, **parameters},
+    )
+    return estimator.fit(table.X, table.y, sample_weight=table.w)
+
+
+def check(estimator, table, **options):
+    return twin.check_tree(
+        estimator, table.X, table.y, table.w, categorical=table.categorical, **options
+    )
+
+
+ARRAYS = [
+    "children_left",
+    "children_right",
+    "feature",
+    "threshold",
+    "value",
+    "n_node_samples",
+    "weighted_n_node_samples",
+    "missing_go_to_left",
+    "category_start",
+]
+
+
+def category_sets(tree):
+    return {
+        node: (
+            set(map(int, tree.left_categories(node))),
+            set(map(int, tree.right_categories(node))),
+        )
+        for node in range(tree.node_count)
+        if tree.category_start[node] >= 0
+    }
+
+
+def bits(estimator):
+    """All a fitted tree holds, as bytes."""
+    tree = estimator.tree_
+    held = {name: np.asarray(getattr(tree, name)).tobytes() for name in [*ARRAYS, "impurity"]}
+    return {**held, "categories": category_sets(tree)}
+
+
+def assert_same_tree(a, b, *, leave_out=()):
+    """Equal arrays; impurities may round, as they are sums in the order of the rows."""
+    for name in ARRAYS:
+        if name not in leave_out:
+            np.testing.assert_array_equal(getattr(a.tree_, name), getattr(b.tree_, name), name)
+    np.testing.assert_allclose(a.tree_.impurity, b.tree_.impurity, rtol=1e-9, atol=1e-12)
+    assert category_sets(a.tree_) == category_sets(b.tree_)
+
+
+def partition(estimator, X):
+    """The sets of rows that share a leaf, whatever its number."""
+    leaves = estimator.apply(X)
+    return {frozenset(np.flatnonzero(leaves == leaf)) for leaf in np.unique(leaves)}
+
+
+# --------------------------------------------------------------------------------------
+# The tree is the one that brute force asks for
+# --------------------------------------------------------------------------------------
+
+
+@examples(120)
+@given(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA), LIMITS)
+def test_classifier_against_brute_force(table, criterion, limits):
+    check(grow(DecisionTreeClassifier(criterion=criterion), table, **limits), table)
+
+
+@examples(120)
+@given(number_tables(), st.sampled_from(REGRESSOR_CRITERIA), LIMITS)
+def test_regressor_against_brute_force(table, criterion, limits):
+    check(grow(DecisionTreeRegressor(criterion=criterion), table, **limits), table)
+
+
+@examples(60)
+@given(class_tables(max_classes=2, max_codes=7), st.sampled_from(CLASSIFIER_CRITERIA))
+def test_two_classes_without_limits(table, criterion):
+    """Every subset of categories is allowed, so the best of all must be found."""
+    check(grow(DecisionTreeClassifier(criterion=criterion), table), table)
+
+
+@examples(60)
+@given(
+    st.one_of(
+        st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
+        st.tuples(number_tables(), st.sampled_from(REGRESSOR_CRITERIA)),
+    ),
+    LIMITS,
+    st.integers(2, 8),
+)
+def test_best_first_against_brute_force(problem, limits, max_leaf_nodes):
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    check(grow(kind(criterion=criterion), table, max_leaf_nodes=max_leaf_nodes, **limits), table)
+
+
+@examples(40)
+@given(
+    st.integers(2, 3).flatmap(
+        lambda n_outputs: st.one_of(
+            st.tuples(class_tables(n_outputs=n_outputs), st.sampled_from(CLASSIFIER_CRITERIA)),
+            st.tuples(number_tables(n_outputs=n_outputs), st.sampled_from(REGRESSOR_CRITERIA)),
+        )
+    ),
+    LIMITS,
+)
+def test_several_outputs_against_brute_force(problem, limits):
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    check(grow(kind(criterion=criterion), table, **limits), table)
+
+
+@examples(30)
+@given(st.data(), st.booleans(), st.integers(11, 40))
+def test_many_categories(data, is_classifier, n_codes):
+    """More subsets than can be tried: the best is a cut in the order of the means."""
+    n_rows = 60
+    codes = data.draw(integers(n_rows, 0, n_codes - 1)).astype(float)
+    codes[data.draw(integers(n_rows, 0, 9)) == 0] = np.nan
+    X = np.column_stack([codes, data.draw(integers(n_rows, 0, 3)), codes % 7])
+    w = data.draw(weights(n_rows))
+    if is_classifier:
+        criteria, y = CLASSIFIER_CRITERIA, data.draw(integers(n_rows, 0, 1))
+        kind = DecisionTreeClassifier
+    else:
+        # No zeros: a category without events would take the theorem from Poisson.
+        criteria, y = ["squared_error", "poisson"], data.draw(integers(n_rows, 1, 12)) / 4
+        kind = DecisionTreeRegressor
+    table = Table(X, y, w, [0, 2])
+    criterion = data.draw(st.sampled_from(criteria))
+    assert check(grow(kind(criterion=criterion), table, max_depth=3), table) > 0 or np.ptp(y) == 0
+
+
+@examples(60)
+@given(
+    st.one_of(
+        st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
+        st.tuples(number_tables(), st.sampled_from(REGRESSOR_CRITERIA)),
+    ),
+    st.sampled_from(["best", "random"]),
+    st.integers(0, 5),
+    LIMITS,
+)
+def test_drawn_columns_and_thresholds(problem, splitter, seed, limits):
+    """The best split of a drawn column is taken; a drawn split is still a lawful one."""
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    estimator = kind(criterion=criterion, splitter=splitter, max_features=1)
+    check(grow(estimator, table, random_state=seed, **limits), table)
+    kind = ExtraTreeClassifier if criterion in CLASSIFIER_CRITERIA else ExtraTreeRegressor
+    check(grow(kind(criterion=criterion), table, random_state=seed, **limits), table)
+
+
+@examples(50)
+@given(
+    st.one_of(
+        st.tuples(class_tables(max_classes=2), st.sampled_from(["gini", "entropy"])),
+        st.tuples(number_tables(), st.sampled_from(REGRESSOR_CRITERIA)),
+    ),
+    st.data(),
+    LIMITS,
+)
+def test_monotonic_constraints(problem, data, limits):
+    table, criterion = problem
+    signs = [
+        0 if index in table.categorical else data.draw(st.integers(-1, 1))
+        for index in range(table.X.shape[1])
+    ]
+    is_classifier = criterion in CLASSIFIER_CRITERIA
+    if is_classifier and len(np.unique(table.y)) < 2:
+        return
+    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
+    estimator = grow(kind(criterion=criterion), table, monotonic_cst=signs, **limits)
+    check(estimator, table)
+    for index in np.flatnonzero(signs):
+        # Each row along the whole column, all else equal.
+        for row in table.X[:4]:
+            along = np.repeat(row[None], 40, axis=0)
+            along[:, index] = np.linspace(-9, 9, 40)
+            if is_classifier:
+                predicted = estimator.predict_proba(along)[:, 1]
+            else:
+                predicted = estimator.predict(along)
+            assert np.all(np.diff(predicted) * signs[index] >= -1e-12)
+
+
+@examples(40)
+@given(class_tables(kinds=("none", "fractions")), st.sampled_from(["balanced", {0: 0.3}]))
+def test_class_weights(table, class_weight):
+    """They multiply the weights of the rows; 0.3 rounds, hence `exact=False`."""
+    if isinstance(class_weight, dict) and 0 not in table.y:
+        return
+    estimator = grow(DecisionTreeClassifier(class_weight=class_weight), table)
+    check(estimator, table, exact=False)
+
+
+@examples(40)
+@given(st.one_of(class_tables(), number_tables()), st.data())
+def test_predictions_for_rows_never_seen(table, data):
+    """Missing values, categories and numbers that training did not have."""
+    is_classifier = table.y.dtype.kind == "i"
+    estimator = grow(DecisionTreeClassifier() if is_classifier else DecisionTreeRegressor(), table)
+    n_rows = 30
+    new = data.draw(integers((n_rows, table.X.shape[1]), -40, 40)) / 4
+    for index in table.categorical:
+        new[:, index] = 3.0 * data.draw(integers(n_rows, -1, 8)) - 5
+    new[data.draw(integers(new.shape, 0, 4)) == 0] = np.nan
+    twin.check_predictions(estimator, new, categorical=table.categorical)
+
+
+# --------------------------------------------------------------------------------------
+# Changes of the table that change nothing, or what they should
+# --------------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(
+    st.one_of(
+        st.tuples(
+            class_tables(kinds=("integers", "zeros")), st.sampled_from(EXACT_CLASSIFIER_CRITERIA)
+        ),
+        st.tuples(
+            number_tables(kinds=("integers", "zeros")), st.sampled_from(EXACT_REGRESSOR_CRITERIA)
+        ),
+    )
+)
+def test_integer_weights_are_repeated_rows(problem):
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    weighted = grow(kind(criterion=criterion), table)
+    times = table.w.astype(int)
+    # All classes stay known, though rows of weight zero are gone.
+    if criterion in CLASSIFIER_CRITERIA and len(np.unique(np.repeat(table.y, times))) < len(
+        np.unique(table.y)
+    ):
+        return
+    rows = Table(np.repeat(table.X, times, axis=0), np.repeat(table.y, times), None, [])
+    rows.categorical = table.categorical
+    repeated = grow(kind(criterion=criterion), rows)
+    counted = table.X[times > 0]
+    assert partition(weighted, counted) == partition(repeated, counted)
+    np.testing.assert_array_equal(weighted.predict(counted), repeated.predict(counted))
+    if not table.categorical:
+        # Rows count more often, so the larger child may be another one.
+        leave_out = ("n_node_samples", "missing_go_to_left")
+        assert_same_tree(weighted, repeated, leave_out=leave_out)
+        larger = repeated.tree_.weighted_n_node_samples
+        np.testing.assert_array_equal(repeated.tree_.n_node_samples, larger)
+
+
+@examples(30)
+@given(
+    st.one_of(
+        st.tuples(class_tables(kinds=("integers",)), st.just("entropy")),
+        st.tuples(number_tables(kinds=("integers",)), st.just("poisson")),
+    )
+)
+def test_integer_weights_gain_what_repeated_rows_gain(problem):
+    """Logarithms round, so ties may be broken differently; the gain of the root may not differ."""
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    times = table.w.astype(int)
+    rows = Table(
+        np.repeat(table.X, times, axis=0), np.repeat(table.y, times), None, table.categorical
+    )
+    costs = []
+    for each in table, rows:
+        stump = grow(kind(criterion=criterion), each, max_depth=1)
+        check(stump, each)
+        leaves = stump.tree_.children_left < 0
+        costs.append((stump.tree_.impurity * stump.tree_.weighted_n_node_samples)[leaves].sum())
+    np.testing.assert_allclose(costs[0], costs[1], rtol=1e-9, atol=1e-12)
+
+
+@examples(40)
+@given(st.one_of(class_tables(kinds=("zeros",)), number_tables(kinds=("zeros",))))
+def test_rows_of_weight_zero_are_no_rows(table):
+    is_classifier = table.y.dtype.kind == "i"
+    kept = table.w > 0
+    if is_classifier and len(np.unique(table.y[kept])) < len(np.unique(table.y)):
+        return  # a class that only they have stays known
+    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
+    fewer = Table(table.X[kept], table.y[kept], table.w[kept], table.categorical)
+    a, b = grow(kind(), table), grow(kind(), fewer)
+    if table.categorical:  # the codes are others if a category is gone
+        assert partition(a, fewer.X) == partition(b, fewer.X)
+    else:
+        assert bits(a) == bits(b)
+
+
+INCREASING = {
+    "cubic": lambda x: x**3 + x,
+    "exponential": np.exp,
+    "line": lambda x: 1000 * x - 7,
+    "arctangent": np.arctan,
+    "tiny": lambda x: x * 2.0**-900,
+}
+
+
+@examples(60)
+@given(
+    st.one_of(
+        st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
+        st.tuples(number_tables(), st.sampled_from(REGRESSOR_CRITERIA)),
+    ),
+    st.sampled_from(sorted(INCREASING)),
+    LIMITS,
+)
+def test_increasing_transforms_change_no_partition(problem, name, limits):
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    moved = Table(table.X.copy(), table.y, table.w, table.categorical)
+    moved.X[:, table.numeric] = INCREASING[name](table.X[:, table.numeric])
+    before = grow(kind(criterion=criterion), table, **limits)
+    after = grow(kind(criterion=criterion), moved, **limits)
+    np.testing.assert_array_equal(before.apply(table.X), after.apply(moved.X))
+    assert_same_tree(before, after, leave_out=("threshold",))
+
+
+@examples(60)
+@given(
+    st.one_of(
+        st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
+        st.tuples(number_tables(), st.sampled_from(EXACT_REGRESSOR_CRITERIA)),
+    ),
+    st.randoms(use_true_random=False),
+    LIMITS,
+)
+def test_the_order_of_rows_does_not_matter(problem, random, limits):
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    order = list(range(len(table.y)))
+    random.shuffle(order)
+    w = None if table.w is None else table.w[order]
+    shuffled = Table(table.X[order], table.y[order], w, table.categorical)
+    assert_same_tree(
+        grow(kind(criterion=criterion), table, **limits),
+        grow(kind(criterion=criterion), shuffled, **limits),
+    )
+
+
+@examples(40)
+@given(st.integers(0, 10**6), st.integers(2, 7), st.booleans(), st.booleans())
+def test_the_order_of_categories_does_not_matter(seed, n_codes, is_classifier, missing):
+    """Other codes for the same categories part the rows alike, where no two splits tie."""
+    rng = np.random.default_rng(seed)
+    n_rows = 60
+    codes = rng.integers(n_codes, size=n_rows).astype(float)
+    if missing:
+        codes[rng.random(n_rows) < 0.15] = np.nan
+    other_codes = np.append(rng.permutation(n_codes), np.nan)
+    recoded = other_codes[np.where(np.isnan(codes), n_codes, codes).astype(int)]
+    number = rng.normal(size=n_rows)
+    y = rng.integers(3, size=n_rows) if is_classifier else rng.normal(size=n_rows)
+    w = rng.random(n_rows) + 0.1  # so that class counts do not tie
+    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
+    trees = []
+    for column in codes, recoded:
+        table = Table(np.column_stack([column, number]), y, w, [0])
+        trees.append(partition(grow(kind(), table, max_depth=3, min_samples_leaf=4), table.X))
+        # The twin has no tie to break either.
+        assert len(twin.tied_best_splits(table.X, y, w, kind().criterion, [0])) >= 1
+    assert trees[0] == trees[1]
+
+
+@examples(40)
+@given(number_tables(categories=False), st.sampled_from(["squared_error", "absolute_error"]))
+def test_a_large_offset_of_y_costs_no_accuracy(table, criterion):
+    """The partition for y + 10^7 is as good for y as the best, to a millionth of the impurity."""
+    moved = Table(table.X, table.y + 1e7, table.w, [])
+    estimator = grow(DecisionTreeRegressor(criterion=criterion), moved, max_depth=4)
+    problem = twin.read_problem(estimator, table.X, table.y, table.w)
+    for node in twin.walk(estimator, problem).values():
+        y, w = problem.y[node.rows], problem.w[node.rows]
+        here = twin.impurity(y, w, criterion)
+        columns = [column.take(node.rows) for column in problem.columns]
+        if node.left is not None:
+            reached = twin.gain(y, w, node.left, criterion)
+            assert reached >= twin.best_gain(columns, y, w, criterion) - 1e-6 * here
+
+
+# --------------------------------------------------------------------------------------
+# The same bits, however the work is done
+# --------------------------------------------------------------------------------------
+
+
+def large_table(is_classifier, seed=0, n_rows=20_000):
+    """Large enough for threads: numbers, ties, missing values, a column of categories."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 10))
+    X[:, 1] = np.round(X[:, 1], 1)
+    X[rng.random(n_rows) < 0.2, 2] = np.nan
+    X[:, 3] = rng.integers(40, size=n_rows)
+    X[rng.random(n_rows) < 0.05, 3] = np.nan
+    signal = X[:, 0] + np.abs(X[:, 1]) + np.nan_to_num(X[:, 2]) + np.nan_to_num(X[:, 3]) % 5 / 2
+    y = signal + rng.normal(size=n_rows)
+    w = rng.random(n_rows)
+    if is_classifier:
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    return Table(X, y, w, [3])
+
+
+LARGE_TREES = [
+    DecisionTreeClassifier(),
+    DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=200),
+    DecisionTreeClassifier(criterion="misclassification", max_depth=8),
+    DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=5),
+    ExtraTreeClassifier(),
+    DecisionTreeRegressor(),
+    DecisionTreeRegressor(criterion="poisson", max_leaf_nodes=200),
+    DecisionTreeRegressor(criterion="absolute_error", max_depth=6),
+    ExtraTreeRegressor(min_samples_leaf=5),
+]
+
+
+@pytest.mark.parametrize("estimator", LARGE_TREES, ids=str)
+def test_the_number_of_threads_changes_no_bit(estimator):
+    is_classifier = hasattr(estimator, "predict_proba")
+    table = large_table(is_classifier)
+    if estimator.criterion == "poisson":
+        table.y = np.exp(table.y / 4)
+    trees = [grow(clone(estimator), table, n_jobs=n_jobs) for n_jobs in (1, 2, 7)]
+    assert trees[0].tree_.node_count > 50
+    for other in trees[1:]:
+        assert bits(trees[0]) == bits(other)
+        assert trees[0].predict(table.X).tobytes() == other.predict(table.X).tobytes()
+        assert trees[0].apply(table.X).tobytes() == other.apply(table.X).tobytes()
+
+
+@examples(30)
+@given(st.one_of(class_tables(), number_tables()), LIMITS)
+def test_the_number_of_threads_changes_no_bit_of_small_trees(table, limits):
+    kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
+    one = bits(grow(kind(), table, n_jobs=1, **limits))
+    for n_jobs in (2, 7, None):
+        assert bits(grow(kind(), table, n_jobs=n_jobs, **limits)) == one
+
+
+@pytest.mark.parametrize("is_classifier", [True, False])
+def test_predictions_from_many_threads_at_once(is_classifier):
+    table = large_table(is_classifier)
+    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
+    estimator = grow(kind(), table, min_samples_leaf=5)
+    method = estimator.predict_proba if is_classifier else estimator.predict
+    alone = method(table.X)
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda _: method(table.X), range(16)))
+    assert all(each.tobytes() == alone.tobytes() for each in together)
+
+
+def test_fits_from_many_threads_at_once():
+    tables = [large_table(False, seed, n_rows=1000) for seed in range(8)]
+    alone = [bits(grow(DecisionTreeRegressor(), table)) for table in tables]
+    with ThreadPoolExecutor(8) as pool:
+        together = pool.map(
+            lambda table: bits(grow(DecisionTreeRegressor(), table, n_jobs=2)), tables
+        )
+    assert list(together) == alone
+
+
+def strided(array):
+    """Every other element along each axis of an array twice as large."""
+    larger = np.full([2 * size for size in array.shape], 99, dtype=array.dtype)
+    view = larger[tuple(slice(None, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def backwards(array):
+    """A view with negative strides."""
+    index = tuple(slice(None, None, -1) for _ in array.shape)
+    return np.ascontiguousarray(array[index])[index]
+
+
+def read_only(array):
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "strided": strided,
+    "backwards": backwards,
+    "read-only": read_only,
+    "big-endian": lambda array: array.astype(array.dtype.newbyteorder(">")),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("is_classifier", [True, False])
+def test_the_layout_in_memory_changes_no_bit(layout, is_classifier):
+    table = large_table(is_classifier, n_rows=500)
+    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
+    plain = grow(kind(), table)
+    change = LAYOUTS[layout]
+    other = Table(change(table.X), change(table.y), change(table.w), table.categorical)
+    assert bits(grow(kind(), other)) == bits(plain)
+    assert plain.predict(other.X).tobytes() == plain.predict(table.X).tobytes()
+    assert plain.apply(other.X).tobytes() == plain.apply(table.X).tobytes()
+
+
+@examples(30)
+@given(st.one_of(class_tables(), number_tables()), st.sampled_from([np.int8, np.int64, np.float32]))
+def test_the_type_of_the_numbers_changes_no_bit(table, dtype):
+    kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
+    X = np.floor(np.nan_to_num(table.X))
+    a = grow(kind(), Table(X, table.y, table.w, table.categorical))
+    b = grow(kind(), Table(X.astype(dtype), table.y, table.w, table.categorical))
+    assert bits(a) == bits(b)
+
+
+def test_float32_is_its_cast_to_float64():
+    table = large_table(False, n_rows=2000)
+    single = Table(table.X.astype(np.float32), table.y, table.w, table.categorical)
+    double = Table(single.X.astype(np.float64), table.y, table.w, table.categorical)
+    a, b = grow(DecisionTreeRegressor(), single), grow(DecisionTreeRegressor(), double)
+    assert bits(a) == bits(b)
+    assert a.predict(single.X).tobytes() == a.predict(double.X).tobytes()
+
+
+@examples(30)
+@given(
+    st.one_of(class_tables(), number_tables()),
+    st.sampled_from([{}, {"max_features": 1}, {"splitter": "random"}, {"max_leaf_nodes": 4}]),
+)
+def test_clones_and_pickles_hold_the_same_bits(table, parameters):
+    kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
+    estimator = grow(kind(), table, **parameters)
+    held = bits(estimator)
+    assert bits(clone(estimator).fit(table.X, table.y, sample_weight=table.w)) == held
+    opened = pickle.loads(pickle.dumps(estimator))
+    assert bits(opened) == held
+    np.testing.assert_array_equal(opened.predict(table.X), estimator.predict(table.X))
+    twin.check_predictions(opened, table.X, categorical=table.categorical)
+    # A second fit forgets the first.
+    assert bits(estimator.fit(table.X, table.y, sample_weight=table.w)) == held
+
+
+# --------------------------------------------------------------------------------------
+# Numbers at the edge
+# --------------------------------------------------------------------------------------
+
+CLOSE_NUMBERS = {
+    "next to one": 1 + np.arange(16) * 2.0**-52,
+    "closer than float32": 1000 + np.arange(16) * 1e-6,
+    "closer than 1e-7": np.arange(16) * 1e-9,
+    "subnormal": np.arange(16) * 5e-324,
+    "huge": 1e308 + np.arange(16) * 2.0**1000,
+    "both ends": np.concatenate(
+        [-np.geomspace(1e-320, 1.7e308, 8), np.geomspace(1e-320, 1e308, 8)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLOSE_NUMBERS)
+def test_all_different_numbers_are_told_apart(name):
+    x = np.random.default_rng(0).permutation(CLOSE_NUMBERS[name])
+    assert len(np.unique(x)) == 16
+    X = x.reshape(-1, 1)
+    y = np.argsort(np.argsort(x)) % 2
+    for estimator, target in (DecisionTreeClassifier(), y), (DecisionTreeRegressor(), y * 1.0):
+        table = Table(X, target, None, [])
+        np.testing.assert_array_equal(grow(estimator, table).predict(X), target)
+        check(estimator, table)
+
+
+def test_both_zeros_are_one_number():
+    X, y = np.array([[0.0], [-0.0], [0.0], [-0.0]]), np.array([0, 1, 0, 1])
+    estimator = grow(DecisionTreeClassifier(), Table(X, y, None, []))
+    assert estimator.tree_.node_count == 1
+
+
+# --------------------------------------------------------------------------------------
+# Missing values and categories at predict time
+# --------------------------------------------------------------------------------------
+
+
+@examples(40)
+@given(st.one_of(class_tables(missing=False), number_tables(missing=False)), LIMITS)
+def test_missing_only_at_predict_time_goes_to_the_larger_child(table, limits):
+    kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
+    estimator = grow(kind(), table, **limits)
+    tree, node = estimator.tree_, 0
+    while tree.children_left[node] >= 0:
+        left, right = tree.children_left[node], tree.children_right[node]
+        node = left if tree.n_node_samples[left] > tree.n_node_samples[right] else right
+    assert estimator.apply(np.full((1, table.X.shape[1]), np.nan)) == [node]
+
+
+@pytest.mark.parametrize("criterion", CLASSIFIER_CRITERIA)
+def test_missing_goes_right_on_a_tie(criterion):
+    """With the zeros or with the ones: the same shares on the two sides, exchanged."""
+    X = np.array([[0.0], [1.0], [np.nan], [np.nan]])
+    y = np.array([0, 1, 0, 1])
+    table = Table(X, y, None, [])
+    estimator = grow(DecisionTreeClassifier(criterion=criterion, max_depth=1), table)
+    check(estimator, table)
+    assert estimator.tree_.threshold[0] == 0.5
+    assert not estimator.tree_.missing_go_to_left[0]
+
+
+@pytest.mark.parametrize("missing_label", [0, 1])
+def test_missing_learns_its_direction(missing_label):
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [np.nan], [np.nan]])
+    y = np.array([0, 0, 1, 1, missing_label, missing_label])
+    estimator = grow(DecisionTreeClassifier(), Table(X, y, None, []))
+    np.testing.assert_array_equal(estimator.predict(X), y)
+    assert estimator.get_depth() == 1
+
+
+def test_missing_against_all_others_is_a_question():
+    X = np.array([[0.0], [1.0], [2.0], [np.nan]])
+    table = Table(X, np.array([0, 0, 0, 1]), None, [])
+    estimator = grow(DecisionTreeClassifier(), table)
+    assert estimator.tree_.threshold[0] == np.inf
+    assert check(estimator, table) == 1
+    assert estimator.predict([[np.nan], [1e300], [-1e300]]).tolist() == [1, 0, 0]
+
+
+@examples(40)
+@given(st.data(), st.booleans(), st.booleans())
+def test_an_unseen_category_follows_the_missing_values(data, missing, is_classifier):
+    n_rows = 30
+    column = data.draw(category_columns(n_rows, missing=missing))
+    X = np.column_stack([column, data.draw(integers(n_rows, 0, 5))])
+    y = data.draw(integers(n_rows, 0, 2))
+    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
+    estimator = grow(kind(), Table(X, y if is_classifier else y / 2, None, [0]))
+    unseen, lost = X.copy(), X.copy()
+    unseen[:, 0], lost[:, 0] = 1000.0, np.nan
+    np.testing.assert_array_equal(estimator.apply(unseen), estimator.apply(lost))
+
+
+@pytest.fixture
+def animals():
+    """A data frame with names as categories, unordered in the alphabet, and a number."""
+    rng = np.random.default_rng(0)
+    names = np.array(["owl", "bat", "elk", "cod", "ant", "yak", "fox"])
+    which = rng.integers(7, size=120)
+    weight = rng.normal(size=120)
+    y = np.array([1.5, -2.0, 0.0, 4.0, -1.0, 2.5, 3.0])[which] + (weight > 0) + rng.normal(size=120)
+    frame = pd.DataFrame({"animal": pd.Categorical(names[which]), "weight": weight})
+    frame.loc[rng.random(120) < 0.1, "animal"] = None
+    return frame, y
+
+
+def test_data_frames_keep_the_names(animals):
+    frame, y = animals
+    estimator = DecisionTreeRegressor(max_depth=4).fit(frame, y)
+    assert list(estimator.categories_[0]) == sorted(frame["animal"].cat.categories)
+    assert np.count_nonzero(estimator.tree_.category_start >= 0) > 1
+    assert twin.check_tree(estimator, frame, y, exact=False) > 3
+
+
+def test_categories_are_matched_by_name(animals):
+    """Another order of the categories, others added, unused ones gone: the same predictions."""
+    frame, y = animals
+    estimator = DecisionTreeRegressor(max_depth=4).fit(frame, y)
+    expected = estimator.predict(frame)
+    names = list(frame["animal"].cat.categories)
+    for others in names[::-1], ["aye-aye", *names, "zebu"]:
+        other = frame.assign(animal=frame["animal"].cat.set_categories(others))
+        np.testing.assert_array_equal(estimator.predict(other), expected)
+    some = frame[frame["animal"].isin(names[:2])]
+    some = some.assign(animal=some["animal"].cat.remove_unused_categories())
+    kept = np.flatnonzero(frame["animal"].isin(names[:2]))
+    np.testing.assert_array_equal(estimator.predict(some), expected[kept])
+
+
+def test_an_unseen_name_follows_the_missing_values(animals):
+    frame, y = animals
+    estimator = DecisionTreeRegressor(max_depth=4).fit(frame, y)
+    strange = frame.assign(animal=pd.Categorical(["zebu"] * len(frame)))
+    lost = frame.assign(animal=pd.Categorical([None] * len(frame), ["owl"]))
+    np.testing.assert_array_equal(estimator.apply(strange), estimator.apply(lost))
+
+
+def test_every_way_to_name_category_columns_is_the_same(animals):
+    frame, y = animals
+    codes = frame["animal"].cat.codes.to_numpy().astype(float)
+    codes[codes < 0] = np.nan
+    X = np.column_stack([codes, frame["weight"]])
+    from_dtype = bits(DecisionTreeRegressor().fit(frame, y))
+    for ways in [0], np.array([0]), [True, False], np.array([True, False]):
+        assert bits(DecisionTreeRegressor(categorical_features=ways).fit(X, y)) == from_dtype
+    for ways in ["animal"], [0], [True, False], "from_dtype":
+        assert bits(DecisionTreeRegressor(categorical_features=ways).fit(frame, y)) == from_dtype
+
+
+# --------------------------------------------------------------------------------------
+# Pruning
+# --------------------------------------------------------------------------------------
+
+
+@examples(30)
+@given(
+    st.one_of(
+        st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
+        st.tuples(number_tables(), st.sampled_from(REGRESSOR_CRITERIA)),
+    )
+)
+def test_pruning_cuts_the_weakest_links(problem):
+    """Also with categories and missing values; alphas that tie are pruned in any order."""
+    table, criterion = problem
+    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
+    full = grow(kind(criterion=criterion), table)
+    alphas, impurities, leaves = twin.weakest_links(full.tree_)
+    path = clone(full).cost_complexity_pruning_path(table.X, table.y, sample_weight=table.w)
+    np.testing.assert_allclose(path.ccp_alphas[0], 0, atol=1e-12)
+    np.testing.assert_allclose(path.ccp_alphas[-1], alphas[-1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(path.impurities[[0, -1]], impurities[[0, -1]], atol=1e-12)
+    for step, (below, above) in enumerate(itertools.pairwise(alphas)):
+        if above - below < 1e-6:
+            continue
+        alpha = (below + above) / 2
+        pruned = grow(clone(full).set_params(ccp_alpha=alpha), table)
+        assert pruned.get_n_leaves() == len(leaves[step])
+        # The leaf of a row is the first node of its path that is a leaf of the subtree.
+        in_path = full.decision_path(table.X)[:, sorted(leaves[step])].toarray()
+        expected = {frozenset(np.flatnonzero(rows)) for rows in in_path.T if rows.any()}
+        assert partition(pruned, table.X) == expected
