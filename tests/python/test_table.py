@@ -144,11 +144,14 @@ def test_float_matrices_are_views(layout, dtype, missing):
         X = X.copy(order="K")
         X[1, 1] = np.nan
     model, table, schema = fit(X)
-    assert schema.names is None and schema.categories == (None, None, None)
-    assert not schema.has_categories and not schema.is_categorical.any()
+    assert schema.names is None
+    assert schema.categories == (None, None, None)
+    assert not schema.has_categories
+    assert not schema.is_categorical.any()
     assert (table.n_rows, table.n_features) == (4, 3)
     for read in (table, read_table(model, X, schema)):
-        assert read.matrix.dtype == dtype and np.shares_memory(read.matrix, X)
+        assert read.matrix.dtype == dtype
+        assert np.shares_memory(read.matrix, X)
         np.testing.assert_array_equal(read.matrix, X)
 
 
@@ -191,7 +194,8 @@ def test_dtypes(source, target):
     X = np.array([[0, 1], [1, 0], [1, 1]]).astype(source)
     model, table, schema = fit(X)
     for read in (table, read_table(model, X, schema)):
-        assert read.matrix.dtype == target and read.matrix.dtype.isnative
+        assert read.matrix.dtype == target
+        assert read.matrix.dtype.isnative
         np.testing.assert_array_equal(read.matrix, X.astype(target))
 
 
@@ -348,7 +352,8 @@ def test_nan_only_where_allowed():
     kind, message = _scikit_learns(X, ensure_all_finite=True)
     with pytest.raises(kind) as caught:
         fit(X, allow_nan=False)
-    assert str(caught.value) == message and "contains NaN" in message
+    assert str(caught.value) == message
+    assert "contains NaN" in message
     model, _, schema = fit(np.ones((1, 2)), allow_nan=False)
     with pytest.raises(ValueError, match="contains NaN"):
         read_table(model, X, schema, allow_nan=False)
@@ -393,9 +398,11 @@ def test_sparse(format, container, dtype):
     X = container(dense).asformat(format)
     model, table, schema = fit(X)
     for read in (table, read_table(model, X, schema)):
-        assert read.sparse.format == "csc" and isinstance(read.sparse, type(X.tocsc()))
+        assert read.sparse.format == "csc"
+        assert isinstance(read.sparse, type(X.tocsc()))
         assert read.sparse.dtype == (np.float32 if dtype == np.float32 else np.float64)
-        assert read.sparse.has_canonical_format and read.sparse.has_sorted_indices
+        assert read.sparse.has_canonical_format
+        assert read.sparse.has_sorted_indices
         np.testing.assert_array_equal(read.sparse.toarray(), dense)
         np.testing.assert_array_equal(read.to_matrix(), dense)
 
@@ -406,9 +413,11 @@ def test_sparse_is_not_copied_where_it_need_not_be_and_never_changed():
     indices, data = np.array([1, 0, 1, 0]), np.array([1.0, 2.0, 3.0, 4.0])
     messy = sp.csc_array((data, indices, np.array([0, 3, 4])), shape=(2, 2))
     read = fit(messy)[1].sparse
-    assert read.has_sorted_indices and read.nnz == 3
+    assert read.has_sorted_indices
+    assert read.nnz == 3
     np.testing.assert_array_equal(read.toarray(), [[2.0, 4.0], [4.0, 0.0]])
-    assert messy.indices.tolist() == [1, 0, 1, 0] and messy.data.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert messy.indices.tolist() == [1, 0, 1, 0]
+    assert messy.data.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_sparse_refusals():
@@ -437,7 +446,8 @@ def test_sparse_refusals():
 def test_names_are_scikit_learns(frame):
     X = frame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     model, table, schema = fit(X)
-    assert schema.names.dtype == object and schema.names.tolist() == ["a", "b"]
+    assert schema.names.dtype == object
+    assert schema.names.tolist() == ["a", "b"]
     assert model.feature_names_in_.tolist() == ["a", "b"]
     np.testing.assert_array_equal(table.to_matrix(), [[1.0, 3.0], [2.0, 4.0]])
     with warnings.catch_warnings():
@@ -469,14 +479,16 @@ def test_a_new_fit_forgets_the_names():
     fit_table(model, pd.DataFrame({"a": [1.0]}))
     assert model.feature_names_in_.tolist() == ["a"]
     _, schema = fit_table(model, np.ones((2, 2)))
-    assert not hasattr(model, "feature_names_in_") and schema.names is None
+    assert not hasattr(model, "feature_names_in_")
+    assert schema.names is None
     assert model.n_features_in_ == 2
 
 
 def test_names_that_are_not_strings():
     X = pd.DataFrame({0: [1.0], 1: ["a"]})
     model, table, schema = fit(X)
-    assert schema.names is None and not hasattr(model, "feature_names_in_")
+    assert schema.names is None
+    assert not hasattr(model, "feature_names_in_")
     assert table.columns[1].tolist() == [0]
     assert read_table(model, X, schema).columns[1].tolist() == [0]
     with pytest.raises(TypeError, match="Feature names are only supported if all"):
@@ -534,7 +546,8 @@ def test_numbers_in_frames(frame):
         [0, -1, 0],
     ]
     model, table, schema = fit(X)
-    assert schema.is_categorical.tolist() == [False] * 5 + [True] and schema.has_categories
+    assert schema.is_categorical.tolist() == [False] * 5 + [True]
+    assert schema.has_categories
     for read in (table, read_table(model, X, schema)):
         for column, values in zip(read.columns, expected, strict=True):
             np.testing.assert_array_equal(column, values)
@@ -554,7 +567,8 @@ def test_precision_in_frames():
     half = fit(pd.DataFrame(np.ones((2, 2), np.float16)))[1].matrix
     assert half.dtype == np.float32
     swapped = fit(pd.DataFrame({"a": np.array([1.0, 2.0], ">f4"), "b": ["x", "y"]}))[1]
-    assert swapped.columns[0].dtype == np.float32 and swapped.columns[0].tolist() == [1.0, 2.0]
+    assert swapped.columns[0].dtype == np.float32
+    assert swapped.columns[0].tolist() == [1.0, 2.0]
     decimals = pa.table({"d": pa.array([Decimal("1.5"), None]), "b": ["x", "y"]})
     np.testing.assert_array_equal(fit(decimals)[1].columns[0], [1.5, np.nan])
 
@@ -582,7 +596,8 @@ def test_arrow_chunks():
     X = pa.table({"a": pa.chunked_array(chunks), "b": pa.chunked_array(words)})
     _, table, schema = fit(X)
     np.testing.assert_array_equal(table.columns[0], [1.0, np.nan, 3.0])
-    assert table.columns[1].tolist() == [1, -1, 0] and schema.categories[1].tolist() == ["a", "b"]
+    assert table.columns[1].tolist() == [1, -1, 0]
+    assert schema.categories[1].tolist() == ["a", "b"]
 
 
 def test_pandas_sparse_columns_are_made_dense():
@@ -643,7 +658,8 @@ def test_columns_of_nothing_but_nulls(nulls, option):
     X = nulls if isinstance(nulls, pa.Table) else nulls.to_frame()
     fit(X, categorical_features=option)
     numeric = refit(pd.DataFrame({"a": [1.0, 2.0]}), X)
-    assert np.isnan(numeric.to_matrix()).all() and numeric.n_rows == 2
+    assert np.isnan(numeric.to_matrix()).all()
+    assert numeric.n_rows == 2
     words = refit(pd.DataFrame({"a": ["x", "y"]}), X)
     assert words.columns[0].tolist() == [-1, -1]
 
@@ -654,7 +670,8 @@ def test_an_object_column_is_judged_by_all_its_values():
     X = pd.DataFrame({"a": late_number, "b": late_word}, dtype=object)
     _, table, schema = fit(X)
     assert schema.is_categorical.tolist() == [False, True]
-    assert table.columns[0][-1] == 1.5 and table.columns[1][-1] == 0
+    assert table.columns[0][-1] == 1.5
+    assert table.columns[1][-1] == 0
 
 
 # --------------------------------------------------------------------- categorical columns
@@ -780,7 +797,8 @@ def test_a_polars_categorical_made_after_others():
     others = pl.Series([f"before {i}" for i in range(50)], dtype=pl.Categorical)
     X = pl.DataFrame({"a": pl.Series(["y", "x"], dtype=pl.Categorical)})
     _, table, schema = fit(X)
-    assert table.columns[0].tolist() == [1, 0] and len(schema.categories[0]) == 2
+    assert table.columns[0].tolist() == [1, 0]
+    assert len(schema.categories[0]) == 2
     assert len(others) == 50
 
 
@@ -813,8 +831,10 @@ def test_categories_of_intervals():
 def test_numbers_declared_categorical_in_an_array(dtype):
     X = np.array([[1, 0], [0, 1], [1, 1]]).astype(dtype)
     model, table, schema = fit(X, categorical_features=[1])
-    assert schema.categories[0] is None and schema.categories[1].dtype == dtype
-    assert schema.categories[1].tolist() == [0, 1] and table.columns[1].tolist() == [0, 1, 1]
+    assert schema.categories[0] is None
+    assert schema.categories[1].dtype == dtype
+    assert schema.categories[1].tolist() == [0, 1]
+    assert table.columns[1].tolist() == [0, 1, 1]
     assert table.columns[0].dtype == (np.float32 if dtype == np.float32 else np.float64)
     unseen = read_table(model, [[1, 7], [0, None], [0, 1.0]], schema)
     assert unseen.columns[1].tolist() == [-1, -1, 1]
@@ -883,7 +903,8 @@ def test_integer_categories_accept_integers_floats_and_category_dtypes():
 def test_words_and_numbers_in_one_array():
     X = np.array([["x", 1.5, "p"], ["y", None, "q"]], dtype=object)
     model, table, schema = fit(X, categorical_features=[True, False, True])
-    assert table.columns[0].tolist() == [0, 1] and table.columns[2].tolist() == [0, 1]
+    assert table.columns[0].tolist() == [0, 1]
+    assert table.columns[2].tolist() == [0, 1]
     np.testing.assert_array_equal(table.columns[1], [1.5, np.nan])
     again = read_table(model, [["y", 2, "p"], ["z", 3, None]], schema)
     assert [column.tolist() for column in again.columns] == [[1, -1], [2.0, 3.0], [0, -1]]
@@ -1059,7 +1080,8 @@ def test_a_narwhals_frame():
     for native in (pd.DataFrame({"a": [1.0], "b": ["x"]}), pl.DataFrame({"a": [1.0], "b": ["x"]})):
         X = nw.from_native(native)
         model, table, schema = fit(X)
-        assert schema.names.tolist() == ["a", "b"] and table.columns[1].tolist() == [0]
+        assert schema.names.tolist() == ["a", "b"]
+        assert table.columns[1].tolist() == [0]
         assert read_table(model, native, schema).columns[0].tolist() == [1.0]
 
 
@@ -1067,13 +1089,15 @@ def test_several_blocks_of_one_dtype():
     X = pd.DataFrame({"a": np.ones(3)}).assign(b=np.zeros(3))
     assert fit(X)[1].matrix.tolist() == [[1.0, 0.0]] * 3
     X = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
-    assert fit(X)[1].matrix.dtype == np.float64 and fit(X)[1].matrix.tolist() == [[1, 3], [2, 4]]
+    assert fit(X)[1].matrix.dtype == np.float64
+    assert fit(X)[1].matrix.tolist() == [[1, 3], [2, 4]]
 
 
 def test_to_matrix():
     data = {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0], np.float32)}
     table = fit(pl.DataFrame(data))[1]
-    assert table.matrix is None and table.to_matrix().dtype == np.float64
+    assert table.matrix is None
+    assert table.to_matrix().dtype == np.float64
     np.testing.assert_array_equal(table.to_matrix(), [[1.0, 3.0], [2.0, 4.0]])
     X = np.ones((2, 2))
     assert fit(X)[1].to_matrix() is X
@@ -1084,10 +1108,13 @@ def test_a_schema_survives_pickling(frame):
     X = frame({"a": [1.0, 2.0], "b": ["x", "y"]})
     model, _, schema = fit(X)
     again = pickle.loads(pickle.dumps(schema))
-    assert isinstance(again, Schema) and again.names.tolist() == ["a", "b"]
-    assert again.has_categories and again.is_categorical.tolist() == [False, True]
+    assert isinstance(again, Schema)
+    assert again.names.tolist() == ["a", "b"]
+    assert again.has_categories
+    assert again.is_categorical.tolist() == [False, True]
     read = read_table(model, frame({"a": [1.0], "b": ["y"]}), again)
-    assert isinstance(read, Table) and read.columns[1].tolist() == [1]
+    assert isinstance(read, Table)
+    assert read.columns[1].tolist() == [1]
 
 
 def test_a_million_words_take_well_under_a_second():

@@ -86,7 +86,7 @@ class NodeLabels:
         else:
             name = f"x{marks.open_index}{feature}{marks.close_index}"
         if tree.is_categorical(node):
-            return f"{name} {self._escaped_text(tree.tests(node, '')[0])}"
+            return f"{name} {self._escaped_text(tree.tests(node, '', limit=4)[0])}"
         return f"{name} {marks.less_equal} {round(tree.threshold[node], self.precision)}"
 
     def _samples(self, node: int) -> str:

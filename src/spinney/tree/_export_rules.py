@@ -256,15 +256,16 @@ def export_rules(
     >>> from sklearn.datasets import load_iris
     >>> from spinney.tree import DecisionTreeClassifier, export_rules
     >>> iris = load_iris()
-    >>> clf = DecisionTreeClassifier(random_state=0, max_depth=2).fit(iris.data, iris.target)
-    >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
+    >>> widths = iris.data[:, [1, 3]]
+    >>> clf = DecisionTreeClassifier(max_depth=2).fit(widths, iris.target)
+    >>> names = ["sepal width", "petal width"]
     >>> rules = export_rules(clf, feature_names=names, class_names=iris.target_names)
     >>> for rule in rules:
     ...     print(rule)
     IF petal width <= 0.8 THEN setosa (p=1.00, n=50)
     IF 0.8 < petal width <= 1.75 THEN versicolor (p=0.91, n=54)
     IF petal width > 1.75 THEN virginica (p=0.98, n=46)
-    >>> rules[1].covers(iris.data[70]), rules[2].covers(iris.data[70])
+    >>> rules[1].covers(widths[70]), rules[2].covers(widths[70])
     (False, True)
     """
     feature_names = checked_names(feature_names)

@@ -87,14 +87,15 @@ def export_text(
     >>> from sklearn.datasets import load_iris
     >>> from spinney.tree import DecisionTreeClassifier, export_text
     >>> iris = load_iris()
-    >>> clf = DecisionTreeClassifier(random_state=0, max_depth=2).fit(iris.data, iris.target)
-    >>> print(export_text(clf, feature_names=iris.feature_names))
-    |--- petal width (cm) <= 0.80
+    >>> widths = iris.data[:, [1, 3]]
+    >>> clf = DecisionTreeClassifier(max_depth=2).fit(widths, iris.target)
+    >>> print(export_text(clf, feature_names=["sepal width", "petal width"]))
+    |--- petal width <= 0.80
     |   |--- class: 0
-    |--- petal width (cm) >  0.80
-    |   |--- petal width (cm) <= 1.75
+    |--- petal width >  0.80
+    |   |--- petal width <= 1.75
     |   |   |--- class: 1
-    |   |--- petal width (cm) >  1.75
+    |   |--- petal width >  1.75
     |   |   |--- class: 2
     <BLANKLINE>
     """
