@@ -66,7 +66,7 @@ class Table:
 # Hypothesis chooses the shape of a table, which is what shrinks well; a seed fills it, as
 # entries drawn one by one are too often equal to make a tree. Lists of sizes keep it from
 # trying tables of one row and one column most of the time.
-N_ROWS = st.sampled_from([1, 2, 3, 5, 8, 12, 16, 20, 24, 30])
+N_ROWS = st.sampled_from([1, 2, 3, 6, 10, 13, 16, 18, 20, 22, 24, 26, 28, 30])
 GENERATORS = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
@@ -91,15 +91,15 @@ def category_column(rng, n_codes, n_rows, *, missing):
 
 @st.composite
 def features(draw, n_rows, rng, *, missing=True, categories=True):
-    kinds = ["tied", "grid", "grid", "constant"]
+    kinds = ["tied", "tied", "grid", "grid", "constant"]
     if missing:
         kinds += ["missing", "missing", "mostly missing"]
     if categories:
-        kinds += [("category", n_codes, False) for n_codes in (1, 3, 5, 7)]
+        kinds += [("category", n_codes, False) for n_codes in (1, 2, 3, 5, 7)]
     if categories and missing:
         kinds += [("category", n_codes, True) for n_codes in (2, 4, 6, 7)]
     columns, categorical = [], []
-    n_columns = draw(st.sampled_from([1, 2, 3, 4]))
+    n_columns = draw(st.sampled_from([1, 2, 3, 3, 4, 4]))
     for index in range(n_columns):
         kind = draw(st.sampled_from(kinds))
         if isinstance(kind, tuple):
@@ -130,7 +130,7 @@ WEIGHTS = ("none", "integers", "fractions", "zeros")
 def class_tables(draw, *, max_classes=4, n_outputs=1, kinds=WEIGHTS, **of_features):
     n_rows, rng = draw(N_ROWS), draw(GENERATORS)
     X, categorical = draw(features(n_rows, rng, **of_features))
-    n_classes = draw(st.sampled_from([*range(2, max_classes + 1), 1]))
+    n_classes = draw(st.sampled_from([*range(2, max_classes + 1)] * 4 + [1]))
     y = rng.integers(n_classes, size=(n_rows, n_outputs))
     w = make_weights(rng, draw(st.sampled_from(kinds)), n_rows)
     return Table(X, y[:, 0] if n_outputs == 1 else y, w, categorical)
@@ -237,26 +237,26 @@ def partition(estimator, X):
 # --------------------------------------------------------------------------------------
 
 
-@examples(120)
+@examples(400)
 @given(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA), LIMITS)
 def test_classifier_against_brute_force(table, criterion, limits):
     check(grow(DecisionTreeClassifier(criterion=criterion), table, **limits), table)
 
 
-@examples(120)
+@examples(400)
 @given(number_tables(), st.sampled_from(REGRESSOR_CRITERIA), LIMITS)
 def test_regressor_against_brute_force(table, criterion, limits):
     check(grow(DecisionTreeRegressor(criterion=criterion), table, **limits), table)
 
 
-@examples(60)
+@examples(150)
 @given(class_tables(max_classes=2), st.sampled_from(CLASSIFIER_CRITERIA))
 def test_two_classes_without_limits(table, criterion):
     """Every subset of categories is allowed, so the best of all must be found."""
     check(grow(DecisionTreeClassifier(criterion=criterion), table), table)
 
 
-@examples(60)
+@examples(200)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -271,7 +271,7 @@ def test_best_first_against_brute_force(problem, limits, max_leaf_nodes):
     check(grow(kind(criterion=criterion), table, max_leaf_nodes=max_leaf_nodes, **limits), table)
 
 
-@examples(40)
+@examples(150)
 @given(
     st.integers(2, 3).flatmap(
         lambda n_outputs: st.one_of(
@@ -287,7 +287,7 @@ def test_several_outputs_against_brute_force(problem, limits):
     check(grow(kind(criterion=criterion), table, **limits), table)
 
 
-@examples(40)
+@examples(25)
 @given(GENERATORS, st.sampled_from(WEIGHTS), st.booleans(), st.integers(11, 40))
 def test_many_categories(rng, kind, is_classifier, n_codes):
     """More subsets than can be tried: the best is a cut in the order of the means."""
@@ -307,7 +307,7 @@ def test_many_categories(rng, kind, is_classifier, n_codes):
         assert check(grow(estimator, table, criterion=criterion, max_depth=3), table) > 0
 
 
-@examples(60)
+@examples(150)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -327,7 +327,7 @@ def test_drawn_columns_and_thresholds(problem, splitter, seed, limits):
     check(grow(kind(criterion=criterion), table, random_state=seed, **limits), table)
 
 
-@examples(50)
+@examples(150)
 @given(
     st.one_of(
         st.tuples(class_tables(max_classes=2), st.sampled_from(["gini", "entropy"])),
@@ -360,7 +360,7 @@ def test_monotonic_constraints(problem, rng, limits):
             assert np.all(np.diff(predicted) * signs[index] >= -1e-12)
 
 
-@examples(40)
+@examples(80)
 @given(class_tables(kinds=("none", "fractions")), st.sampled_from(["balanced", {0: 0.3}]))
 def test_class_weights(table, class_weight):
     """They multiply the weights of the rows; 0.3 rounds, hence `exact=False`."""
@@ -370,7 +370,7 @@ def test_class_weights(table, class_weight):
     check(estimator, table, exact=False)
 
 
-@examples(40)
+@examples(120)
 @given(st.one_of(class_tables(), number_tables()), GENERATORS)
 def test_predictions_for_rows_never_seen(table, rng):
     """Missing values, categories and numbers that training did not have."""
@@ -389,7 +389,7 @@ def test_predictions_for_rows_never_seen(table, rng):
 # --------------------------------------------------------------------------------------
 
 
-@examples(60)
+@examples(150)
 @given(
     st.one_of(
         st.tuples(
@@ -424,7 +424,7 @@ def test_integer_weights_are_repeated_rows(problem):
         np.testing.assert_array_equal(repeated.tree_.n_node_samples, larger)
 
 
-@examples(30)
+@examples(60)
 @given(
     st.one_of(
         st.tuples(class_tables(kinds=("integers",)), st.just("entropy")),
@@ -448,7 +448,7 @@ def test_integer_weights_gain_what_repeated_rows_gain(problem):
     np.testing.assert_allclose(costs[0], costs[1], rtol=1e-9, atol=1e-12)
 
 
-@examples(40)
+@examples(80)
 @given(st.one_of(class_tables(kinds=("zeros",)), number_tables(kinds=("zeros",))))
 def test_rows_of_weight_zero_are_no_rows(table):
     is_classifier = table.y.dtype.kind == "i"
@@ -473,7 +473,7 @@ INCREASING = {
 }
 
 
-@examples(60)
+@examples(150)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -493,7 +493,7 @@ def test_increasing_transforms_change_no_partition(problem, name, limits):
     assert_same_tree(before, after, leave_out=("threshold",))
 
 
-@examples(60)
+@examples(150)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -514,7 +514,7 @@ def test_the_order_of_rows_does_not_matter(problem, rng, limits):
     )
 
 
-@examples(40)
+@examples(60)
 @given(GENERATORS, st.integers(2, 7), st.booleans(), st.booleans())
 def test_the_order_of_categories_does_not_matter(rng, n_codes, is_classifier, missing):
     """Other codes for the same categories part the rows alike, where no two splits tie."""
@@ -535,7 +535,7 @@ def test_the_order_of_categories_does_not_matter(rng, n_codes, is_classifier, mi
     assert trees[0] == trees[1]
 
 
-@examples(40)
+@examples(60)
 @given(number_tables(categories=False), st.sampled_from(["squared_error", "absolute_error"]))
 def test_a_large_offset_of_y_costs_no_accuracy(table, criterion):
     """The partition for y + 10^7 is as good for y as the best, to a millionth of the impurity."""
@@ -599,7 +599,7 @@ def test_the_number_of_threads_changes_no_bit(estimator):
         assert trees[0].apply(table.X).tobytes() == other.apply(table.X).tobytes()
 
 
-@examples(30)
+@examples(60)
 @given(st.one_of(class_tables(), number_tables()), LIMITS)
 def test_the_number_of_threads_changes_no_bit_of_small_trees(table, limits):
     kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
@@ -673,7 +673,7 @@ def test_the_layout_in_memory_changes_no_bit(layout, is_classifier):
     assert plain.apply(other.X).tobytes() == plain.apply(table.X).tobytes()
 
 
-@examples(30)
+@examples(60)
 @given(st.one_of(class_tables(), number_tables()), st.sampled_from([np.int8, np.int64, np.float32]))
 def test_the_type_of_the_numbers_changes_no_bit(table, dtype):
     kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
@@ -692,7 +692,7 @@ def test_float32_is_its_cast_to_float64():
     assert a.predict(single.X).tobytes() == a.predict(double.X).tobytes()
 
 
-@examples(30)
+@examples(80)
 @given(
     st.one_of(class_tables(), number_tables()),
     st.sampled_from([{}, {"max_features": 1}, {"splitter": "random"}, {"max_leaf_nodes": 4}]),
@@ -749,7 +749,7 @@ def test_both_zeros_are_one_number():
 # --------------------------------------------------------------------------------------
 
 
-@examples(40)
+@examples(120)
 @given(st.one_of(class_tables(missing=False), number_tables(missing=False)), LIMITS)
 def test_missing_only_at_predict_time_goes_to_the_larger_child(table, limits):
     kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
@@ -791,7 +791,7 @@ def test_missing_against_all_others_is_a_question():
     assert estimator.predict([[np.nan], [1e300], [-1e300]]).tolist() == [1, 0, 0]
 
 
-@examples(40)
+@examples(80)
 @given(GENERATORS, st.integers(1, 12), st.booleans(), st.booleans())
 def test_an_unseen_category_follows_the_missing_values(rng, n_codes, missing, is_classifier):
     n_rows = 30
@@ -866,7 +866,7 @@ def test_every_way_to_name_category_columns_is_the_same(animals):
 # --------------------------------------------------------------------------------------
 
 
-@examples(30)
+@examples(80)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),

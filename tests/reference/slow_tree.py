@@ -720,20 +720,14 @@ def _search(node, problem):
     )
 
 
-def _check_tie_break(index, node, problem, searches, actual, best, room):
-    """Of the splits with the fewest errors, the one with the largest Gini gain is taken."""
+def _check_tie_break(index, node, problem, searches, actual, room):
+    """Of the splits with as few errors, none has a larger Gini gain."""
     y, w = problem.y[node.rows], problem.w[node.rows]
-    tied = [
-        split
-        for search in searches
-        for split in search.splits
-        if split.promised and split.gain >= best - room
-    ]
-    if not tied or actual < best - room:
-        return
     reached = gain(y, w, node.left, "gini")
-    wanted = max(gain(y, w, split.left, "gini") for split in tied)
-    assert reached >= wanted - room - RELATIVE, f"node {index}: tie not broken by Gini"
+    for split in itertools.chain.from_iterable(search.splits for search in searches):
+        if split.promised and split.gain >= actual - room:
+            wanted = gain(y, w, split.left, "gini")
+            assert reached >= wanted - RELATIVE, f"node {index}: tie not broken by Gini"
 
 
 def _check_split(tree, index, node, problem):
@@ -770,7 +764,7 @@ def _check_split(tree, index, node, problem):
     )
     assert actual <= possible + room, f"node {index}: gain {actual} beats every split: {possible}"
     if problem.criterion == "misclassification" and problem.exact:
-        _check_tie_break(index, node, problem, searches, actual, promised, room)
+        _check_tie_break(index, node, problem, searches, actual, room)
     return improvement
 
 

@@ -25,10 +25,14 @@ class Watch {
     if (hook_) done_.fetch_add(units, std::memory_order_relaxed);
   }
 
-  // To be called often (per node); throws Interrupted once a stop was asked for.
-  void poll() {
+  // To be called often, with the work done since the last call (about a nanosecond each); throws
+  // Interrupted once a stop was asked for. The clock is read only after a millisecond of work.
+  void poll(std::uint64_t work) {
     if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
     if (!hook_ || std::this_thread::get_id() != caller_) return;
+    since_ += work;
+    if (since_ < 1'000'000) return;
+    since_ = 0;
     const auto now = Clock::now();
     if (now - last_ < std::chrono::milliseconds(50)) return;
     last_ = now;
@@ -42,6 +46,7 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   Hook hook_;
   std::uint64_t total_ = 0;
+  std::uint64_t since_ = 0;  // touched by the calling thread only
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> stopped_{false};
   std::thread::id caller_ = std::this_thread::get_id();

@@ -80,9 +80,23 @@ class ClassCounts : public Criterion {
   }
 
   double bounded_value(const double* stat) const override { return stat[1] / stat[0]; }
+  double perfect_score(const NodeView& node) const override {
+    // Scores of the many-class Gini are Σ of squares over weights; pure sides sum to the weight.
+    const double pure = kind_ == CriterionKind::entropy ||
+                                (kind_ == CriterionKind::gini && gini_counts_mixing())
+                            ? 0.0
+                            : node.stat[0] * static_cast<double>(targets_.n_outputs);
+    return pure - 1e-12 * node.stat[0];
+  }
 
   double score(const double* left, const double* right) const override {
     return -(left[0] * impurity(left) + right[0] * impurity(right));
+  }
+
+  // Whether the scan scores a split by −(mixed pairs) and not by Σ of squares.
+  bool gini_counts_mixing() const {
+    return targets_.n_outputs == 1 && targets_.n_classes[0] == 2 &&
+           (targets_.weights == nullptr || targets_.integral_weights);
   }
 
  protected:
@@ -209,7 +223,8 @@ class BinaryGini : public IntegerScanner<weighted> {
   std::int64_t ones_ = 0;
 };
 
-// Gini with any number of classes. The sums of squares follow the boundary in integers.
+// Gini with any number of classes. The sums of squares follow the boundary in integers: moving a
+// row of a class with c rows left and t in all adds 2c+1 to the left sum, and 2c+1−2t to the right.
 template <bool weighted>
 class ManyClassGini : public IntegerScanner<weighted> {
  public:
@@ -218,17 +233,19 @@ class ManyClassGini : public IntegerScanner<weighted> {
                 ScanScratch& scratch)
       : Base(layout, targets), reciprocals_(reciprocals) {
     scratch.counts.resize(2 * static_cast<std::size_t>(this->n_classes_));
-    counts_ = scratch.counts.data();
+    left_ = scratch.counts.data();
+    twice_total_ = left_ + this->n_classes_;
   }
 
   SPINNEY_INLINE void reset(const double* total) {
-    left_weight_ = left_squares_ = right_squares_ = 0;
+    left_weight_ = left_squares_ = 0;
+    offset_ = 0;
     total_ = static_cast<std::int64_t>(total[0]);
     for (std::uint32_t k = 0; k < this->n_classes_; ++k) {
       const auto count = static_cast<std::int64_t>(total[1 + k]);
-      counts_[2 * k] = 0;
-      counts_[2 * k + 1] = count;
-      right_squares_ += count * count;
+      left_[k] = 0;
+      twice_total_[k] = 2 * count;
+      offset_ += count * count;
     }
   }
   SPINNEY_INLINE void move(Entry entry) {
@@ -246,7 +263,7 @@ class ManyClassGini : public IntegerScanner<weighted> {
   }
   SPINNEY_INLINE double score(Row n_left, Row n_right) const {
     const auto left = static_cast<double>(left_squares_);
-    const auto right = static_cast<double>(right_squares_);
+    const auto right = static_cast<double>(left_squares_ + offset_);
     if constexpr (weighted) {
       return left / static_cast<double>(left_weight_) +
              right / static_cast<double>(total_ - left_weight_);
@@ -261,26 +278,25 @@ class ManyClassGini : public IntegerScanner<weighted> {
   double right_weight(Row n_right) const {
     return weighted ? static_cast<double>(total_ - left_weight_) : static_cast<double>(n_right);
   }
-  double left_value(Row n) const { return static_cast<double>(counts_[0]) / left_weight(n); }
-  double right_value(Row n) const { return static_cast<double>(counts_[1]) / right_weight(n); }
+  double left_value(Row n) const { return static_cast<double>(left_[0]) / left_weight(n); }
+  double right_value(Row n) const {
+    return static_cast<double>(twice_total_[0] / 2 - left_[0]) / right_weight(n);
+  }
 
  private:
   SPINNEY_INLINE void shift(std::uint32_t k, std::int64_t w) {
-    // (c+w)² = c² + w(2c+w), and (c−w)² = c² − w(2c−w)
-    std::int64_t* const count = counts_ + 2 * k;
-    const std::int64_t left = count[0];
-    const std::int64_t right = count[1];
+    const std::int64_t left = left_[k];
+    left_[k] = left + w;
     left_squares_ += w * (2 * left + w);
-    right_squares_ -= w * (2 * right - w);
-    count[0] = left + w;
-    count[1] = right - w;
+    offset_ -= w * twice_total_[k];
     if constexpr (weighted) left_weight_ += w;
   }
   const double* reciprocals_;
-  std::int64_t* counts_;  // left and right of each class side by side
+  std::int64_t* left_;         // weight of each class on the left
+  std::int64_t* twice_total_;  // twice its weight in the node
   std::int64_t left_weight_ = 0;
   std::int64_t left_squares_ = 0;
-  std::int64_t right_squares_ = 0;
+  std::int64_t offset_ = 0;  // right sum of squares less the left one
   std::int64_t total_ = 0;
 };
 

@@ -71,6 +71,13 @@ struct Split {
   std::vector<Code> left_codes;
 
   bool found() const { return feature >= 0; }
+  // Ready for another search; keeps the memory of left_codes.
+  void clear() {
+    score = tie = -std::numeric_limits<double>::infinity();
+    feature = -1;
+    categorical = drawn = false;
+    left_codes.clear();
+  }
 };
 
 struct NodeView {
@@ -124,6 +131,13 @@ class Criterion {
   virtual double bounded_value(const double* stat) const = 0;
   // The score of a split into two sets of rows whose stats are known.
   virtual double score(const double* left, const double* right) const = 0;
+
+  // A score that only splits into two pure sides reach; once a column has one, no other column can
+  // do better. Infinity where the criterion cannot tell.
+  virtual double perfect_score(const NodeView& node) const {
+    return node.n_rows == 2 ? -std::numeric_limits<double>::max()
+                            : std::numeric_limits<double>::infinity();
+  }
 
   virtual void prepare(const Row* rows, Row n_rows, NodeScratch& scratch) const {
     static_cast<void>(rows);

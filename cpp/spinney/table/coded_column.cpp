@@ -4,60 +4,151 @@
 #include <bit>
 #include <cmath>
 
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
 #include "spinney/table/radix_sort.h"
 
 namespace spinney {
 namespace {
 
+// Below this many rows a comparison sort beats the radix sort's set-up.
+constexpr std::size_t radix_from = 256;
+
+// Buffers reused from column to column by one thread.
+struct Scratch {
+  std::vector<double> block;  // values of a few columns, one after another
+  std::vector<std::uint64_t> keys;
+  std::vector<std::uint64_t> swap;
+  std::vector<Row> count;
+  std::vector<Code> code_of;
+  std::vector<Row> stored_rows;
+  std::vector<double> stored_values;
+};
+
 // A float64 as an integer with the same order; both zeros are one value.
-std::uint64_t ordered_bits(double value) {
+SPINNEY_INLINE std::uint64_t ordered_bits(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);
   return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
 }
 
-// The same for values that float32 holds, in half the bits (three radix passes instead of a sort
-// of 64-bit keys).
-std::uint32_t ordered_bits(float value) {
+// The same for values that float32 holds, in half the bits.
+SPINNEY_INLINE std::uint32_t ordered_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);
   return (bits >> 31) != 0 ? ~bits : bits | (std::uint32_t{1} << 31);
 }
 
-// Rows with their values in ascending order. values[i] belongs to rows[i]; keys carry i.
-struct Sorted {
-  const std::uint64_t* keys;  // low 32 bits: position i
-  std::size_t n;
+struct Traits {
+  bool any_missing = false;
+  bool integers = true;  // all values are integers of moderate size
+  bool floats = true;    // float32 holds all values
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
 };
 
-// Sorts positions 0 … n-1 of values (no NaN among them) by value, ties by position.
-Sorted sort_values(const std::vector<double>& values, const std::vector<std::uint32_t>& positions,
-                   CodingScratch& scratch) {
-  const std::size_t n = positions.size();
-  scratch.keys.resize(std::max<std::size_t>(n, 1));
-  scratch.swap.resize(std::max<std::size_t>(n, 1));
-  bool fits_float32 = true;
-  for (const std::uint32_t i : positions) {
+SPINNEY_KERNEL Traits look_at(const double* values, std::size_t n) {
+  constexpr double moderate = 1 << 24;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double low = infinity;
+  double high = -infinity;
+  unsigned missing = 0;
+  unsigned not_integer = 0;
+  unsigned not_float = 0;
+  for (std::size_t i = 0; i < n; ++i) {
     const double value = values[i];
-    fits_float32 &= static_cast<double>(static_cast<float>(value)) == value;
+    const bool is_missing = value != value;
+    const double kept = is_missing ? 0.0 : value;
+    missing |= is_missing;
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+    const double near = kept > moderate ? moderate : (kept < -moderate ? -moderate : kept);
+    not_integer |= static_cast<double>(static_cast<std::int32_t>(near)) != kept;
+    not_float |= static_cast<double>(static_cast<float>(kept)) != kept;
   }
-  if (fits_float32) {
-    for (std::size_t p = 0; p < n; ++p) {
-      const std::uint32_t i = positions[p];
-      scratch.keys[p] =
-          (static_cast<std::uint64_t>(ordered_bits(static_cast<float>(values[i]))) << 32) | i;
+  return {missing != 0, not_integer == 0, not_float == 0, low, high};
+}
+
+// What the coders fill: entries in code order, less those of the implicit code.
+struct Writer {
+  CodedColumn& out;
+  const CodingRows& sample;
+  const EntryLayout& layout;
+
+  SPINNEY_INLINE Entry entry(Code code, Row row) const {
+    return layout.pack(code, row, sample.labels != nullptr ? sample.labels[row] : 0);
+  }
+  void allocate(std::size_t n) {
+    out.n_entries = static_cast<Row>(n);
+    out.entries = std::make_unique_for_overwrite<Entry[]>(n);
+  }
+};
+
+// Values that are small integers 0 … n_slots-2, or n_slots-1 for missing: a counting sort.
+// slot_of(i) gives the slot of the i-th row; ranks are dense unless they are categories, which
+// keep their own numbers.
+template <class SlotOf>
+void code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks, bool allow_implicit,
+                      const SlotOf& slot_of, Scratch& scratch, std::size_t& implicit_slot) {
+  CodedColumn& out = writer.out;
+  const Row n = writer.sample.n_rows;
+  std::vector<Row>& count = scratch.count;
+  count.assign(n_slots, 0);
+  for (Row i = 0; i < n; ++i) ++count[slot_of(i)];
+  const std::size_t missing_slot = n_slots - 1;
+  out.has_missing = count[missing_slot] > 0;
+  implicit_slot = static_cast<std::size_t>(std::max_element(count.begin(), count.end()) -
+                                           count.begin());
+  out.has_implicit = allow_implicit && count[implicit_slot] > n / 2;
+  writer.allocate(n - (out.has_implicit ? count[implicit_slot] : 0));
+  scratch.code_of.resize(n_slots);
+  Code code = 0;
+  Row start = 0;
+  for (std::size_t slot = 0; slot < n_slots; ++slot) {
+    if (slot == missing_slot) out.missing_code = code;
+    scratch.code_of[slot] = code;
+    if (!dense_ranks || count[slot] > 0) ++code;
+    const Row size = count[slot];
+    count[slot] = start;  // from here on: where the slot's next entry goes
+    if (!(out.has_implicit && slot == implicit_slot)) start += size;
+  }
+  out.implicit_code = scratch.code_of[implicit_slot];
+  const std::size_t skipped = out.has_implicit ? implicit_slot : n_slots;
+  for (Row i = 0; i < n; ++i) {
+    const std::size_t slot = slot_of(i);
+    if (slot == skipped) continue;
+    out.entries[count[slot]++] = writer.entry(scratch.code_of[slot], writer.sample.rows[i]);
+  }
+}
+
+// Keys [ordered bits | position] in ascending order of value; missing values left out.
+template <bool floats>
+std::uint64_t* sort_values(const double* values, std::size_t n, bool any_missing,
+                           Scratch& scratch, std::size_t& n_sorted) {
+  scratch.keys.resize(n);
+  scratch.swap.resize(n);
+  std::uint64_t* keys = scratch.keys.data();
+  std::size_t m = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double value = values[i];
+    std::uint64_t high = 0;
+    if constexpr (floats) {
+      high = static_cast<std::uint64_t>(ordered_bits(static_cast<float>(value))) << 32;
+    } else {
+      high = ordered_bits(value) & 0xffffffff00000000ULL;
     }
+    keys[m] = high | i;
+    m += any_missing ? value == value : 1;
+  }
+  n_sorted = m;
+  if (m < radix_from) {
+    std::sort(keys, keys + m);
   } else {
-    for (std::size_t p = 0; p < n; ++p) {
-      const std::uint32_t i = positions[p];
-      scratch.keys[p] = (ordered_bits(values[i]) & 0xffffffff00000000ULL) | i;
-    }
+    keys = radix_sort(keys, scratch.swap.data(), m, 32, 64);
   }
-  if (n == 0) return {scratch.keys.data(), 0};
-  std::uint64_t* keys = radix_sort(scratch.keys.data(), scratch.swap.data(), n, 32, 64);
-  if (!fits_float32) {
+  if constexpr (!floats) {
     // Ordered so far by the upper 32 bits of the float64: finish the runs that share them.
-    for (std::size_t begin = 0; begin < n;) {
+    for (std::size_t begin = 0; begin < m;) {
       std::size_t end = begin + 1;
-      while (end < n && (keys[end] >> 32) == (keys[begin] >> 32)) ++end;
+      while (end < m && (keys[end] >> 32) == (keys[begin] >> 32)) ++end;
       if (end - begin > 1) {
         std::sort(keys + begin, keys + end, [&](std::uint64_t a, std::uint64_t b) {
           const double value_a = values[static_cast<std::uint32_t>(a)];
@@ -68,172 +159,209 @@ Sorted sort_values(const std::vector<double>& values, const std::vector<std::uin
       begin = end;
     }
   }
-  return {keys, n};
+  return keys;
 }
 
-// Writes entries for the rows in code order, leaving out the implicit code.
-class EntryWriter {
- public:
-  EntryWriter(CodedColumn& out, const CodingRows& sample, const EntryLayout& layout)
-      : out_(out), sample_(sample), layout_(layout) {}
-
-  void reserve(Row n) { out_.entries = std::make_unique_for_overwrite<Entry[]>(n); }
-
-  void add(Code code, Row row) {
-    const std::uint32_t label = sample_.labels != nullptr ? sample_.labels[row] : 0;
-    out_.entries[out_.n_entries++] = layout_.pack(code, row, label);
-  }
-
- private:
-  CodedColumn& out_;
-  const CodingRows& sample_;
-  const EntryLayout& layout_;
-};
-
-CodedColumn code_categorical(const Column& column, const CodingRows& sample,
-                             const EntryLayout& layout, bool allow_implicit) {
-  CodedColumn out;
-  out.categorical = true;
-  out.missing_code = static_cast<Code>(column.n_categories);
-  const auto code_of = [&](Row row) {
-    const std::int32_t code = column.category(row);
-    return code < 0 ? out.missing_code : static_cast<Code>(code);
+// Any values: a sort. values[i] belongs to rows[i].
+template <bool floats>
+void code_by_sorting(Writer writer, const double* values, const Row* rows, std::size_t n,
+                     bool any_missing, bool allow_implicit, Scratch& scratch) {
+  CodedColumn& out = writer.out;
+  std::size_t m = 0;
+  const std::uint64_t* keys = sort_values<floats>(values, n, any_missing, scratch, m);
+  const auto value_at = [&](std::size_t p) { return values[static_cast<std::uint32_t>(keys[p])]; };
+  const auto differs = [&](std::size_t p) {  // from the key before
+    if ((keys[p] >> 32) != (keys[p - 1] >> 32)) return true;
+    return !floats && value_at(p) != value_at(p - 1);
   };
-  std::vector<Row> count(static_cast<std::size_t>(out.missing_code) + 1);
-  for (Row i = 0; i < sample.n_rows; ++i) ++count[code_of(sample.rows[i])];
-  out.has_missing = count[out.missing_code] > 0;
-  const auto mode = static_cast<Code>(std::max_element(count.begin(), count.end()) - count.begin());
-  out.has_implicit = allow_implicit && count[mode] > sample.n_rows / 2;
-  out.implicit_code = mode;
-  // Counting sort, straight into place.
-  const Row n_listed = sample.n_rows - (out.has_implicit ? count[mode] : 0);
-  out.entries = std::make_unique_for_overwrite<Entry[]>(n_listed);
-  std::vector<Row> start(count.size());
-  Row at = 0;
-  for (std::size_t code = 0; code < count.size(); ++code) {
-    start[code] = at;
-    if (!(out.has_implicit && code == mode)) at += count[code];
-  }
-  for (Row i = 0; i < sample.n_rows; ++i) {
-    const Row row = sample.rows[i];
-    const Code code = code_of(row);
-    if (out.has_implicit && code == mode) continue;
-    const std::uint32_t label = sample.labels != nullptr ? sample.labels[row] : 0;
-    out.entries[start[code]++] = layout.pack(code, row, label);
-  }
-  out.n_entries = n_listed;
-  return out;
-}
-
-CodedColumn code_numeric(const Column& column, const CodingRows& sample, const EntryLayout& layout,
-                         bool allow_implicit, CodingScratch& scratch) {
-  CodedColumn out;
-  // Stored values of the sample; for a sparse column the zeros are counted, not stored.
-  std::vector<std::uint32_t> positions;
-  std::vector<Row> missing;
-  std::vector<Row> stored_rows;
-  const bool keep_zeros_apart = column.kind == ColumnKind::sparse && allow_implicit;
-  scratch.values.clear();
-  const auto take = [&](Row row, double value) {
-    if (std::isnan(value)) {
-      missing.push_back(row);
-    } else {
-      positions.push_back(static_cast<std::uint32_t>(scratch.values.size()));
-    }
-    scratch.values.push_back(value);
-    stored_rows.push_back(row);
-  };
-  if (keep_zeros_apart) {
-    // Both lists ascend: walk them together.
-    Row i = 0;
-    for (std::size_t s = 0; s < column.n_stored; ++s) {
-      const auto row = static_cast<Row>(column.rows[s]);
-      while (i < sample.n_rows && sample.rows[i] < row) ++i;
-      if (i == sample.n_rows) break;
-      const double value = column.stored(s);
-      if (sample.rows[i] == row && value != 0.0) take(row, value);
-    }
-  } else {
-    scratch.values.reserve(sample.n_rows);
-    stored_rows.reserve(sample.n_rows);
-    positions.reserve(sample.n_rows);
-    for (Row i = 0; i < sample.n_rows; ++i) take(sample.rows[i], column.value(sample.rows[i]));
-  }
-  const std::vector<double>& values = scratch.values;
-  const Sorted sorted = sort_values(values, positions, scratch);
-  const auto value_at = [&](std::size_t p) {
-    return values[static_cast<std::uint32_t>(sorted.keys[p])];
-  };
-
   // The most frequent value, missing included.
-  double mode_value = 0;
-  Row mode_count = 0;
-  bool mode_missing = false;
-  if (keep_zeros_apart) {
-    mode_count = sample.n_rows - static_cast<Row>(values.size());
-    out.has_implicit = true;
-  } else {
-    for (std::size_t begin = 0; begin < sorted.n;) {
-      std::size_t end = begin + 1;
-      while (end < sorted.n && value_at(end) == value_at(begin)) ++end;
-      if (end - begin > mode_count) {
-        mode_count = static_cast<Row>(end - begin);
-        mode_value = value_at(begin);
-      }
-      begin = end;
+  std::size_t mode_begin = 0;
+  std::size_t mode_end = 0;
+  for (std::size_t begin = 0, p = 1; p <= m; ++p) {
+    if (p < m && !differs(p)) continue;
+    if (p - begin > mode_end - mode_begin) {
+      mode_begin = begin;
+      mode_end = p;
     }
-    if (missing.size() > mode_count) {
-      mode_count = static_cast<Row>(missing.size());
-      mode_missing = true;
-    }
-    out.has_implicit = allow_implicit && mode_count > sample.n_rows / 2;
+    begin = p;
   }
-  out.has_missing = !missing.empty();
-  const bool skip_mode = out.has_implicit && !mode_missing;
-
-  EntryWriter writer(out, sample, layout);
-  writer.reserve(static_cast<Row>(
-      sorted.n + missing.size() - (out.has_implicit && !keep_zeros_apart ? mode_count : 0)));
+  const std::size_t n_missing = n - m;
+  const bool mode_missing = n_missing > mode_end - mode_begin;
+  const std::size_t mode_count = mode_missing ? n_missing : mode_end - mode_begin;
+  out.has_missing = n_missing > 0;
+  out.has_implicit = allow_implicit && mode_count > n / 2;
+  writer.allocate(n - (out.has_implicit ? mode_count : 0));
+  Entry* entries = out.entries.get();
   Code code = 0;
-  bool mode_placed = !(keep_zeros_apart && mode_count > 0);
-  for (std::size_t begin = 0; begin < sorted.n;) {
-    const double value = value_at(begin);
-    std::size_t end = begin + 1;
-    while (end < sorted.n && value_at(end) == value) ++end;
-    if (!mode_placed && value > 0.0) {  // the zeros of a sparse column come here
-      out.implicit_code = code++;
-      mode_placed = true;
-    }
-    if (skip_mode && !keep_zeros_apart && value == mode_value) {
+  for (std::size_t p = 0; p < m; ++p) {
+    if (p > 0 && differs(p)) ++code;
+    if (out.has_implicit && !mode_missing && p == mode_begin) {
       out.implicit_code = code;
-    } else {
-      for (std::size_t p = begin; p < end; ++p) {
-        writer.add(code, stored_rows[static_cast<std::uint32_t>(sorted.keys[p])]);
-      }
+      out.implicit_value = value_at(p);
+      p = mode_end - 1;
+      continue;
     }
-    ++code;
-    begin = end;
+    *entries++ = writer.entry(code, rows[static_cast<std::uint32_t>(keys[p])]);
   }
-  if (!mode_placed) out.implicit_code = code++;
-  out.missing_code = code;
+  out.missing_code = m > 0 ? code + 1 : 0;
   if (out.has_implicit && mode_missing) {
     out.implicit_code = out.missing_code;
     out.implicit_value = std::numeric_limits<double>::quiet_NaN();
-  } else {
-    out.implicit_value = mode_value;
-    for (const Row row : missing) writer.add(out.missing_code, row);
+  } else if (n_missing > 0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      if (std::isnan(values[i])) *entries++ = writer.entry(out.missing_code, rows[i]);
+    }
   }
-  return out;
+}
+
+void code_values(Writer writer, const double* values, bool allow_implicit, Scratch& scratch) {
+  const std::size_t n = writer.sample.n_rows;
+  const Traits traits = look_at(values, n);
+  const double range = traits.high - traits.low;
+  if (traits.integers && range >= 0 && range < 2.0 * static_cast<double>(n) + 16) {
+    const std::size_t n_slots = static_cast<std::size_t>(range) + 2;
+    const std::size_t missing_slot = n_slots - 1;
+    std::size_t implicit_slot = 0;
+    const auto slot_of = [&](Row i) {
+      const double value = values[i];
+      return value != value ? missing_slot : static_cast<std::size_t>(value - traits.low);
+    };
+    code_by_counting(writer, n_slots, true, allow_implicit, slot_of, scratch, implicit_slot);
+    writer.out.implicit_value = implicit_slot == missing_slot
+                                    ? std::numeric_limits<double>::quiet_NaN()
+                                    : traits.low + static_cast<double>(implicit_slot);
+  } else if (traits.floats) {
+    code_by_sorting<true>(writer, values, writer.sample.rows, n, traits.any_missing,
+                          allow_implicit, scratch);
+  } else {
+    code_by_sorting<false>(writer, values, writer.sample.rows, n, traits.any_missing,
+                           allow_implicit, scratch);
+  }
+}
+
+// The zeros of a sparse column are its implicit value, however many there are.
+void code_sparse(Writer writer, const Column& column, Scratch& scratch) {
+  const CodingRows& sample = writer.sample;
+  scratch.stored_rows.clear();
+  scratch.stored_values.clear();
+  Row i = 0;  // both lists of rows ascend: walk them together
+  for (std::size_t s = 0; s < column.n_stored; ++s) {
+    const auto row = static_cast<Row>(column.rows[s]);
+    while (i < sample.n_rows && sample.rows[i] < row) ++i;
+    if (i == sample.n_rows) break;
+    const double value = column.stored(s);
+    if (sample.rows[i] == row && value != 0.0) {
+      scratch.stored_rows.push_back(row);
+      scratch.stored_values.push_back(value);
+    }
+  }
+  const std::size_t n_stored = scratch.stored_rows.size();
+  CodedColumn& out = writer.out;
+  code_by_sorting<false>(writer, scratch.stored_values.data(), scratch.stored_rows.data(),
+                         n_stored, true, false, scratch);
+  out.has_implicit = true;
+  out.implicit_value = 0.0;
+  if (n_stored == sample.n_rows) return;  // no zero among the rows
+  // Make room for the code of zero: everything above it moves up by one.
+  Row first = 0;
+  while (first < out.n_entries && column.value(writer.layout.row(out.entries[first])) < 0.0) {
+    ++first;
+  }
+  out.implicit_code = first < out.n_entries ? writer.layout.code(out.entries[first])
+                                            : out.missing_code;
+  for (Row e = first; e < out.n_entries; ++e) {
+    out.entries[e] += Entry{1} << writer.layout.code_shift();
+  }
+  ++out.missing_code;
+}
+
+// Copies columns first … first+count-1 into the block, one after another. Columns of a row-major
+// matrix share cache lines, so they are read together.
+void read_block(const Table& table, std::size_t first, std::size_t count, const CodingRows& sample,
+                std::vector<double>& block) {
+  const std::size_t n = sample.n_rows;
+  block.resize(n * count);
+  const Column& head = table.columns[first];
+  bool side_by_side = count > 1 && head.kind == ColumnKind::numeric && head.dtype != Dtype::int32;
+  const auto item = static_cast<std::ptrdiff_t>(head.dtype == Dtype::float64 ? 8 : 4);
+  for (std::size_t j = 1; j < count && side_by_side; ++j) {
+    const Column& column = table.columns[first + j];
+    side_by_side = column.kind == head.kind && column.dtype == head.dtype &&
+                   column.stride == head.stride &&
+                   column.data == head.data + static_cast<std::ptrdiff_t>(j) * item;
+  }
+  if (!side_by_side) {
+    for (std::size_t j = 0; j < count; ++j) {
+      const Column& column = table.columns[first + j];
+      if (column.kind != ColumnKind::categorical) {
+        gather(column, sample.rows, sample.n_rows, block.data() + j * n);
+      }
+    }
+    return;
+  }
+  const auto copy = [&]<class Value>(const Value*) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto* row = reinterpret_cast<const Value*>(
+          head.data + static_cast<std::ptrdiff_t>(sample.rows[i]) * head.stride);
+      for (std::size_t j = 0; j < count; ++j) {
+        block[j * n + i] = static_cast<double>(row[j]);
+      }
+    }
+  };
+  if (head.dtype == Dtype::float64) {
+    copy(static_cast<const double*>(nullptr));
+  } else {
+    copy(static_cast<const float*>(nullptr));
+  }
+}
+
+void code_column(const Column& column, Writer writer, const double* values, bool allow_implicit,
+                 Scratch& scratch) {
+  if (column.kind == ColumnKind::categorical) {
+    writer.out.categorical = true;
+    const auto n_categories = static_cast<std::size_t>(column.n_categories);
+    const auto slot_of = [&](Row i) {
+      const std::int32_t code = column.category(writer.sample.rows[i]);
+      return code < 0 ? n_categories : static_cast<std::size_t>(code);
+    };
+    std::size_t implicit_slot = 0;
+    code_by_counting(writer, n_categories + 1, false, allow_implicit, slot_of, scratch,
+                     implicit_slot);
+  } else if (column.kind == ColumnKind::sparse && allow_implicit) {
+    code_sparse(writer, column, scratch);
+  } else {
+    code_values(writer, values, allow_implicit, scratch);
+  }
 }
 
 }  // namespace
 
-CodedColumn code_column(const Column& column, const CodingRows& sample, const EntryLayout& layout,
-                        bool allow_implicit, CodingScratch& scratch) {
-  if (column.kind == ColumnKind::categorical) {
-    return code_categorical(column, sample, layout, allow_implicit);
-  }
-  return code_numeric(column, sample, layout, allow_implicit, scratch);
+std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
+                                    const EntryLayout& layout, bool allow_implicit,
+                                    int n_threads) {
+  const std::size_t n_features = table.n_features();
+  std::vector<CodedColumn> columns(n_features);
+  const double work = 25.0 * static_cast<double>(sample.n_rows) * static_cast<double>(n_features);
+  n_threads = worthwhile_threads(work, n_threads);
+  // A cache line holds eight float64; but no more columns at a time than 16 MB hold.
+  const std::size_t fits = std::size_t{2'000'000} / std::max<std::size_t>(sample.n_rows, 1);
+  const std::size_t share = (n_features + static_cast<std::size_t>(n_threads) - 1) /
+                            static_cast<std::size_t>(n_threads);
+  const std::size_t width = std::clamp<std::size_t>(std::min(fits, share), 1, 8);
+  const std::size_t n_blocks = (n_features + width - 1) / width;
+  std::vector<Scratch> scratch(static_cast<std::size_t>(n_threads));
+  parallel_for(n_blocks, n_threads, [&](std::size_t block, int worker) {
+    Scratch& own = scratch[static_cast<std::size_t>(worker)];
+    const std::size_t first = block * width;
+    const std::size_t count = std::min(width, n_features - first);
+    const bool reads_values = !(table.columns[first].kind == ColumnKind::sparse && allow_implicit);
+    if (reads_values) read_block(table, first, count, sample, own.block);
+    for (std::size_t j = 0; j < count; ++j) {
+      code_column(table.columns[first + j], Writer{columns[first + j], sample, layout},
+                  own.block.data() + (reads_values ? j * sample.n_rows : 0), allow_implicit, own);
+    }
+  });
+  return columns;
 }
 
 }  // namespace spinney

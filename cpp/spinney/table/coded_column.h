@@ -32,15 +32,9 @@ struct CodingRows {
   const std::uint32_t* labels = nullptr;  // indexed by row
 };
 
-// Buffers reused from column to column by one thread.
-struct CodingScratch {
-  std::vector<Entry> keys;
-  std::vector<Entry> swap;
-  std::vector<double> values;
-};
-
-// allow_implicit = false lists every row.
-CodedColumn code_column(const Column& column, const CodingRows& sample, const EntryLayout& layout,
-                        bool allow_implicit, CodingScratch& scratch);
+// Codes every column of a table. allow_implicit = false lists every row of every column.
+std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
+                                    const EntryLayout& layout, bool allow_implicit,
+                                    int n_threads);
 
 }  // namespace spinney

@@ -2,10 +2,9 @@
 // Digits that all keys share are skipped.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <vector>
 
 namespace spinney {
 
@@ -14,8 +13,9 @@ inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::
                                  int low_bit, int high_bit) {
   constexpr int digit_bits = 11;
   constexpr std::size_t n_buckets = std::size_t{1} << digit_bits;
+  if (n < 2) return keys;
   for (int shift = low_bit; shift < high_bit; shift += digit_bits) {
-    const int width = high_bit - shift < digit_bits ? high_bit - shift : digit_bits;
+    const int width = std::min(high_bit - shift, digit_bits);
     const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
     std::array<std::uint32_t, n_buckets> count{};
     for (std::size_t i = 0; i < n; ++i) ++count[(keys[i] >> shift) & mask];
@@ -30,9 +30,7 @@ inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::
       const std::uint64_t key = keys[i];
       swap[count[(key >> shift) & mask]++] = key;
     }
-    std::uint64_t* const sorted = swap;
-    swap = keys;
-    keys = sorted;
+    std::swap(keys, swap);
   }
   return keys;
 }

@@ -66,6 +66,23 @@ struct Column {
   }
 };
 
+// out[i] = the value of rows[i]; the dtype is looked at once.
+inline void gather(const Column& column, const Row* rows, Row n, double* out) {
+  if (column.kind != ColumnKind::numeric || column.dtype == Dtype::int32) {
+    for (Row i = 0; i < n; ++i) out[i] = column.value(rows[i]);
+  } else if (column.dtype == Dtype::float64) {
+    for (Row i = 0; i < n; ++i) {
+      out[i] = *reinterpret_cast<const double*>(column.data +
+                                                static_cast<std::ptrdiff_t>(rows[i]) * column.stride);
+    }
+  } else {
+    for (Row i = 0; i < n; ++i) {
+      out[i] = static_cast<double>(*reinterpret_cast<const float*>(
+          column.data + static_cast<std::ptrdiff_t>(rows[i]) * column.stride));
+    }
+  }
+}
+
 struct Table {
   std::size_t n_rows = 0;
   std::vector<Column> columns;

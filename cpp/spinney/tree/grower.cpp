@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
+#include <memory>
 
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
@@ -138,21 +138,15 @@ class Grower {
     }
   }
 
-  struct Children {
-    Node left;
-    Node right;
-  };
-
   // Makes the children of a split and divides the rows; the columns are divided by the caller.
-  Children divide(const Node& node, const Split& split, Worker& worker) const {
+  void divide(const Node& node, const Split& split, Worker& worker, Node& left,
+              Node& right) const {
     search_->divide_rows(node, split, worker);
-    Children children;
-    Node& left = children.left;
-    Node& right = children.right;
     left.begin = node.begin;
     left.end = right.begin = node.begin + split.n_left;
     right.end = node.end;
     left.is_left = true;
+    right.is_left = false;
     for (Node* child : {&left, &right}) {
       child->depth = node.depth + 1;
       child->key = combine(node.key, child->is_left ? 1 : 2);
@@ -172,49 +166,48 @@ class Grower {
       (sign > 0 ? left.upper : left.lower) = middle;
       (sign > 0 ? right.lower : right.upper) = middle;
     }
-    return children;
   }
 
-  double improvement(const Node& node, const Children& children) const {
+  double improvement(const Node& node, const Node& left, const Node& right) const {
     return node.weight() / total_weight_ *
-           (node.impurity -
-            children.right.weight() / node.weight() * children.right.impurity -
-            children.left.weight() / node.weight() * children.left.impurity);
+           (node.impurity - right.weight() / node.weight() * right.impurity -
+            left.weight() / node.weight() * left.impurity);
   }
 
   bool is_enough(double improvement) const {
     return improvement + epsilon >= options_.min_impurity_decrease;
   }
 
-  // Writes the node and, if it can be split, its question; returns its children then.
-  bool expand(Node& node, Tree& tree, Worker& worker, int n_threads, NodeIndex& index,
-              Children& children) {
-    watch_.poll();
-    index = write(node, tree);
+  // Writes the node and, if it can be split, its question; fills its children then.
+  bool expand(Node& node, Tree& tree, Worker& worker, int n_threads, Node& left, Node& right) {
+    watch_.poll(100 + static_cast<std::uint64_t>(search_->cost(node)));
+    const NodeIndex index = write(node, tree);
     if (node.terminal) return false;
-    const Split split = search_->find(node, worker, n_threads);
+    Split& split = worker.split;
+    split.clear();
+    search_->find(node, worker, n_threads, split);
     if (!split.found()) return false;
-    children = divide(node, split, worker);
-    if (!is_enough(improvement(node, children))) return false;
+    divide(node, split, worker, left, right);
+    if (!is_enough(improvement(node, left, right))) return false;
     write_split(split, index, tree);
-    if (split.categorical) write_categories(split, node, children.left, index, tree);
-    children.left.parent = children.right.parent = index;
-    search_->divide_columns(node, children.left, children.right, worker, n_threads);
+    if (split.categorical) write_categories(split, node, left, index, tree);
+    left.parent = right.parent = index;
+    search_->divide_columns(node, left, right, worker, n_threads);
     return true;
   }
 
   // Grows the whole subtree below a node on this thread, nodes in pre-order.
   void grow_subtree(Node root, Tree& tree, Worker& worker) {
-    std::vector<Node> stack;
-    stack.push_back(std::move(root));
+    NodeStack stack;
+    stack.push(std::move(root));
+    Node node;
+    Node left;
+    Node right;
     while (!stack.empty()) {
-      Node node = std::move(stack.back());
-      stack.pop_back();
-      NodeIndex index = no_child;
-      Children children;
-      if (expand(node, tree, worker, 1, index, children)) {
-        stack.push_back(std::move(children.right));
-        stack.push_back(std::move(children.left));
+      stack.pop(node);
+      if (expand(node, tree, worker, 1, left, right)) {
+        stack.push(std::move(right));
+        stack.push(std::move(left));
       } else {
         watch_.advance(node.n_rows());
       }
@@ -232,28 +225,27 @@ class Grower {
     // Large nodes: all threads on one node. Their small descendants become subtrees, one thread
     // each, and are put in their places afterwards.
     Worker shared = make_worker(n_threads);
-    std::vector<Node> stack;
+    NodeStack stack;
     std::vector<Node> subtrees;
     const double own_thread =
         std::max(shared_work, search_->cost(root) / (8.0 * static_cast<double>(n_threads)));
-    stack.push_back(std::move(root));
+    stack.push(std::move(root));
     std::vector<std::int32_t> subtree_at;  // by node of `top`: index of its subtree, or -1
+    Node node;
+    Node left;
+    Node right;
     while (!stack.empty()) {
-      Node node = std::move(stack.back());
-      stack.pop_back();
+      stack.pop(node);
       if (!node.terminal && search_->cost(node) < own_thread) {
         const NodeIndex index = write(node, top);
         subtree_at.resize(top.size(), -1);
         subtree_at[static_cast<std::size_t>(index)] = static_cast<std::int32_t>(subtrees.size());
         node.parent = no_child;
         subtrees.push_back(std::move(node));
-        continue;
-      }
-      NodeIndex index = no_child;
-      Children children;
-      if (expand(node, top, shared, n_threads, index, children)) {
-        stack.push_back(std::move(children.right));
-        stack.push_back(std::move(children.left));
+        node = Node();
+      } else if (expand(node, top, shared, n_threads, left, right)) {
+        stack.push(std::move(right));
+        stack.push(std::move(left));
       } else {
         watch_.advance(node.n_rows());
       }
@@ -317,56 +309,60 @@ class Grower {
 
   // A node on the frontier of best-first growth: its split is known, its children are made.
   struct Candidate {
-    double improvement;
-    std::uint64_t order;  // of equal improvements the older goes first
-    NodeIndex index;
-    std::unique_ptr<Node> node;
-    std::unique_ptr<Children> children;
+    Node node;
+    Node left;
+    Node right;
     Split split;
-    bool operator<(const Candidate& other) const {
-      return improvement < other.improvement ||
-             (improvement == other.improvement && order > other.order);
-    }
+    NodeIndex index = no_child;
+    double improvement = 0;
+    std::uint64_t order = 0;
   };
+  // Of equal improvements the older goes first.
+  static bool is_worse(const std::unique_ptr<Candidate>& a, const std::unique_ptr<Candidate>& b) {
+    return a->improvement < b->improvement ||
+           (a->improvement == b->improvement && a->order > b->order);
+  }
 
   Tree grow_best_first(Node root) {
     Tree tree = empty_tree();
-    const int all_threads = options_.n_threads;
-    Worker worker = make_worker(all_threads);
-    std::vector<Candidate> frontier;
+    Worker worker = make_worker(options_.n_threads);
+    const auto threads_for = [&](const Node& node) {
+      return search_->cost(node) < shared_work ? 1 : options_.n_threads;
+    };
+    std::vector<std::unique_ptr<Candidate>> frontier;
     std::uint64_t order = 0;
     const auto add = [&](Node&& node) {
-      watch_.poll();
-      Candidate candidate{0, order++, write(node, tree), std::make_unique<Node>(std::move(node)),
-                          nullptr, {}};
-      if (candidate.node->terminal) return;
-      const int n_threads = search_->cost(*candidate.node) < shared_work ? 1 : all_threads;
-      candidate.split = search_->find(*candidate.node, worker, n_threads);
-      if (!candidate.split.found()) return;
-      candidate.children =
-          std::make_unique<Children>(divide(*candidate.node, candidate.split, worker));
-      candidate.improvement = improvement(*candidate.node, *candidate.children);
-      if (!is_enough(candidate.improvement)) return;
+      watch_.poll(100 + static_cast<std::uint64_t>(search_->cost(node)));
+      const NodeIndex index = write(node, tree);
+      if (node.terminal) return;
+      auto candidate = std::make_unique<Candidate>();
+      candidate->index = index;
+      candidate->order = order++;
+      candidate->node = std::move(node);
+      Node& at = candidate->node;
+      search_->find(at, worker, threads_for(at), candidate->split);
+      if (!candidate->split.found()) return;
+      divide(at, candidate->split, worker, candidate->left, candidate->right);
+      candidate->improvement = improvement(at, candidate->left, candidate->right);
+      if (!is_enough(candidate->improvement)) return;
       frontier.push_back(std::move(candidate));
-      std::push_heap(frontier.begin(), frontier.end());
+      std::push_heap(frontier.begin(), frontier.end(), is_worse);
     };
     add(std::move(root));
     for (std::int64_t leaves = 1; leaves < options_.max_leaf_nodes && !frontier.empty();
          ++leaves) {
-      std::pop_heap(frontier.begin(), frontier.end());
-      Candidate best = std::move(frontier.back());
+      std::pop_heap(frontier.begin(), frontier.end(), is_worse);
+      const std::unique_ptr<Candidate> best = std::move(frontier.back());
       frontier.pop_back();
-      Node& left = best.children->left;
-      Node& right = best.children->right;
-      write_split(best.split, best.index, tree);
-      if (best.split.categorical) {
-        write_categories(best.split, *best.node, left, best.index, tree);
+      write_split(best->split, best->index, tree);
+      if (best->split.categorical) {
+        write_categories(best->split, best->node, best->left, best->index, tree);
       }
-      left.parent = right.parent = best.index;
-      const int n_threads = search_->cost(*best.node) < shared_work ? 1 : all_threads;
-      search_->divide_columns(*best.node, left, right, worker, n_threads);
-      add(std::move(left));
-      add(std::move(right));
+      best->left.parent = best->right.parent = best->index;
+      search_->divide_columns(best->node, best->left, best->right, worker,
+                              threads_for(best->node));
+      add(std::move(best->left));
+      add(std::move(best->right));
     }
     return tree;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "spinney/common/types.h"
@@ -26,17 +27,31 @@ struct Node {
   double impurity = 0;
   double lower = -std::numeric_limits<double>::infinity();
   double upper = std::numeric_limits<double>::infinity();
-  NodeIndex parent = no_child_yet;
+  NodeIndex parent = -1;
   bool is_left = false;
   bool terminal = false;
   std::vector<double> stat;
   std::vector<Segment> segments;
 
-  static constexpr NodeIndex no_child_yet = -1;
-
   Row n_rows() const { return end - begin; }
   double weight() const { return stat[0]; }
   NodeView view() const { return {n_rows(), stat.data(), lower, upper}; }
+};
+
+// The nodes that wait during depth-first growth. Places are reused, so that a node's arrays are
+// allocated once and not for every node.
+class NodeStack {
+ public:
+  bool empty() const { return size_ == 0; }
+  void push(Node&& node) {
+    if (size_ == nodes_.size()) nodes_.emplace_back();
+    std::swap(nodes_[size_++], node);
+  }
+  void pop(Node& out) { std::swap(out, nodes_[--size_]); }
+
+ private:
+  std::vector<Node> nodes_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace spinney

@@ -64,20 +64,11 @@ SPINNEY_KERNEL Divided divide_segment(Entry* entries, Row n, const std::uint8_t*
 class PresortedSearch final : public Search {
  public:
   explicit PresortedSearch(SearchInputs inputs) : in_(std::move(inputs)) {
-    const std::size_t n_features = in_.table.n_features();
-    columns_.resize(n_features);
     goes_left_.resize(in_.table.n_rows);
     const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()),
                             in_.layout.label_bits > 0 ? in_.targets.labels : nullptr};
-    const double work = 30.0 * static_cast<double>(in_.rows.size()) *
-                        static_cast<double>(n_features);
-    const int n_threads = worthwhile_threads(work, in_.options.n_threads);
-    std::vector<CodingScratch> scratch(static_cast<std::size_t>(n_threads));
-    parallel_for(n_features, n_threads, [&](std::size_t feature, int worker) {
-      columns_[feature] =
-          code_column(in_.table.columns[feature], sample, in_.layout,
-                      in_.criterion.is_additive(), scratch[static_cast<std::size_t>(worker)]);
-    });
+    columns_ = code_table(in_.table, sample, in_.layout, in_.criterion.is_additive(),
+                          in_.options.n_threads);
   }
 
   std::vector<Row>& rows() override { return in_.rows; }
@@ -90,40 +81,46 @@ class PresortedSearch final : public Search {
     }
   }
 
-  Split find(Node& node, Worker& worker, int n_threads) override {
+  void find(Node& node, Worker& worker, int n_threads, Split& best) override {
+    in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
+    const double perfect = in_.criterion.perfect_score(node.view());
+    if (n_threads <= 1) {
+      std::size_t kept = 0;
+      std::size_t s = 0;
+      for (; s < node.segments.size() && best.score < perfect; ++s) {
+        const Segment segment = node.segments[s];
+        if (is_constant(segment, node.n_rows())) continue;
+        node.segments[kept++] = segment;
+        in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0], best);
+      }
+      node.segments.erase(node.segments.begin() + static_cast<std::ptrdiff_t>(kept),
+                          node.segments.begin() + static_cast<std::ptrdiff_t>(s));
+      return;
+    }
     std::erase_if(node.segments, [&](const Segment& segment) {
       return is_constant(segment, node.n_rows());
     });
-    in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
-    const std::size_t n_segments = node.segments.size();
-    if (n_threads <= 1) {
-      Split best;
-      for (const Segment& segment : node.segments) {
-        in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0], best);
-      }
-      return best;
-    }
-    std::vector<Split> found(n_segments);
-    parallel_for(n_segments, n_threads, [&](std::size_t s, int thread) {
+    std::vector<Split> found(node.segments.size());
+    parallel_for(found.size(), n_threads, [&](std::size_t s, int thread) {
       in_.criterion.scan(request(node, node.segments[s]), worker.node_scratch,
                          worker.scans[static_cast<std::size_t>(thread)], found[s]);
     });
     // The same winner as one scan after another would leave: the first of the best.
-    Split best;
     for (Split& split : found) {
+      if (best.score >= perfect) return;
       if (split.found() &&
           (split.score > best.score || (split.score == best.score && split.tie > best.tie))) {
         best = std::move(split);
       }
     }
-    return best;
   }
 
   void divide_rows(const Node& node, const Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
     const CodedColumn& column = columns_[feature];
-    const auto segment = std::find_if(node.segments.begin(), node.segments.end(),
-                                      [&](const Segment& s) { return s.feature == split.feature; });
+    const auto segment = std::lower_bound(
+        node.segments.begin(), node.segments.end(), split.feature,
+        [](const Segment& s, std::int32_t wanted) { return s.feature < wanted; });
     const auto left = [&](Code code) -> std::uint8_t {
       if (split.categorical) {
         return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code);

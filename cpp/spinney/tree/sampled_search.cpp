@@ -64,26 +64,23 @@ class SampledSearch final : public Search {
     const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()), nullptr};
     EntryLayout plain;  // no label: only codes are kept
     plain.row_bits = in_.layout.row_bits;
-    const double work = 30.0 * static_cast<double>(in_.rows.size()) *
-                        static_cast<double>(n_features);
-    const int n_threads = worthwhile_threads(work, in_.options.n_threads);
-    std::vector<CodingScratch> scratch(static_cast<std::size_t>(n_threads));
-    parallel_for(n_features, n_threads, [&](std::size_t f, int worker) {
-      CodedColumn column = code_column(in_.table.columns[f], sample, plain, true,
-                                       scratch[static_cast<std::size_t>(worker)]);
+    columns_ = code_table(in_.table, sample, plain, true, in_.options.n_threads);
+    const double work = static_cast<double>(in_.table.n_rows) * static_cast<double>(n_features);
+    const int n_threads = worthwhile_threads(2 * work, in_.options.n_threads);
+    parallel_for(n_features, n_threads, [&](std::size_t f, int) {
+      CodedColumn& column = columns_[f];
       codes_[f].assign(in_.table.n_rows, column.implicit_code);
       for (Row i = 0; i < column.n_entries; ++i) {
         codes_[f][plain.row(column.entries[i])] = plain.code(column.entries[i]);
       }
       column.entries.reset();
-      columns_[f] = std::move(column);
     });
   }
 
   std::vector<Row>& rows() override { return in_.rows; }
   void open(Node&) override {}
 
-  Split find(Node& node, Worker& worker, int) override {
+  void find(Node& node, Worker& worker, int, Split& best) override {
     if (worker.features.size() != columns_.size()) {
       worker.features.resize(columns_.size());
       for (std::size_t f = 0; f < columns_.size(); ++f) {
@@ -93,7 +90,6 @@ class SampledSearch final : public Search {
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     FeatureDraw draw(worker.features, Stream(in_.options.seed, Purpose::features, node.key));
     Stream thresholds(in_.options.seed, Purpose::thresholds, node.key);
-    Split best;
     std::size_t n_useful = 0;
     // Constant columns count among those drawn, but at least one must not be constant.
     for (std::size_t n_drawn = 0;
@@ -104,7 +100,6 @@ class SampledSearch final : public Search {
                               : try_best(node, feature, worker, best);
       n_useful += useful;
     }
-    return best;
   }
 
   void divide_rows(const Node& node, const Split& split, Worker& worker) override {
@@ -183,19 +178,25 @@ class SampledSearch final : public Search {
     bool has_missing = false;
     const bool varies = columns_[f].categorical
                             ? draw_categories(node, f, stream, split, has_missing)
-                            : draw_threshold(node, f, stream, split, has_missing);
+                            : draw_threshold(node, f, stream, worker, split, has_missing);
     if (!varies) return false;
-    const Row n = node.n_rows();
-    const auto [n_left, n_right] =
-        divide_into(in_.rows.data() + node.begin, n, split, worker.rows, worker);
+    const Row n_left = gather_left(node, split, worker);
+    const Row n_right = node.n_rows() - n_left;
     const ScanRequest limits = request(node, feature);
     if (n_left < limits.limits.min_samples_leaf || n_right < limits.limits.min_samples_leaf) {
       return true;
     }
-    worker.left_stat.resize(in_.criterion.stat_size());
-    worker.right_stat.resize(in_.criterion.stat_size());
+    const std::size_t size = in_.criterion.stat_size();
+    worker.left_stat.resize(size);
+    worker.right_stat.resize(size);
     in_.criterion.sum(worker.rows.data(), n_left, worker.left_stat.data());
-    in_.criterion.sum(worker.rows.data() + n_left, n_right, worker.right_stat.data());
+    if (in_.criterion.is_additive()) {
+      for (std::size_t k = 0; k < size; ++k) {
+        worker.right_stat[k] = node.stat[k] - worker.left_stat[k];
+      }
+    } else {
+      in_.criterion.sum(worker.rows.data() + node.n_rows(), n_right, worker.right_stat.data());
+    }
     const double* left = worker.left_stat.data();
     const double* right = worker.right_stat.data();
     if (left[0] < limits.limits.min_weight_leaf || right[0] < limits.limits.min_weight_leaf) {
@@ -216,20 +217,20 @@ class SampledSearch final : public Search {
     return true;
   }
 
-  bool draw_threshold(const Node& node, std::size_t feature, Stream& stream, Split& split,
-                      bool& has_missing) const {
-    const Column& column = in_.table.columns[feature];
+  // Leaves the node's values in worker.values.
+  bool draw_threshold(const Node& node, std::size_t feature, Stream& stream, Worker& worker,
+                      Split& split, bool& has_missing) const {
     const Row* rows = in_.rows.data() + node.begin;
+    const Row n = node.n_rows();
+    worker.values.resize(std::max<std::size_t>(worker.values.size(), n));
+    double* values = worker.values.data();
+    gather(in_.table.columns[feature], rows, n, values);
     double low = std::numeric_limits<double>::infinity();
     double high = -low;
-    for (Row i = 0; i < node.n_rows(); ++i) {
-      const double value = column.value(rows[i]);
-      if (std::isnan(value)) {
-        has_missing = true;
-      } else {
-        low = std::min(low, value);
-        high = std::max(high, value);
-      }
+    for (Row i = 0; i < n; ++i) {
+      has_missing |= values[i] != values[i];
+      low = values[i] < low ? values[i] : low;
+      high = values[i] > high ? values[i] : high;
     }
     if (low > high || (low == high && !has_missing)) return false;
     const double u = stream.uniform();
@@ -237,6 +238,32 @@ class SampledSearch final : public Search {
     if (!(split.threshold >= low && split.threshold < high)) split.threshold = low;
     if (has_missing) split.missing_left = stream.below(2) == 1;
     return true;
+  }
+
+  // Fills worker.rows with the rows that a drawn split sends left and, n_rows further on, with the
+  // others; returns how many go left.
+  Row gather_left(const Node& node, const Split& split, Worker& worker) const {
+    const Row* rows = in_.rows.data() + node.begin;
+    const Row n = node.n_rows();
+    if (worker.rows.size() < 2 * static_cast<std::size_t>(n)) {
+      worker.rows.resize(2 * static_cast<std::size_t>(n));
+    }
+    Row* const left_rows = worker.rows.data();
+    Row* const right_rows = left_rows + n;
+    Row n_left = 0;
+    for (Row i = 0; i < n; ++i) {
+      bool left = false;
+      if (split.categorical) {
+        left = goes_left(split, rows[i]);
+      } else {
+        const double value = worker.values[i];
+        left = value <= split.threshold || (split.missing_left && value != value);
+      }
+      left_rows[n_left] = rows[i];
+      right_rows[i - n_left] = rows[i];
+      n_left += left ? 1 : 0;
+    }
+    return n_left;
   }
 
   // Each category of the node goes left or right by the toss of a coin, both sides used.
@@ -297,25 +324,6 @@ class SampledSearch final : public Search {
       n_left += left;
       n_right += 1 - left;
     }
-    return {n_left, n_right};
-  }
-
-  // A divided copy in `out`: left rows, then right rows.
-  std::pair<Row, Row> divide_into(const Row* rows, Row n, const Split& split,
-                                  std::vector<Row>& out, Worker&) const {
-    if (out.size() < 2 * static_cast<std::size_t>(n)) out.resize(2 * static_cast<std::size_t>(n));
-    Row n_left = 0;
-    Row n_right = 0;
-    Row* const spare = out.data() + n;
-    for (Row i = 0; i < n; ++i) {
-      const Row row = rows[i];
-      const Row left = goes_left(split, row) ? 1 : 0;
-      out[n_left] = row;
-      spare[n_right] = row;
-      n_left += left;
-      n_right += 1 - left;
-    }
-    std::copy(spare, spare + n_right, out.begin() + n_left);
     return {n_left, n_right};
   }
 

@@ -16,8 +16,10 @@ struct Worker {
   std::vector<Entry> entries;
   std::vector<Entry> swap;
   std::vector<std::int32_t> features;
+  std::vector<double> values;
   std::vector<double> left_stat;
   std::vector<double> right_stat;
+  Split split;
 };
 
 class Search {
@@ -28,12 +30,13 @@ class Search {
   virtual std::vector<Row>& rows() = 0;
   // Fills the root's segments, if the search works on segments.
   virtual void open(Node& root) = 0;
-  // Looks for the node's best split; may drop columns that it finds constant from node.segments.
-  virtual Split find(Node& node, Worker& worker, int n_threads) = 0;
-  // Whether the split needs two passes over all columns: if a child is terminal its part can be
-  // left in disorder. Divides the node's rows (stably) so that the left ones come first and fills
-  // the children's segments; children have begin, end and terminal set before divide_columns.
+  // Looks for the node's best split and leaves it in `best`, which comes empty; may drop columns
+  // that it finds constant from node.segments.
+  virtual void find(Node& node, Worker& worker, int n_threads, Split& best) = 0;
+  // Divides the node's rows, stably, so that the left ones come first.
   virtual void divide_rows(const Node& node, const Split& split, Worker& worker) = 0;
+  // Divides the node's segments between its children, which know their rows and whether they are
+  // terminal; a terminal child gets none.
   virtual void divide_columns(const Node& node, Node& left, Node& right, Worker& worker,
                               int n_threads) = 0;
   // The threshold that becomes part of the tree.
