@@ -23,10 +23,11 @@ Dtype dtype_of(const Array& array) {
 using Matrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Vector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
 
-BoundTable from_matrix(nb::object array) {
+BoundTable from_matrix(nb::object array, bool known_finite) {
   const auto matrix = nb::cast<Matrix>(array);
   BoundTable bound;
   bound.table.n_rows = matrix.shape(0);
+  bound.table.known_finite = known_finite;
   const auto item = static_cast<std::ptrdiff_t>(matrix.itemsize());
   Column column;
   column.dtype = dtype_of(matrix);
@@ -89,7 +90,7 @@ BoundTable from_csc(nb::object data, const Indices& rows, const Indices& starts,
 
 void bind_table(nb::module_& m) {
   nb::class_<BoundTable>(m, "Table")
-      .def_static("from_matrix", &from_matrix, nb::arg("matrix"))
+      .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("known_finite") = true)
       .def_static("from_columns", &from_columns, nb::arg("columns"), nb::arg("n_categories"))
       .def_static("from_csc", &from_csc, nb::arg("data"), nb::arg("rows"), nb::arg("starts"),
                   nb::arg("n_rows"))

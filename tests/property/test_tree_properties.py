@@ -83,7 +83,7 @@ def numeric_column(rng, kind, n_rows):
 
 def category_column(rng, n_codes, n_rows, *, missing):
     """Codes with gaps, as values of a column have them; missing is one more category."""
-    values = 3.0 * rng.integers(n_codes, size=n_rows) - 5
+    values = 3.0 * rng.integers(n_codes, size=n_rows) + 1
     if missing:
         values[rng.random(n_rows) < 0.2] = np.nan
     return values
@@ -379,7 +379,7 @@ def test_predictions_for_rows_never_seen(table, rng):
     n_rows = 30
     new = rng.integers(-40, 41, (n_rows, table.X.shape[1])) / 4
     for index in table.categorical:
-        new[:, index] = 3.0 * rng.integers(-1, 9, n_rows) - 5
+        new[:, index] = 3.0 * rng.integers(0, 10, n_rows) + 1
     new[rng.random(new.shape) < 0.2] = np.nan
     twin.check_predictions(estimator, new, categorical=table.categorical)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import pickle
 import time
@@ -381,7 +382,8 @@ def test_large_values_are_finite():
 def test_a_missing_target_is_refused_where_the_tags_require_it():
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         fit_table(NearestMean(), np.ones((2, 2)), None)
-    fit_table(Model(), np.ones((2, 2)), None)
+    for X in (np.array([[np.nan]]), np.array([["x"]], dtype=object), pl.DataFrame({"a": ["x"]})):
+        assert fit_table(Model(), X, None, categorical_features=[0])[1].has_categories
 
 
 # --------------------------------------------------------------------------------- sparse
@@ -1091,6 +1093,14 @@ def test_several_blocks_of_one_dtype():
     X = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
     assert fit(X)[1].matrix.dtype == np.float64
     assert fit(X)[1].matrix.tolist() == [[1, 3], [2, 4]]
+
+
+def test_tables_and_schemas_do_not_change():
+    _, table, schema = fit(np.ones((2, 2)))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        table.n_rows = 3
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        schema.names = None
 
 
 def test_to_matrix():

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 #include "spinney/tree/tree.h"
@@ -15,6 +16,41 @@ namespace {
 
 constexpr std::size_t in_flight = 16;   // rows that descend together, to hide the latency of loads
 constexpr std::size_t block_rows = 1024;  // rows a thread takes at a time
+
+// Looks for infinities (not NaN) in the bits, in a loop without branches.
+SPINNEY_KERNEL bool any_infinite(const double* values, std::size_t n) {
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto bits = std::bit_cast<std::uint64_t>(values[i]);
+    found |= (bits << 1) == 0xffe0000000000000ULL ? 1U : 0U;
+  }
+  return found != 0;
+}
+SPINNEY_KERNEL bool any_infinite(const float* values, std::size_t n) {
+  std::uint32_t found = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+    found |= (bits << 1) == 0xff000000U ? 1U : 0U;
+  }
+  return found != 0;
+}
+
+template <class Value>
+void check_finite(const Value* rows, std::size_t stride, std::size_t width, std::size_t n) {
+  bool found = false;
+  if (stride == width) {
+    found = any_infinite(rows, n * width);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) found |= any_infinite(rows + i * stride, width);
+  }
+  if (found) throw InputError("Input X contains infinity");
+}
+
+void check_finite(const Column& column, std::size_t first, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::isinf(column.value(first + i))) throw InputError("Input X contains infinity");
+  }
+}
 
 }  // namespace
 
@@ -141,12 +177,20 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
       const std::byte* data =
           first_column.data + static_cast<std::ptrdiff_t>(first) * first_column.stride;
       const auto stride = static_cast<std::size_t>(first_column.stride / item);
+      const auto read = [&](const auto* rows) {
+        // The check reads what the descent is about to read anyway.
+        if (!table.known_finite) check_finite(rows, stride, n_features, n);
+        descend(rows, stride, n, at.data());
+      };
       if (first_column.dtype == Dtype::float64) {
-        descend(reinterpret_cast<const double*>(data), stride, n, at.data());
+        read(reinterpret_cast<const double*>(data));
       } else {
-        descend(reinterpret_cast<const float*>(data), stride, n, at.data());
+        read(reinterpret_cast<const float*>(data));
       }
     } else {
+      if (!table.known_finite) {
+        for (const Column& column : table.columns) check_finite(column, first, n);
+      }
       std::vector<double> rows(n * n_features);
       for (const std::int32_t feature : used_) {
         const Column& column = table.columns[static_cast<std::size_t>(feature)];

@@ -27,6 +27,7 @@ from spinney._threads import effective_n_jobs
 from spinney.tree import _prune
 from spinney.tree._tree import Tree
 
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNLIMITED = int(np.iinfo(np.int64).max)
 
 
@@ -256,9 +257,24 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         if not check_input:
             _check_n_features(self, X, reset=False)
-            if isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64):
+            if isinstance(X, np.ndarray) and X.dtype in _FLOATS:
                 return _core.Table.from_matrix(X)
+        if self._is_plain(X):
+            # Nothing can be wrong with it but infinities, for which the core looks on its way.
+            return _core.Table.from_matrix(X, known_finite=False)
         return core_table(read_table(self, X, self._schema), self._schema)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is a float matrix of the right width for a model without names."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in _FLOATS
+            and X.shape[1] == self.n_features_in_
+            and X.shape[0] > 0
+            and not self._schema.has_categories
+            and self._schema.names is None
+        )
 
     def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
         """Return the index of the leaf that each row falls into.

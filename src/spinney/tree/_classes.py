@@ -207,16 +207,15 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         """
         table = self._read(X, check_input)
         n_threads = effective_n_jobs(self.n_jobs)
-        codes = self.tree_.value.argmax(axis=2)
+        labels = self.tree_.labels
         if self.n_outputs_ == 1:
             out = np.empty(table.n_rows, dtype=np.int64)
-            labels = np.ascontiguousarray(codes[:, 0])
-            self.tree_.reader.predict_labels(table, n_threads, labels, out)
+            self.tree_.reader.predict_labels(table, n_threads, labels[0], out)
             return np.asarray(self.classes_.take(out))
         leaves = self.tree_.apply_table(table, n_threads)
         predictions = np.zeros((len(leaves), self.n_outputs_), dtype=self.classes_[0].dtype)
         for k, classes in enumerate(self.classes_):
-            predictions[:, k] = classes.take(codes[leaves, k])
+            predictions[:, k] = classes.take(labels[k, leaves])
         return predictions
 
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:

@@ -85,6 +85,7 @@ class Tree:
         self.n_categories = np.zeros(self.n_features, dtype=np.int32)
         self.max_depth = 0
         self._reader: Any = None
+        self._labels: Any = None
         self._lock = threading.Lock()
 
     @classmethod
@@ -151,6 +152,13 @@ class Tree:
                         self.category_bits,
                     )
         return self._reader
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Code of the largest class of each node and output, (n_outputs, node_count)."""
+        if self._labels is None:
+            self._labels = np.ascontiguousarray(self.value.argmax(axis=2).T)
+        return self._labels  # type: ignore[no-any-return]
 
     def _categories(self, node: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which categories go left, and which the training rows had, as masks."""
