@@ -72,8 +72,13 @@ def split(X, y):
 
 def row(*cells):
     widths = (40, 7, 10, 10, 7, 8, 18)
-    print("  ".join(str(c).ljust(w) if i == 0 else str(c).rjust(w)
-                    for i, (c, w) in enumerate(zip(cells, widths, strict=True))), flush=True)
+    print(
+        "  ".join(
+            str(c).ljust(w) if i == 0 else str(c).rjust(w)
+            for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ),
+        flush=True,
+    )
 
 
 def compare(title, X, y, ours_class, peer_class, *, target, threads=(1, 2), repeats=3, **params):
@@ -81,57 +86,131 @@ def compare(title, X, y, ours_class, peer_class, *, target, threads=(1, 2), repe
     X_fit, y_fit, X_test, y_test = split(X, y)
     theirs = peer_class(random_state=0, **params)
     mine = [ours_class(n_jobs=n, **params) for n in threads]
-    times = best_times(
-        [lambda m=m: m.fit(X_fit, y_fit) for m in [theirs, *mine]], repeats
-    )
+    times = best_times([lambda m=m: m.fit(X_fit, y_fit) for m in [theirs, *mine]], repeats)
     scores = f"{mine[-1].score(X_test, y_test):.4f} / {theirs.score(X_test, y_test):.4f}"
     for n, seconds in zip(threads, times[1:], strict=True):
-        row(title + " fit", n, f"{times[0]:.4f}", f"{seconds:.4f}", f"{times[0] / seconds:.1f}x",
-            target.get(n, ""), scores)
+        row(
+            title + " fit",
+            n,
+            f"{times[0]:.4f}",
+            f"{seconds:.4f}",
+            f"{times[0] / seconds:.1f}x",
+            target.get(n, ""),
+            scores,
+        )
     times = best_times([lambda m=m: m.predict(X) for m in [theirs, *mine]], 2 * repeats + 1)
     for n, seconds in zip(threads, times[1:], strict=True):
-        row(title + " predict", n, f"{times[0]:.4f}", f"{seconds:.4f}",
-            f"{times[0] / seconds:.1f}x", "5x" if n == 2 else "", "")
+        row(
+            title + " predict",
+            n,
+            f"{times[0]:.4f}",
+            f"{seconds:.4f}",
+            f"{times[0] / seconds:.1f}x",
+            "5x" if n == 2 else "",
+            "",
+        )
 
 
 def case_synthetic(folder, quick):
     X, y = synthetic(20_000 if quick else 125_000)
-    compare("synthetic 100,000 x 54, 7 classes", X, y, ours.DecisionTreeClassifier,
-            peer.DecisionTreeClassifier, target={1: "12x", 2: "20x"})
+    compare(
+        "synthetic 100,000 x 54, 7 classes",
+        X,
+        y,
+        ours.DecisionTreeClassifier,
+        peer.DecisionTreeClassifier,
+        target={1: "12x", 2: "20x"},
+    )
 
 
 def case_covertype(folder, quick):
     X, y = read(folder, "covertype")
-    compare("covertype 74,000 x 54", X, y, ours.DecisionTreeClassifier,
-            peer.DecisionTreeClassifier, target={2: "10x"}, repeats=5)
+    compare(
+        "covertype 74,000 x 54",
+        X,
+        y,
+        ours.DecisionTreeClassifier,
+        peer.DecisionTreeClassifier,
+        target={2: "10x"},
+        repeats=5,
+    )
 
 
 def case_squared(folder, quick):
     X, y = california(folder, 2 if quick else 10)
-    compare("california x10, squared error", X, y, ours.DecisionTreeRegressor,
-            peer.DecisionTreeRegressor, target={2: "10x"}, repeats=4)
+    compare(
+        "california x10, squared error",
+        X,
+        y,
+        ours.DecisionTreeRegressor,
+        peer.DecisionTreeRegressor,
+        target={2: "10x"},
+        repeats=4,
+    )
 
 
 def case_absolute(folder, quick):
     X, y = california(folder, 1 if quick else 10)
-    compare("california x10, absolute error", X, y, ours.DecisionTreeRegressor,
-            peer.DecisionTreeRegressor, target={2: "10x"}, repeats=2, criterion="absolute_error")
+    compare(
+        "california x10, absolute error",
+        X,
+        y,
+        ours.DecisionTreeRegressor,
+        peer.DecisionTreeRegressor,
+        target={2: "10x"},
+        repeats=2,
+        criterion="absolute_error",
+    )
 
 
 def case_other_criteria(folder, quick):
     X, y = synthetic(20_000)
-    compare("synthetic 16,000 x 54, entropy", X, y, ours.DecisionTreeClassifier,
-            peer.DecisionTreeClassifier, target={}, criterion="entropy")
+    compare(
+        "synthetic 16,000 x 54, entropy",
+        X,
+        y,
+        ours.DecisionTreeClassifier,
+        peer.DecisionTreeClassifier,
+        target={},
+        criterion="entropy",
+    )
     X, y = california(folder, 2)
-    compare("california x2, poisson", X, y - y.min() + 0.01, ours.DecisionTreeRegressor,
-            peer.DecisionTreeRegressor, target={}, criterion="poisson")
-    compare("california x2, 5 best-first leaves", X, y, ours.DecisionTreeRegressor,
-            peer.DecisionTreeRegressor, target={}, max_leaf_nodes=5)
-    compare("california x2, extra tree", X, y, ours.ExtraTreeRegressor,
-            peer.ExtraTreeRegressor, target={})
+    compare(
+        "california x2, poisson",
+        X,
+        y - y.min() + 0.01,
+        ours.DecisionTreeRegressor,
+        peer.DecisionTreeRegressor,
+        target={},
+        criterion="poisson",
+    )
+    compare(
+        "california x2, 5 best-first leaves",
+        X,
+        y,
+        ours.DecisionTreeRegressor,
+        peer.DecisionTreeRegressor,
+        target={},
+        max_leaf_nodes=5,
+    )
+    compare(
+        "california x2, extra tree",
+        X,
+        y,
+        ours.ExtraTreeRegressor,
+        peer.ExtraTreeRegressor,
+        target={},
+    )
     X, y = synthetic(20_000)
-    compare("synthetic 16,000 x 54, sqrt columns", X, y, ours.DecisionTreeClassifier,
-            peer.DecisionTreeClassifier, target={}, max_features="sqrt")
+    compare(
+        "synthetic 16,000 x 54, sqrt columns",
+        X,
+        y,
+        ours.DecisionTreeClassifier,
+        peer.DecisionTreeClassifier,
+        target={},
+        max_features="sqrt",
+    )
 
 
 def case_small(folder, quick):
@@ -140,14 +219,30 @@ def case_small(folder, quick):
         rows = np.linspace(0, 149, n).astype(int)
         A, b = X[rows], y[rows]
         theirs, mine = peer.DecisionTreeClassifier(random_state=0), ours.DecisionTreeClassifier()
-        times = best_times([lambda t=theirs, A=A, b=b: t.fit(A, b),
-                            lambda m=mine, A=A, b=b: m.fit(A, b)], 300)
-        row(title + " fit", 2, f"{times[0]:.6f}", f"{times[1]:.6f}",
-            f"{times[0] / times[1]:.1f}x", "1x", "")
-        times = best_times([lambda t=theirs, A=A: t.predict(A), lambda m=mine, A=A: m.predict(A)],
-                           300)
-        row(title + " predict", 2, f"{times[0]:.6f}", f"{times[1]:.6f}",
-            f"{times[0] / times[1]:.1f}x", "", "")
+        times = best_times(
+            [lambda t=theirs, A=A, b=b: t.fit(A, b), lambda m=mine, A=A, b=b: m.fit(A, b)], 300
+        )
+        row(
+            title + " fit",
+            2,
+            f"{times[0]:.6f}",
+            f"{times[1]:.6f}",
+            f"{times[0] / times[1]:.1f}x",
+            "1x",
+            "",
+        )
+        times = best_times(
+            [lambda t=theirs, A=A: t.predict(A), lambda m=mine, A=A: m.predict(A)], 300
+        )
+        row(
+            title + " predict",
+            2,
+            f"{times[0]:.6f}",
+            f"{times[1]:.6f}",
+            f"{times[0] / times[1]:.1f}x",
+            "",
+            "",
+        )
 
 
 def case_growth(folder, quick):
@@ -196,12 +291,23 @@ def case_memory(folder, quick):
     here = str(Path(__file__).resolve().parent)
     peaks = []
     for library in ("sklearn", "spinney"):
-        out = subprocess.run([sys.executable, "-c", _MEMORY, library, str(folder), here],
-                             capture_output=True, text=True, check=True)
+        out = subprocess.run(
+            [sys.executable, "-c", _MEMORY, library, str(folder), here],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         peaks.append(float(out.stdout))
     codes = 100_000 * 54 * 8 / 2**20
-    row("memory above start, synthetic, MiB", 2, f"{peaks[0]:.0f}", f"{peaks[1]:.0f}", "",
-        f"{peaks[0] + codes:.0f}", f"codes {codes:.0f} MiB")
+    row(
+        "memory above start, synthetic, MiB",
+        2,
+        f"{peaks[0]:.0f}",
+        f"{peaks[1]:.0f}",
+        "",
+        f"{peaks[0] + codes:.0f}",
+        f"codes {codes:.0f} MiB",
+    )
 
 
 CASES = {
@@ -221,8 +327,10 @@ def main():
 
     import spinney
 
-    print(f"spinney {spinney.__version__}, scikit-learn {sklearn.__version__}, numpy "
-          f"{np.__version__}, {len(os.sched_getaffinity(0))} CPUs")
+    print(
+        f"spinney {spinney.__version__}, scikit-learn {sklearn.__version__}, numpy "
+        f"{np.__version__}, {len(os.sched_getaffinity(0))} CPUs"
+    )
     row("", "threads", "sklearn s", "spinney s", "ratio", "target", "score ours/theirs")
     for name in arguments.cases or CASES:
         CASES[name](arguments.data, arguments.quick)

@@ -15,6 +15,6 @@ template <class T>
 nanobind::object to_numpy(std::vector<T>&& values) {
   auto* owned = new std::vector<T>(std::move(values));
   nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nanobind::cast(
-      nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(owned->data(), {owned->size()}, owner));
+  return nanobind::cast(nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(
+      owned->data(), {owned->size()}, owner));
 }

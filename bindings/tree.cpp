@@ -43,9 +43,9 @@ Watch::Hook make_hook(nb::handle progress) {
     const nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) return false;
     if (progress.is_none()) return true;
-    PyObject* result = PyObject_CallFunction(progress.ptr(), "KK",
-                                             static_cast<unsigned long long>(done),
-                                             static_cast<unsigned long long>(total));
+    PyObject* result =
+        PyObject_CallFunction(progress.ptr(), "KK", static_cast<unsigned long long>(done),
+                              static_cast<unsigned long long>(total));
     if (result == nullptr) return false;
     Py_DECREF(result);
     return true;
@@ -59,10 +59,10 @@ nb::dict grow(const BoundTable& bound, const std::string& criterion,
               const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
               const std::optional<Array<double>>& weights, bool integral_weights,
               std::size_t n_outputs, bool random_splits, std::int64_t max_depth,
-              std::int64_t min_samples_split, std::int64_t min_samples_leaf,
-              double min_weight_leaf, std::int64_t max_features, std::int64_t max_leaf_nodes,
-              double min_impurity_decrease, const std::vector<int>& monotonic, std::uint64_t seed,
-              int n_threads, nb::handle progress) {
+              std::int64_t min_samples_split, std::int64_t min_samples_leaf, double min_weight_leaf,
+              std::int64_t max_features, std::int64_t max_leaf_nodes, double min_impurity_decrease,
+              const std::vector<int>& monotonic, std::uint64_t seed, int n_threads,
+              nb::handle progress) {
   Targets targets;
   targets.n_rows = bound.table.n_rows;
   targets.n_outputs = n_outputs;
@@ -98,8 +98,7 @@ nb::dict grow(const BoundTable& bound, const std::string& criterion,
   nb::dict out;
   // Children and features as 64 bits: that is what users of scikit-learn's trees index with.
   out["children_left"] = to_numpy(std::vector<std::int64_t>(tree.left.begin(), tree.left.end()));
-  out["children_right"] =
-      to_numpy(std::vector<std::int64_t>(tree.right.begin(), tree.right.end()));
+  out["children_right"] = to_numpy(std::vector<std::int64_t>(tree.right.begin(), tree.right.end()));
   out["feature"] = to_numpy(std::vector<std::int64_t>(tree.feature.begin(), tree.feature.end()));
   out["threshold"] = to_numpy(std::move(tree.threshold));
   out["missing_go_to_left"] = to_numpy(std::move(tree.missing_left));

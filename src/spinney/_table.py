@@ -203,9 +203,9 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
     if not is_sparse:
         _check_integers(X, values, range(values.shape[1]))
         return Table(len(values), values.shape[1], matrix=values)
-    wide = np.abs(values.data) >= _EXACT if X.dtype.kind in "iu" else np.zeros(values.nnz, bool)
-    for j in np.unique(values.tocoo().col[wide]):
-        _check_integers(X.tocsc()[:, [j]].toarray(), values[:, [j]].toarray(), [int(j)])
+    if X.dtype.kind in "iu":
+        for j in np.unique(values.tocoo().col[np.abs(values.data) >= _EXACT]):
+            _check_integers(X.tocsc()[:, [j]].toarray(), values[:, [j]].toarray(), [int(j)])
     if not values.has_canonical_format:
         values = values.copy()  # the caller's matrix stays as it is
         values.sum_duplicates()

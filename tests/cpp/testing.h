@@ -26,7 +26,9 @@ inline int& failures() {
 }
 
 struct Register {
-  Register(const char* name, std::function<void()> body) { all().push_back({name, std::move(body)}); }
+  Register(const char* name, std::function<void()> body) {
+    all().push_back({name, std::move(body)});
+  }
 };
 
 inline void report(const char* file, int line, const std::string& what) {
@@ -36,20 +38,20 @@ inline void report(const char* file, int line, const std::string& what) {
 
 }  // namespace testing
 
-#define TEST(name)                                             \
-  static void test_##name();                                   \
+#define TEST(name)                                                    \
+  static void test_##name();                                          \
   static const testing::Register register_##name(#name, test_##name); \
   static void test_##name()
 
 #define CHECK(condition) \
   if (!(condition)) testing::report(__FILE__, __LINE__, "CHECK(" #condition ") failed")
 
-#define CHECK_NEAR(a, b, tolerance)                                                     \
-  do {                                                                                  \
-    const double x_ = (a), y_ = (b);                                                    \
-    if (!(std::abs(x_ - y_) <= (tolerance))) {                                          \
-      std::ostringstream text_;                                                         \
-      text_ << #a " = " << x_ << ", " #b " = " << y_;                                   \
-      testing::report(__FILE__, __LINE__, text_.str());                                 \
-    }                                                                                   \
+#define CHECK_NEAR(a, b, tolerance)                     \
+  do {                                                  \
+    const double x_ = (a), y_ = (b);                    \
+    if (!(std::abs(x_ - y_) <= (tolerance))) {          \
+      std::ostringstream text_;                         \
+      text_ << #a " = " << x_ << ", " #b " = " << y_;   \
+      testing::report(__FILE__, __LINE__, text_.str()); \
+    }                                                   \
   } while (false)

@@ -580,20 +580,21 @@ def goes_left(estimator, node, columns, rows):
         left = column.values <= tree.threshold[node]
         return np.where(np.isnan(column.values), missing_left, left)
 
-    names = estimator.categories_[feature]
-
-    def labels(codes):
-        return {names[code] for code in codes if 0 <= code < len(names)}
-
-    to_left, to_right = labels(tree.left_categories(node)), labels(tree.right_categories(node))
+    names = list(estimator.categories_[feature])
+    to_left = {names[code] for code in tree.left_categories(node)}
+    to_right = {names[code] for code in tree.right_categories(node)}
     assert not to_left & to_right, f"node {node}: categories on both sides: {to_left & to_right}"
-    left = np.full(len(rows), missing_left)  # also what becomes of a category never seen here
-    for position, code in enumerate(column.values):
-        if not np.isnan(code):
-            label = column.labels[int(code)]
-            if label in to_left or label in to_right:
-                left[position] = label in to_left
-    return left
+    n_left, n_right = tree.n_node_samples[[tree.children_left[node], tree.children_right[node]]]
+    # Known to the tree, but not to this node: to the larger child. Unknown: as if missing.
+    side = {label: bool(n_left > n_right) for label in names}
+    side |= {label: True for label in to_left} | {label: False for label in to_right}
+    return np.array(
+        [
+            missing_left if np.isnan(code) else side.get(column.labels[int(code)], missing_left)
+            for code in column.values
+        ],
+        dtype=bool,
+    )
 
 
 @dataclass

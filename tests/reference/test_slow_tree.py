@@ -557,14 +557,21 @@ def test_a_category_stump_passes_only_if_it_is_the_best():
         )
 
 
-def test_an_unseen_category_follows_the_missing_ones():
+@pytest.mark.parametrize("missing_left", [True, False])
+def test_categories_that_a_node_has_not_seen(missing_left):
+    """Unknown to the tree: as if missing. Known, but not to the node: to the larger child."""
     X = column(0, 1, 2, 3, 0, 1, 2, 3, NAN)
     y = np.array([1.0, 5, 2, 6, 1, 5, 2, 6, 5])
-    for left, right, missing_left in ([1, 3], [0, 2], True), ([0, 2], [1, 3], False):
-        stump = category_stump(left, right, X, y, missing_left=missing_left)
-        rows = twin.read_table(column(7, NAN, 0, 3), [0])
-        leaves = twin.walk_to_leaves(stump, rows)
-        assert leaves[0] == leaves[1] == leaves[3] != leaves[2]
+    left, right = ([1, 3], [0, 2]) if missing_left else ([0, 2], [1, 3])
+    stump = category_stump(left, right, X, y, missing_left=missing_left)
+    leaves = twin.walk_to_leaves(stump, twin.read_table(column(7, NAN, 0, 3), [0]))
+    assert leaves[0] == leaves[1] == leaves[3] != leaves[2]
+
+    # Missing rows alone against four others: now they are in the smaller child.
+    stump = category_stump([], [1, 3], X, y, missing_left=True)
+    assert stump.tree_.n_node_samples.tolist() == [9, 1, 8]
+    leaves = twin.walk_to_leaves(stump, twin.read_table(column(7, NAN, 0, 3), [0]))
+    assert leaves.tolist() == [1, 1, 2, 2]
 
 
 def test_a_tie_not_broken_by_gini_is_seen():

@@ -143,9 +143,8 @@ class Pool {
         }
       } while (!fresh && std::chrono::steady_clock::now() < deadline);
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] {
-        return closing_ || generation_.load(std::memory_order_relaxed) != seen;
-      });
+      wake_.wait(lock,
+                 [&] { return closing_ || generation_.load(std::memory_order_relaxed) != seen; });
       if (closing_) return;
       seen = generation_.load(std::memory_order_relaxed);
       if (worker > n_helpers_) continue;
@@ -219,8 +218,8 @@ void set_num_threads(int n_threads) {
 
 void parallel_for(std::size_t n_pieces, int n_threads,
                   const std::function<void(std::size_t, int)>& body) {
-  n_threads = static_cast<int>(std::min<std::size_t>(n_pieces, static_cast<std::size_t>(
-                                                                   std::max(1, n_threads))));
+  n_threads = static_cast<int>(
+      std::min<std::size_t>(n_pieces, static_cast<std::size_t>(std::max(1, n_threads))));
   if (n_threads <= 1 || Pool::in_pool()) return run_alone(n_pieces, body);
   Pool& shared = pool();
   if (!shared.try_acquire()) return run_alone(n_pieces, body);

@@ -329,7 +329,8 @@ class AbsoluteError final : public Criterion {
     scratch.errors.assign((bounded ? 3U : 1U) * (static_cast<std::size_t>(n) + 1), 0.0);
     double* const errors = scratch.errors.data();
     double* const left_medians = bounded ? errors + (n + 1) : nullptr;
-    double* const right_medians = bounded ? errors + 2 * (static_cast<std::size_t>(n) + 1) : nullptr;
+    double* const right_medians =
+        bounded ? errors + 2 * (static_cast<std::size_t>(n) + 1) : nullptr;
     scratch.links.resize(2 * (static_cast<std::size_t>(n) + 2));
     scratch.ranks.resize(n);
     for (std::size_t o = 0; o < n_outputs; ++o) {
@@ -367,9 +368,8 @@ class AbsoluteError final : public Criterion {
       if (bounded) {
         const double left = left_medians[i];
         const double right = right_medians[i];
-        if (left < request.node.lower || right < request.node.lower ||
-            left > request.node.upper || right > request.node.upper ||
-            (left - right) * request.monotonic > 0) {
+        if (left < request.node.lower || right < request.node.lower || left > request.node.upper ||
+            right > request.node.upper || (left - right) * request.monotonic > 0) {
           continue;
         }
       }
@@ -389,13 +389,12 @@ class AbsoluteError final : public Criterion {
         bool any_missing = false;
         for (Row k = 0; k < n; ++k) any_missing |= column.is_missing(layout_.code(sequence[k]));
         best.missing_left = any_missing
-                                ? std::binary_search(best.left_codes.begin(),
-                                                     best.left_codes.end(), column.missing_code)
+                                ? std::binary_search(best.left_codes.begin(), best.left_codes.end(),
+                                                     column.missing_code)
                                 : i > n - i;
         best.only_missing_right = false;
       } else {
-        const bool has_missing =
-            n_first > 0 || column.is_missing(layout_.code(sequence[n - 1]));
+        const bool has_missing = n_first > 0 || column.is_missing(layout_.code(sequence[n - 1]));
         best.missing_left = has_missing ? n_first > 0 : i > n - i;
         best.only_missing_right = column.is_missing(above);
         best.left_code = below;

@@ -82,10 +82,10 @@ class ClassCounts : public Criterion {
   double bounded_value(const double* stat) const override { return stat[1] / stat[0]; }
   double perfect_score(const NodeView& node) const override {
     // Scores of the many-class Gini are Σ of squares over weights; pure sides sum to the weight.
-    const double pure = kind_ == CriterionKind::entropy ||
-                                (kind_ == CriterionKind::gini && gini_counts_mixing())
-                            ? 0.0
-                            : node.stat[0] * static_cast<double>(targets_.n_outputs);
+    const double pure =
+        kind_ == CriterionKind::entropy || (kind_ == CriterionKind::gini && gini_counts_mixing())
+            ? 0.0
+            : node.stat[0] * static_cast<double>(targets_.n_outputs);
     return pure - 1e-12 * node.stat[0];
   }
 
@@ -581,7 +581,8 @@ std::unique_ptr<Criterion> make_classification(CriterionKind kind, const Targets
       targets.n_outputs == 1 && (targets.weights == nullptr || targets.integral_weights);
   const bool weighted = targets.weights != nullptr;
   if (kind == CriterionKind::gini) {
-    if (!integers) return std::make_unique<RealClassification<CriterionKind::gini>>(targets, layout);
+    if (!integers)
+      return std::make_unique<RealClassification<CriterionKind::gini>>(targets, layout);
     if (weighted) return std::make_unique<Gini<true>>(targets, layout);
     return std::make_unique<Gini<false>>(targets, layout);
   }

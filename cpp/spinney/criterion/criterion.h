@@ -36,11 +36,11 @@ constexpr bool is_classification(CriterionKind kind) {
 struct Targets {
   std::size_t n_rows = 0;
   std::size_t n_outputs = 1;
-  std::vector<std::uint32_t> n_classes;     // classification: per output
-  const std::uint32_t* labels = nullptr;    // classification: [output * n_rows + row]
-  const double* values = nullptr;           // regression: [output * n_rows + row]
-  const double* weights = nullptr;          // null: every row counts once
-  bool integral_weights = false;            // all weights are integers and their sum is exact
+  std::vector<std::uint32_t> n_classes;   // classification: per output
+  const std::uint32_t* labels = nullptr;  // classification: [output * n_rows + row]
+  const double* values = nullptr;         // regression: [output * n_rows + row]
+  const double* weights = nullptr;        // null: every row counts once
+  bool integral_weights = false;          // all weights are integers and their sum is exact
 };
 
 struct SplitLimits {

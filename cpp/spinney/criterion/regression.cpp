@@ -278,9 +278,7 @@ class Means final : public Criterion {
     }
   }
 
-  double bounded_value(const double* stat) const override {
-    return shifts_[0] + stat[1] / stat[0];
-  }
+  double bounded_value(const double* stat) const override { return shifts_[0] + stat[1] / stat[0]; }
 
   double score(const double* left, const double* right) const override {
     double sum = 0;

@@ -39,9 +39,8 @@ SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, 
   if (request.monotonic == 0) return true;
   const double left = scanner.left_value(n_left);
   const double right = scanner.right_value(n_right);
-  return left >= request.node.lower && right >= request.node.lower &&
-         left <= request.node.upper && right <= request.node.upper &&
-         (left - right) * request.monotonic <= 0;
+  return left >= request.node.lower && right >= request.node.lower && left <= request.node.upper &&
+         right <= request.node.upper && (left - right) * request.monotonic <= 0;
 }
 
 // Whether the split here beats `best`; if so its score is kept there.
@@ -111,8 +110,7 @@ void implicit_stat(const Scanner& scanner, const ScanRequest& request, double* s
 
 // Numeric columns with missing or implicit values. Missing rows are tried right, then left.
 template <class Scanner>
-void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch,
-                  Split& best) {
+void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
   const CodedColumn& column = *request.column;
   const EntryLayout layout = scanner.layout();
   const Entry* const entries = request.entries;
@@ -303,10 +301,9 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
   std::sort(best.left_codes.begin(), best.left_codes.end());
   bool any_missing = false;
   for (const Group& group : groups) any_missing |= column.is_missing(group.code);
-  best.missing_left = any_missing
-                          ? std::binary_search(best.left_codes.begin(), best.left_codes.end(),
-                                               column.missing_code)
-                          : best.n_left > n - best.n_left;
+  best.missing_left = any_missing ? std::binary_search(best.left_codes.begin(),
+                                                       best.left_codes.end(), column.missing_code)
+                                  : best.n_left > n - best.n_left;
 }
 
 // Everything that the plain loop does not serve.

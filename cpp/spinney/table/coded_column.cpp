@@ -95,8 +95,8 @@ void code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks, bool
   for (Row i = 0; i < n; ++i) ++count[slot_of(i)];
   const std::size_t missing_slot = n_slots - 1;
   out.has_missing = count[missing_slot] > 0;
-  implicit_slot = static_cast<std::size_t>(std::max_element(count.begin(), count.end()) -
-                                           count.begin());
+  implicit_slot =
+      static_cast<std::size_t>(std::max_element(count.begin(), count.end()) - count.begin());
   out.has_implicit = allow_implicit && count[implicit_slot] > n / 2;
   writer.allocate(n - (out.has_implicit ? count[implicit_slot] : 0));
   scratch.code_of.resize(n_slots);
@@ -121,8 +121,8 @@ void code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks, bool
 
 // Keys [ordered bits | position] in ascending order of value; missing values left out.
 template <bool floats>
-std::uint64_t* sort_values(const double* values, std::size_t n, bool any_missing,
-                           Scratch& scratch, std::size_t& n_sorted) {
+std::uint64_t* sort_values(const double* values, std::size_t n, bool any_missing, Scratch& scratch,
+                           std::size_t& n_sorted) {
   scratch.keys.resize(n);
   scratch.swap.resize(n);
   std::uint64_t* keys = scratch.keys.data();
@@ -231,8 +231,8 @@ void code_values(Writer writer, const double* values, bool allow_implicit, Scrat
                                     ? std::numeric_limits<double>::quiet_NaN()
                                     : traits.low + static_cast<double>(implicit_slot);
   } else if (traits.floats) {
-    code_by_sorting<true>(writer, values, writer.sample.rows, n, traits.any_missing,
-                          allow_implicit, scratch);
+    code_by_sorting<true>(writer, values, writer.sample.rows, n, traits.any_missing, allow_implicit,
+                          scratch);
   } else {
     code_by_sorting<false>(writer, values, writer.sample.rows, n, traits.any_missing,
                            allow_implicit, scratch);
@@ -257,8 +257,8 @@ void code_sparse(Writer writer, const Column& column, Scratch& scratch) {
   }
   const std::size_t n_stored = scratch.stored_rows.size();
   CodedColumn& out = writer.out;
-  code_by_sorting<false>(writer, scratch.stored_values.data(), scratch.stored_rows.data(),
-                         n_stored, true, false, scratch);
+  code_by_sorting<false>(writer, scratch.stored_values.data(), scratch.stored_rows.data(), n_stored,
+                         true, false, scratch);
   out.has_implicit = true;
   out.implicit_value = 0.0;
   if (n_stored == sample.n_rows) return;  // no zero among the rows
@@ -267,8 +267,8 @@ void code_sparse(Writer writer, const Column& column, Scratch& scratch) {
   while (first < out.n_entries && column.value(writer.layout.row(out.entries[first])) < 0.0) {
     ++first;
   }
-  out.implicit_code = first < out.n_entries ? writer.layout.code(out.entries[first])
-                                            : out.missing_code;
+  out.implicit_code =
+      first < out.n_entries ? writer.layout.code(out.entries[first]) : out.missing_code;
   for (Row e = first; e < out.n_entries; ++e) {
     out.entries[e] += Entry{1} << writer.layout.code_shift();
   }
@@ -337,16 +337,15 @@ void code_column(const Column& column, Writer writer, const double* values, bool
 }  // namespace
 
 std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
-                                    const EntryLayout& layout, bool allow_implicit,
-                                    int n_threads) {
+                                    const EntryLayout& layout, bool allow_implicit, int n_threads) {
   const std::size_t n_features = table.n_features();
   std::vector<CodedColumn> columns(n_features);
   const double work = 25.0 * static_cast<double>(sample.n_rows) * static_cast<double>(n_features);
   n_threads = worthwhile_threads(work, n_threads);
   // A cache line holds eight float64; but no more columns at a time than 16 MB hold.
   const std::size_t fits = std::size_t{2'000'000} / std::max<std::size_t>(sample.n_rows, 1);
-  const std::size_t share = (n_features + static_cast<std::size_t>(n_threads) - 1) /
-                            static_cast<std::size_t>(n_threads);
+  const std::size_t share =
+      (n_features + static_cast<std::size_t>(n_threads) - 1) / static_cast<std::size_t>(n_threads);
   const std::size_t width = std::clamp<std::size_t>(std::min(fits, share), 1, 8);
   const std::size_t n_blocks = (n_features + width - 1) / width;
   std::vector<Scratch> scratch(static_cast<std::size_t>(n_threads));

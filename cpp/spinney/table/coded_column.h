@@ -34,7 +34,6 @@ struct CodingRows {
 
 // Codes every column of a table. allow_implicit = false lists every row of every column.
 std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
-                                    const EntryLayout& layout, bool allow_implicit,
-                                    int n_threads);
+                                    const EntryLayout& layout, bool allow_implicit, int n_threads);
 
 }  // namespace spinney

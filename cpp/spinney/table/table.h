@@ -24,10 +24,10 @@ struct Column {
   ColumnKind kind = ColumnKind::numeric;
   Dtype dtype = Dtype::float64;
   const std::byte* data = nullptr;
-  std::ptrdiff_t stride = 0;          // in bytes
-  std::int32_t n_categories = 0;      // categorical only
+  std::ptrdiff_t stride = 0;           // in bytes
+  std::int32_t n_categories = 0;       // categorical only
   const std::int32_t* rows = nullptr;  // sparse only: row of each stored value
-  std::size_t n_stored = 0;           // sparse only
+  std::size_t n_stored = 0;            // sparse only
 
   // The i-th stored value (for dense columns: of row i), as float64; exact for every dtype.
   double stored(std::size_t i) const {
@@ -60,8 +60,8 @@ struct Column {
 
   // The category of a row, or -1.
   std::int32_t category(std::size_t row) const {
-    const std::int32_t code = *reinterpret_cast<const std::int32_t*>(
-        data + static_cast<std::ptrdiff_t>(row) * stride);
+    const std::int32_t code =
+        *reinterpret_cast<const std::int32_t*>(data + static_cast<std::ptrdiff_t>(row) * stride);
     return code >= 0 && code < n_categories ? code : -1;
   }
 };
@@ -72,8 +72,8 @@ inline void gather(const Column& column, const Row* rows, Row n, double* out) {
     for (Row i = 0; i < n; ++i) out[i] = column.value(rows[i]);
   } else if (column.dtype == Dtype::float64) {
     for (Row i = 0; i < n; ++i) {
-      out[i] = *reinterpret_cast<const double*>(column.data +
-                                                static_cast<std::ptrdiff_t>(rows[i]) * column.stride);
+      out[i] = *reinterpret_cast<const double*>(column.data + static_cast<std::ptrdiff_t>(rows[i]) *
+                                                                  column.stride);
     }
   } else {
     for (Row i = 0; i < n; ++i) {

@@ -35,9 +35,8 @@ class Grower {
     for (const std::uint32_t k : targets.n_classes) n_values_ = std::max<std::size_t>(n_values_, k);
     n_values_ *= targets.n_outputs;
     SearchInputs inputs{table, targets, options, layout_, *criterion_, std::move(rows)};
-    const bool all_features =
-        options.max_features == 0 ||
-        options.max_features >= static_cast<std::int64_t>(table.n_features());
+    const bool all_features = options.max_features == 0 ||
+                              options.max_features >= static_cast<std::int64_t>(table.n_features());
     search_ = !options.random_splits && all_features ? make_presorted_search(std::move(inputs))
                                                      : make_sampled_search(std::move(inputs));
   }
@@ -139,8 +138,7 @@ class Grower {
   }
 
   // Makes the children of a split and divides the rows; the columns are divided by the caller.
-  void divide(const Node& node, const Split& split, Worker& worker, Node& left,
-              Node& right) const {
+  void divide(const Node& node, const Split& split, Worker& worker, Node& left, Node& right) const {
     search_->divide_rows(node, split, worker);
     left.begin = node.begin;
     left.end = right.begin = node.begin + split.n_left;
@@ -293,15 +291,13 @@ class Grower {
         visit.node = 0;
       }
       const Tree& from = *visit.from;
-      const NodeIndex index =
-          tree.copy_node(from, visit.node, category_words(from, visit.node));
+      const NodeIndex index = tree.copy_node(from, visit.node, category_words(from, visit.node));
       if (visit.parent >= 0) {
         auto& children = visit.is_left ? tree.left : tree.right;
         children[static_cast<std::size_t>(visit.parent)] = index;
       }
       if (from.left[visit.node] == no_child) continue;
-      stack.push_back(
-          {visit.from, static_cast<std::size_t>(from.right[visit.node]), index, false});
+      stack.push_back({visit.from, static_cast<std::size_t>(from.right[visit.node]), index, false});
       stack.push_back({visit.from, static_cast<std::size_t>(from.left[visit.node]), index, true});
     }
     return tree;
@@ -349,8 +345,7 @@ class Grower {
       std::push_heap(frontier.begin(), frontier.end(), is_worse);
     };
     add(std::move(root));
-    for (std::int64_t leaves = 1; leaves < options_.max_leaf_nodes && !frontier.empty();
-         ++leaves) {
+    for (std::int64_t leaves = 1; leaves < options_.max_leaf_nodes && !frontier.empty(); ++leaves) {
       std::pop_heap(frontier.begin(), frontier.end(), is_worse);
       const std::unique_ptr<Candidate> best = std::move(frontier.back());
       frontier.pop_back();
@@ -359,8 +354,7 @@ class Grower {
         write_categories(best->split, best->node, best->left, best->index, tree);
       }
       best->left.parent = best->right.parent = best->index;
-      search_->divide_columns(best->node, best->left, best->right, worker,
-                              threads_for(best->node));
+      search_->divide_columns(best->node, best->left, best->right, worker, threads_for(best->node));
       add(std::move(best->left));
       add(std::move(best->right));
     }

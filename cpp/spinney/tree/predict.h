@@ -1,5 +1,6 @@
 // Which leaf a row falls into. The tree is packed for reading: 16 bytes a node, siblings side by
-// side, leaves that lead to themselves, so that a step has no branch and many rows can be in flight.
+// side, leaves that lead to themselves, so that a step has no branch and many rows can be in
+// flight.
 #pragma once
 
 #include <cstdint>
@@ -55,15 +56,14 @@ class Predictor {
   template <class Value>
   void descend(const Value* rows, std::size_t stride, std::size_t n, std::uint32_t* at) const;
   template <bool categories, class Value>
-  void descend_group(const Value* rows, std::size_t stride, std::size_t n,
-                     std::uint32_t* at) const;
+  void descend_group(const Value* rows, std::size_t stride, std::size_t n, std::uint32_t* at) const;
   bool category_goes_left(const PackedNode& node, double value) const;
 
   std::vector<PackedNode> nodes_;
   std::vector<std::int64_t> original_;  // packed position → index in the tree's arrays
   std::vector<std::int64_t> parent_;    // by index in the tree's arrays
   std::vector<std::uint32_t> bits_;
-  std::vector<std::int32_t> used_;      // features that any node asks about, ascending
+  std::vector<std::int32_t> used_;  // features that any node asks about, ascending
   bool has_categories_ = false;
   double mean_depth_ = 0;
 };

@@ -22,8 +22,8 @@ SPINNEY_INLINE Row keep_front(Entry* entries, Row n, const std::uint8_t* goes_le
   return kept;
 }
 
-SPINNEY_INLINE Row divide_both(Entry* entries, Row n, const std::uint8_t* goes_left,
-                               int label_bits, std::uint64_t row_mask, Entry* spare) {
+SPINNEY_INLINE Row divide_both(Entry* entries, Row n, const std::uint8_t* goes_left, int label_bits,
+                               std::uint64_t row_mask, Entry* spare) {
   Row n_left = 0;
   Row n_right = 0;
   for (Row i = 0; i < n; ++i) {
@@ -76,8 +76,7 @@ class PresortedSearch final : public Search {
   void open(Node& root) override {
     root.segments.reserve(columns_.size());
     for (std::size_t feature = 0; feature < columns_.size(); ++feature) {
-      root.segments.push_back(
-          {static_cast<std::int32_t>(feature), 0, columns_[feature].n_entries});
+      root.segments.push_back({static_cast<std::int32_t>(feature), 0, columns_[feature].n_entries});
     }
   }
 
@@ -97,9 +96,8 @@ class PresortedSearch final : public Search {
                           node.segments.begin() + static_cast<std::ptrdiff_t>(s));
       return;
     }
-    std::erase_if(node.segments, [&](const Segment& segment) {
-      return is_constant(segment, node.n_rows());
-    });
+    std::erase_if(node.segments,
+                  [&](const Segment& segment) { return is_constant(segment, node.n_rows()); });
     std::vector<Split> found(node.segments.size());
     parallel_for(found.size(), n_threads, [&](std::size_t s, int thread) {
       in_.criterion.scan(request(node, node.segments[s]), worker.node_scratch,
@@ -118,9 +116,9 @@ class PresortedSearch final : public Search {
   void divide_rows(const Node& node, const Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
     const CodedColumn& column = columns_[feature];
-    const auto segment = std::lower_bound(
-        node.segments.begin(), node.segments.end(), split.feature,
-        [](const Segment& s, std::int32_t wanted) { return s.feature < wanted; });
+    const auto segment =
+        std::lower_bound(node.segments.begin(), node.segments.end(), split.feature,
+                         [](const Segment& s, std::int32_t wanted) { return s.feature < wanted; });
     const auto left = [&](Code code) -> std::uint8_t {
       if (split.categorical) {
         return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code);
@@ -171,9 +169,9 @@ class PresortedSearch final : public Search {
       const Row n = segment.end - segment.begin;
       if (spare.size() < n) spare.resize(n);
       Entry* entries = columns_[static_cast<std::size_t>(segment.feature)].entries.get();
-      const Divided parts = divide_segment(entries + segment.begin, n, goes_left_.data(),
-                                           in_.layout.label_bits, in_.layout.row_bits,
-                                           left.terminal, right.terminal, spare.data());
+      const Divided parts =
+          divide_segment(entries + segment.begin, n, goes_left_.data(), in_.layout.label_bits,
+                         in_.layout.row_bits, left.terminal, right.terminal, spare.data());
       if (!left.terminal) {
         left.segments[s] = {segment.feature, segment.begin, segment.begin + parts.n_left};
       }
@@ -224,8 +222,7 @@ class PresortedSearch final : public Search {
     request.n_entries = segment.end - segment.begin;
     request.feature = segment.feature;
     request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
-    request.limits = {static_cast<Row>(in_.options.min_samples_leaf),
-                      in_.options.min_weight_leaf};
+    request.limits = {static_cast<Row>(in_.options.min_samples_leaf), in_.options.min_weight_leaf};
     return request;
   }
 

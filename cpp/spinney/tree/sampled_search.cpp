@@ -92,8 +92,8 @@ class SampledSearch final : public Search {
     Stream thresholds(in_.options.seed, Purpose::thresholds, node.key);
     std::size_t n_useful = 0;
     // Constant columns count among those drawn, but at least one must not be constant.
-    for (std::size_t n_drawn = 0;
-         draw.has_next() && (n_drawn < n_features_drawn_ || n_useful == 0); ++n_drawn) {
+    for (std::size_t n_drawn = 0; draw.has_next() && (n_drawn < n_features_drawn_ || n_useful == 0);
+         ++n_drawn) {
       const std::int32_t feature = draw.next();
       const bool useful = in_.options.random_splits
                               ? try_random(node, feature, thresholds, worker, best)
@@ -130,8 +130,7 @@ class SampledSearch final : public Search {
     request.column = &columns_[f];
     request.feature = feature;
     request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[f];
-    request.limits = {static_cast<Row>(in_.options.min_samples_leaf),
-                      in_.options.min_weight_leaf};
+    request.limits = {static_cast<Row>(in_.options.min_samples_leaf), in_.options.min_weight_leaf};
     return request;
   }
 
@@ -159,8 +158,8 @@ class SampledSearch final : public Search {
     } else {
       worker.swap.resize(n);
       const int shift = in_.layout.code_shift();
-      sorted = radix_sort(worker.entries.data(), worker.swap.data(), n, shift,
-                          shift + bits_of(high));
+      sorted =
+          radix_sort(worker.entries.data(), worker.swap.data(), n, shift, shift + bits_of(high));
     }
     ScanRequest scan = request(node, feature);
     scan.entries = sorted;

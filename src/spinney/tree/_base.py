@@ -53,6 +53,14 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     # "check_input" is not something that a pipeline passes on.
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
 
+    classes_: Any
+    n_classes_: Any
+    n_outputs_: int
+    n_features_in_: int
+    categories_: list[Any]
+    tree_: Tree
+    _schema: Schema
+
     _parameter_constraints: dict[str, Any] = {
         "splitter": [StrOptions({"best", "random"})],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
@@ -99,15 +107,13 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             matrix = np.asarray(X)
             self.n_features_in_ = matrix.shape[1]
             self._schema = Schema(None, (None,) * matrix.shape[1])
-            table = Table(*matrix.shape, matrix=matrix)
+            table = Table(matrix.shape[0], matrix.shape[1], matrix=matrix)
         self.categories_ = list(self._schema.categories)
         n_rows = table.n_rows
 
         y, class_weight = self._encode_targets(y, check_input)
         if len(y) != n_rows:
-            raise ValueError(
-                f"Number of labels={len(y)} does not match number of samples={n_rows}"
-            )
+            raise ValueError(f"Number of labels={len(y)} does not match number of samples={n_rows}")
         self.n_outputs_ = y.shape[1]
 
         weights = None
@@ -122,7 +128,7 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
 
         is_classification = is_classifier(self)
-        n_classes = np.atleast_1d(self.n_classes_) if is_classification else []
+        n_classes: Any = np.atleast_1d(self.n_classes_) if is_classification else []
         targets = np.ascontiguousarray(y.T)
         arrays = _core.grow_tree(
             core_table(table, self._schema),
@@ -131,7 +137,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             [int(k) for k in n_classes],
             np.empty(0) if is_classification else targets,
             weights,
-            weights is not None and bool(np.all(weights == np.floor(weights)))
+            weights is not None
+            and bool(np.all(weights == np.floor(weights)))
             and total_weight < 2**52,
             self.n_outputs_,
             self.splitter == "random",
@@ -521,5 +528,3 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
-
-

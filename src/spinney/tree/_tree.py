@@ -158,7 +158,7 @@ class Tree:
         """Code of the largest class of each node and output, (n_outputs, node_count)."""
         if self._labels is None:
             self._labels = np.ascontiguousarray(self.value.argmax(axis=2).T)
-        return self._labels  # type: ignore[no-any-return]
+        return self._labels
 
     def _categories(self, node: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which categories go left, and which the training rows had, as masks."""

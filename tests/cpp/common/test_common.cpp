@@ -16,7 +16,8 @@ using namespace spinney;
 TEST(log_agrees_with_the_library_to_an_ulp_or_two) {
   Stream stream(1, Purpose::rows, 0);
   for (int i = 0; i < 200000; ++i) {
-    const double x = std::ldexp(0.5 + stream.uniform(), static_cast<int>(stream.below(2000)) - 1000);
+    const double x =
+        std::ldexp(0.5 + stream.uniform(), static_cast<int>(stream.below(2000)) - 1000);
     const double expected = std::log(x);
     const double tolerance = 4e-16 * std::max(std::abs(expected), 1e-3);
     CHECK_NEAR(spinney::log(x), expected, tolerance);

@@ -83,7 +83,8 @@ TEST(scans_find_the_best_boundary) {
         }
         targets.weights = weighting == 0 ? nullptr : weights.data();
         targets.integral_weights = weighting == 1;
-        const EntryLayout layout = EntryLayout::make(p.n, targets.n_classes.empty() ? 0 : n_classes);
+        const EntryLayout layout =
+            EntryLayout::make(p.n, targets.n_classes.empty() ? 0 : n_classes);
         const auto criterion = make_criterion(kind, targets, layout);
 
         Table table;
@@ -120,8 +121,8 @@ TEST(scans_find_the_best_boundary) {
         const auto value = [&](Row row) {
           return row == implicit_row ? coded[0].implicit_value : p.x[row];
         };
-        const double cut = split.only_missing_right ? std::numeric_limits<double>::infinity()
-                                                    : value(split.below);
+        const double cut =
+            split.only_missing_right ? std::numeric_limits<double>::infinity() : value(split.below);
         for (std::size_t i = 0; i < p.n; ++i) {
           const bool goes_left = std::isnan(p.x[i]) ? split.missing_left : p.x[i] <= cut;
           (goes_left ? left : right).push_back(static_cast<Row>(i));

@@ -83,8 +83,9 @@ std::vector<double> draw(Stream& stream, std::size_t n, int kind) {
         value = stream.below(4) == 0 ? static_cast<double>(stream.below(3)) : nan;
         break;
       case 5:  // both zeros, halves, some missing
-        value = stream.below(7) == 0 ? nan : (stream.below(2) == 0 ? -0.0 : 0.0) +
-                                                 0.5 * static_cast<double>(stream.below(3)) - 0.5;
+        value = stream.below(7) == 0 ? nan
+                                     : (stream.below(2) == 0 ? -0.0 : 0.0) +
+                                           0.5 * static_cast<double>(stream.below(3)) - 0.5;
         break;
       default:  // huge and tiny
         value = (stream.below(2) == 0 ? -1 : 1) *

@@ -72,14 +72,13 @@ TreeView view(const Tree& tree, std::vector<std::int64_t>& wide) {
   wide.insert(wide.end(), tree.right.begin(), tree.right.end());
   wide.insert(wide.end(), tree.feature.begin(), tree.feature.end());
   const std::size_t n = tree.size();
-  return {{wide.data(), n},          {wide.data() + n, n},  {wide.data() + 2 * n, n},
-          tree.threshold,            tree.missing_left,     tree.category_start,
-          tree.category_bits};
+  return {{wide.data(), n},  {wide.data() + n, n}, {wide.data() + 2 * n, n}, tree.threshold,
+          tree.missing_left, tree.category_start,  tree.category_bits};
 }
 
-const auto all_kinds = {CriterionKind::gini,          CriterionKind::entropy,
-                        CriterionKind::misclassification, CriterionKind::squared_error,
-                        CriterionKind::absolute_error, CriterionKind::poisson};
+const auto all_kinds = {
+    CriterionKind::gini,          CriterionKind::entropy,        CriterionKind::misclassification,
+    CriterionKind::squared_error, CriterionKind::absolute_error, CriterionKind::poisson};
 
 }  // namespace
 
