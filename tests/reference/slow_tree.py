@@ -587,7 +587,7 @@ def goes_left(estimator, node, columns, rows):
     n_left, n_right = tree.n_node_samples[[tree.children_left[node], tree.children_right[node]]]
     # Known to the tree, but not to this node: to the larger child. Unknown: as if missing.
     side = {label: bool(n_left > n_right) for label in names}
-    side |= {label: True for label in to_left} | {label: False for label in to_right}
+    side |= dict.fromkeys(to_left, True) | dict.fromkeys(to_right, False)
     return np.array(
         [
             missing_left if np.isnan(code) else side.get(column.labels[int(code)], missing_left)

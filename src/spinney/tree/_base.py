@@ -163,7 +163,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             self.n_classes_ = self.n_classes_[0]
             self.classes_ = self.classes_[0]
         if self.ccp_alpha > 0.0:
-            self.tree_ = self._pruned_tree(self.tree_, "impurity", self.ccp_alpha)
+            _, _, node_alpha = _prune.link_alphas(self.tree_, "impurity")
+            self.tree_ = self.tree_.collapse(node_alpha <= self.ccp_alpha)
         return self
 
     def _encode_targets(self, y: Any, check_input: bool) -> tuple[Any, Any]:
@@ -353,11 +354,6 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         alphas, risks, _ = _prune.link_alphas(grown.tree_, "impurity")
         return Bunch(ccp_alphas=alphas, impurities=risks)
 
-    @staticmethod
-    def _pruned_tree(tree: Tree, by: str, alpha: float) -> Tree:
-        _, _, node_alpha = _prune.link_alphas(tree, by)
-        return tree.collapse(node_alpha <= alpha)
-
     def _with_tree(self, tree: Tree) -> Any:
         """Return a copy of this fitted estimator around another tree."""
         copy = clone(self)
@@ -366,27 +362,6 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 setattr(copy, name, value)
         copy.tree_ = tree
         return copy
-
-    def _loss(self) -> str:
-        return "error" if is_classifier(self) else str(self.criterion)
-
-    def _codes(self, y: Any) -> Any:
-        """Targets as rows of codes (-1 for a class that fit did not see) or of numbers."""
-        y = np.reshape(np.asarray(y), (len(y), -1))
-        if not is_classifier(self):
-            return y.astype(np.float64)
-        classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
-        codes = np.empty(y.shape, dtype=np.int64)
-        for k, known in enumerate(classes):
-            at = np.minimum(np.searchsorted(known, y[:, k]), len(known) - 1)
-            codes[:, k] = np.where(known[at] == y[:, k], at, -1)
-        return codes
-
-    def _losses_along(self, X: Any, y: Any, weight: Any, node_alpha: Any) -> Any:
-        """Validation losses of the nested sequence, as `_prune.path_losses` gives them."""
-        return _prune.path_losses(
-            self.tree_, self.decision_path(X), self._codes(y), weight, node_alpha, self._loss()
-        )
 
     def prune(
         self,
@@ -407,8 +382,9 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         cv : int or cross-validation splitter, default=None
             If given, cost-complexity pruning: alpha is chosen by cross-validation on (X, y), and
             the tree grown on all of them is pruned with it. (It is grown here if this estimator
-            is not fitted.) If None, reduced-error pruning: from the bottom up, a node becomes a
-            leaf where that does not raise the error on (X, y).
+            is not fitted.) A number means that many shuffled folds, stratified for a classifier.
+            If None, reduced-error pruning: from the bottom up, a node becomes a leaf where that
+            does not raise the error on (X, y).
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows of X.
         by : {"error", "impurity"}, default=None
@@ -432,85 +408,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             expected = "'error' or 'impurity'" if classification else "'impurity'"
             raise ValueError(f"by must be {expected} for {type(self).__name__}, got {by!r}")
         if cv is None:
-            return self._prune_reduced_error(X, y, sample_weight)
-        return self._prune_by_cross_validation(X, y, cv, sample_weight, by, one_standard_error)
-
-    def _weights_for(self, X: Any, sample_weight: Any) -> NDArray[np.float64]:
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.asarray(
-            _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64)
-        )
-
-    def _prune_reduced_error(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        check_is_fitted(self)
-        weight = self._weights_for(X, sample_weight)
-        path, codes = self.decision_path(X), self._codes(y)
-        leaves = _prune.reduced_error_leaves(self.tree_, path, codes, weight, self._loss())
-        pruned = self._with_tree(self.tree_.collapse(leaves))
-        errors = [
-            float(
-                np.average(
-                    _prune.row_losses(
-                        model.tree_, np.arange(len(codes)), model.apply(X), codes, self._loss()
-                    ),
-                    weights=weight,
-                )
-            )
-            for model in (self, pruned)
-        ]
-        pruned.pruning_ = Bunch(error_before=errors[0], error=errors[1])
-        return pruned
-
-    def _prune_by_cross_validation(
-        self, X: Any, y: Any, cv: Any, sample_weight: Any, by: str, one_standard_error: bool
-    ) -> Any:
-        from sklearn.model_selection import check_cv
-        from sklearn.utils import _safe_indexing
-
-        whole = self
-        if not hasattr(self, "tree_") or self.ccp_alpha > 0.0:
-            whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
-        weight = self._weights_for(X, sample_weight)
-        _, _, node_alpha = _prune.link_alphas(whole.tree_, by)
-        internal = whole.tree_.children_left >= 0
-        alphas = np.unique(np.append(node_alpha[internal], 0.0))
-        # A subtree is the best for all alphas up to the next: judged at their geometric mean.
-        probes = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
-        n_leaves = np.array(
-            [1 + np.count_nonzero(internal & (node_alpha > alpha)) for alpha in alphas]
-        )
-
-        folds = list(check_cv(cv, y, classifier=is_classifier(self)).split(np.empty(len(y)), y))
-        losses = np.zeros((len(folds), len(alphas)))
-        totals = np.zeros(len(folds))
-        for fold, (train, test) in enumerate(folds):
-            weights = {} if sample_weight is None else {"sample_weight": weight[train]}
-            grown = clone(whole).fit(_safe_indexing(X, train), _safe_indexing(y, train), **weights)
-            _, _, fold_alpha = _prune.link_alphas(grown.tree_, by)
-            steps, fold_losses = grown._losses_along(
-                _safe_indexing(X, test), _safe_indexing(y, test), weight[test], fold_alpha
-            )
-            losses[fold] = fold_losses[np.searchsorted(steps, probes, side="right") - 1]
-            totals[fold] = weight[test].sum()
-        errors = losses.sum(axis=0) / totals.sum()
-        spread = losses / totals[:, None] - errors
-        standard_errors = np.sqrt(np.mean(spread**2, axis=0) / max(1, len(folds) - 1))
-
-        least = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
-        chosen = least
-        if one_standard_error:
-            chosen = int(np.flatnonzero(errors <= errors[least] + standard_errors[least])[-1])
-        alpha = float(alphas[chosen])
-        pruned = whole._with_tree(whole.tree_.collapse(node_alpha <= alpha))
-        pruned.pruning_ = Bunch(
-            alpha=alpha,
-            alphas=alphas,
-            n_leaves=n_leaves,
-            errors=errors,
-            standard_errors=standard_errors,
-            chosen=chosen,
-        )
-        return pruned
+            return _prune.by_reduced_error(self, X, y, sample_weight)
+        return _prune.by_cross_validation(self, X, y, cv, sample_weight, by, one_standard_error)
 
     def _repr_svg_(self) -> str | None:
         """Notebook representation of a fitted tree; None before fit."""

@@ -7,15 +7,19 @@ pass of the validation rows down the full tree.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from spinney import _core
 from spinney.tree._tree import Tree
 
-__all__ = ["link_alphas", "node_risk", "path_losses", "reduced_error_leaves", "row_losses"]
+__all__ = ["by_cross_validation", "by_reduced_error", "link_alphas"]
 
 Floats = NDArray[np.float64]
 
@@ -124,3 +128,125 @@ def _bottom_up(tree: Tree) -> Any:
     depths = tree.compute_node_depths()
     internal = np.flatnonzero(tree.children_left >= 0)
     return internal[np.argsort(-depths[internal], kind="stable")]
+
+
+def _loss(estimator: Any) -> str:
+    """What a validation row costs: an error for classes, else what the criterion measures."""
+    return "error" if is_classifier(estimator) else str(estimator.criterion)
+
+
+def _codes(estimator: Any, y: Any) -> NDArray[Any]:
+    """Targets as rows of codes (-1 for a class that fit did not see) or of numbers."""
+    y = np.reshape(np.asarray(y), (_num_samples(y), -1))
+    if y.shape[1] != estimator.n_outputs_:
+        raise ValueError(f"y must have {estimator.n_outputs_} outputs as in fit, got {y.shape[1]}")
+    if not is_classifier(estimator):
+        return y.astype(np.float64)
+    classes = [estimator.classes_] if estimator.n_outputs_ == 1 else estimator.classes_
+    codes = np.empty(y.shape, dtype=np.int64)
+    for k, known in enumerate(classes):
+        at = np.minimum(np.searchsorted(known, y[:, k]), len(known) - 1)
+        codes[:, k] = np.where(known[at] == y[:, k], at, -1)
+    return codes
+
+
+def _weights(X: Any, sample_weight: Any) -> Floats:
+    rows = np.empty((_num_samples(X), 0))
+    return np.asarray(
+        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    )
+
+
+def _splitter(estimator: Any, y: Any, cv: Any) -> Any:
+    """Make the splitter that `cv` stands for.
+
+    A number means shuffled folds: rows that come in some order would make the folds unlike, and
+    their errors no guide. The shuffle is the same each time unless random_state says otherwise.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
+    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    if isinstance(cv, Integral) and isinstance(splitter, (KFold, StratifiedKFold)):
+        seed = 0 if estimator.random_state is None else estimator.random_state
+        splitter = type(splitter)(cv, shuffle=True, random_state=seed)
+    return splitter
+
+
+def by_reduced_error(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Prune a fitted estimator by its error on validation rows; a new estimator."""
+    check_is_fitted(estimator)
+    weight, codes, loss = _weights(X, sample_weight), _codes(estimator, y), _loss(estimator)
+    if len(codes) != len(weight):
+        raise ValueError(f"X has {len(weight)} rows, y has {len(codes)}")
+    leaves = reduced_error_leaves(estimator.tree_, estimator.decision_path(X), codes, weight, loss)
+    pruned = estimator._with_tree(estimator.tree_.collapse(leaves))
+    before, after = (
+        float(
+            np.average(
+                row_losses(model.tree_, np.arange(len(codes)), model.apply(X), codes, loss),
+                weights=weight,
+            )
+        )
+        for model in (estimator, pruned)
+    )
+    pruned.pruning_ = Bunch(error_before=before, error=after)
+    return pruned
+
+
+def by_cross_validation(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any,
+    sample_weight: Any,
+    by: str,
+    one_standard_error: bool,
+) -> Any:
+    """Choose alpha by cross-validation and prune the tree of all rows with it."""
+    whole = estimator
+    if not hasattr(estimator, "tree_") or estimator.ccp_alpha > 0.0:
+        whole = clone(estimator).set_params(ccp_alpha=0.0)
+        whole.fit(X, y, sample_weight=sample_weight)
+    weight = _weights(X, sample_weight)
+    _, _, node_alpha = link_alphas(whole.tree_, by)
+    internal = whole.tree_.children_left >= 0
+    alphas = np.unique(np.append(node_alpha[internal], 0.0))
+    # A subtree is the best for all alphas up to the next: judged at their geometric mean.
+    probes = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
+    n_leaves = 1 + np.array([np.count_nonzero(internal & (node_alpha > alpha)) for alpha in alphas])
+
+    folds = list(_splitter(estimator, y, cv).split(np.empty(len(y)), y))
+    losses = np.zeros((len(folds), len(alphas)))
+    totals = np.zeros(len(folds))
+    for fold, (train, test) in enumerate(folds):
+        weights = {} if sample_weight is None else {"sample_weight": weight[train]}
+        grown = clone(whole).fit(_safe_indexing(X, train), _safe_indexing(y, train), **weights)
+        steps, fold_losses = path_losses(
+            grown.tree_,
+            grown.decision_path(_safe_indexing(X, test)),
+            _codes(grown, _safe_indexing(y, test)),
+            weight[test],
+            link_alphas(grown.tree_, by)[2],
+            _loss(grown),
+        )
+        losses[fold] = fold_losses[np.searchsorted(steps, probes, side="right") - 1]
+        totals[fold] = weight[test].sum()
+    errors = losses.sum(axis=0) / totals.sum()
+    spread = losses / totals[:, None] - errors
+    standard_errors = np.sqrt(np.mean(spread**2, axis=0) / max(1, len(folds) - 1))
+
+    # Of equal errors the smallest tree.
+    chosen = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
+    if one_standard_error:
+        chosen = int(np.flatnonzero(errors <= errors[chosen] + standard_errors[chosen])[-1])
+    alpha = float(alphas[chosen])
+    pruned = whole._with_tree(whole.tree_.collapse(node_alpha <= alpha))
+    pruned.pruning_ = Bunch(
+        alpha=alpha,
+        alphas=alphas,
+        n_leaves=n_leaves,
+        errors=errors,
+        standard_errors=standard_errors,
+        chosen=chosen,
+    )
+    return pruned
