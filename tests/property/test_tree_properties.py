@@ -29,11 +29,6 @@ pd = pytest.importorskip("pandas")
 CLASSIFIER_CRITERIA = ["gini", "entropy", "log_loss", "misclassification"]
 REGRESSOR_CRITERIA = ["squared_error", "absolute_error", "poisson"]
 
-# Criteria whose scores come from exact sums alone, so that a tie stays a tie however the
-# sums are formed. Entropy and Poisson take logarithms of ratios.
-EXACT_CLASSIFIER_CRITERIA = ["gini", "misclassification"]
-EXACT_REGRESSOR_CRITERIA = ["squared_error", "absolute_error"]
-
 
 def examples(count):
     """The same examples each time: a failure here is one for everybody."""
@@ -389,63 +384,54 @@ def test_predictions_for_rows_never_seen(table, rng):
 # --------------------------------------------------------------------------------------
 
 
+def assert_same_down_to_ties(a, b, table):
+    """Two trees part the rows of a table alike, down to nodes with two best splits.
+
+    Sums are exact, but scores are quotients of them and may round: a tie that is exact on
+    paper can be decided by the last bit, and then differently for other row counts.
+    """
+    problem = twin.read_problem(a, table.X, table.y, table.w, categorical=table.categorical)
+    nodes_a, nodes_b = twin.walk(a, problem), twin.walk(b, problem)
+    waiting = [(0, 0)]
+    while waiting:
+        i, j = waiting.pop()
+        np.testing.assert_array_equal(a.tree_.value[i], b.tree_.value[j])
+        assert a.tree_.weighted_n_node_samples[i] == b.tree_.weighted_n_node_samples[j]
+        left, other = nodes_a[i].left, nodes_b[j].left
+        assert (left is None) == (other is None)
+        if left is None:
+            continue
+        children = [b.tree_.children_left[j], b.tree_.children_right[j]]
+        if np.array_equal(left, ~other):
+            children.reverse()
+        elif not np.array_equal(left, other):
+            rows = nodes_a[i].rows
+            columns = [column.take(rows) for column in problem.columns]
+            y, w = problem.y[rows], problem.w[rows]
+            assert len(twin.tied_best_splits(columns, y, w, problem.criterion)) > 1
+            continue
+        waiting.append((a.tree_.children_left[i], children[0]))
+        waiting.append((a.tree_.children_right[i], children[1]))
+
+
 @examples(150)
 @given(
     st.one_of(
-        st.tuples(
-            class_tables(kinds=("integers", "zeros")), st.sampled_from(EXACT_CLASSIFIER_CRITERIA)
-        ),
-        st.tuples(
-            number_tables(kinds=("integers", "zeros")), st.sampled_from(EXACT_REGRESSOR_CRITERIA)
-        ),
+        st.tuples(class_tables(kinds=("integers", "zeros")), st.sampled_from(CLASSIFIER_CRITERIA)),
+        st.tuples(number_tables(kinds=("integers", "zeros")), st.sampled_from(REGRESSOR_CRITERIA)),
     )
 )
 def test_integer_weights_are_repeated_rows(problem):
     table, criterion = problem
-    kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
-    weighted = grow(kind(criterion=criterion), table)
     times = table.w.astype(int)
-    # All classes stay known, though rows of weight zero are gone.
-    if criterion in CLASSIFIER_CRITERIA and len(np.unique(np.repeat(table.y, times))) < len(
-        np.unique(table.y)
-    ):
-        return
-    rows = Table(np.repeat(table.X, times, axis=0), np.repeat(table.y, times), None, [])
-    rows.categorical = table.categorical
-    repeated = grow(kind(criterion=criterion), rows)
-    counted = table.X[times > 0]
-    assert partition(weighted, counted) == partition(repeated, counted)
-    np.testing.assert_array_equal(weighted.predict(counted), repeated.predict(counted))
-    if not table.categorical:
-        # Rows count more often, so the larger child may be another one.
-        leave_out = ("n_node_samples", "missing_go_to_left")
-        assert_same_tree(weighted, repeated, leave_out=leave_out)
-        larger = repeated.tree_.weighted_n_node_samples
-        np.testing.assert_array_equal(repeated.tree_.n_node_samples, larger)
-
-
-@examples(60)
-@given(
-    st.one_of(
-        st.tuples(class_tables(kinds=("integers",)), st.just("entropy")),
-        st.tuples(number_tables(kinds=("integers",)), st.just("poisson")),
-    )
-)
-def test_integer_weights_gain_what_repeated_rows_gain(problem):
-    """Logarithms round, so ties may be broken differently; the gain of the root may not differ."""
-    table, criterion = problem
+    y = np.repeat(table.y, times)
+    if criterion in CLASSIFIER_CRITERIA and len(np.unique(y)) < len(np.unique(table.y)):
+        return  # a class that only rows of weight zero have stays known
+    rows = Table(np.repeat(table.X, times, axis=0), y, None, table.categorical)
     kind = DecisionTreeClassifier if criterion in CLASSIFIER_CRITERIA else DecisionTreeRegressor
-    times = table.w.astype(int)
-    rows = Table(
-        np.repeat(table.X, times, axis=0), np.repeat(table.y, times), None, table.categorical
-    )
-    costs = []
-    for each in table, rows:
-        stump = grow(kind(criterion=criterion), each, max_depth=1)
-        check(stump, each)
-        leaves = stump.tree_.children_left < 0
-        costs.append((stump.tree_.impurity * stump.tree_.weighted_n_node_samples)[leaves].sum())
-    np.testing.assert_allclose(costs[0], costs[1], rtol=1e-9, atol=1e-12)
+    weighted, repeated = (grow(kind(criterion=criterion), each) for each in (table, rows))
+    assert_same_down_to_ties(weighted, repeated, table)
+    check(repeated, rows)
 
 
 @examples(80)
@@ -489,7 +475,9 @@ def test_increasing_transforms_change_no_partition(problem, name, limits):
     moved.X[:, table.numeric] = INCREASING[name](table.X[:, table.numeric])
     before = grow(kind(criterion=criterion), table, **limits)
     after = grow(kind(criterion=criterion), moved, **limits)
-    np.testing.assert_array_equal(before.apply(table.X), after.apply(moved.X))
+    # Rows of weight zero may lie on either side of a threshold.
+    counted = slice(None) if table.w is None else table.w > 0
+    np.testing.assert_array_equal(before.apply(table.X[counted]), after.apply(moved.X[counted]))
     assert_same_tree(before, after, leave_out=("threshold",))
 
 
@@ -497,7 +485,7 @@ def test_increasing_transforms_change_no_partition(problem, name, limits):
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
-        st.tuples(number_tables(), st.sampled_from(EXACT_REGRESSOR_CRITERIA)),
+        st.tuples(number_tables(), st.sampled_from(["squared_error", "absolute_error"])),
     ),
     GENERATORS,
     LIMITS,

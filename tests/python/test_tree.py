@@ -343,9 +343,9 @@ def test_infinity_at_predict_is_an_error(cls):
 def test_weights(cls):
     X = np.arange(6.0).reshape(-1, 1)
     y = [0, 0, 0, 1, 1, 1]
-    with pytest.raises(ValueError, match="[Nn]egative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         cls().fit(X, y, sample_weight=[1, 1, -1, 1, 1, 1])
-    with pytest.raises(ValueError, match="[Ww]eight"):
+    with pytest.raises(ValueError, match=r"[Ww]eight"):
         cls().fit(X, y, sample_weight=np.zeros(6))
     with pytest.raises(ValueError, match="shape"):
         cls().fit(X, y, sample_weight=[1, 1])

@@ -452,17 +452,18 @@ def best_gain(
 
 
 def tied_best_splits(X, y, w=None, criterion="gini", categorical=(), limits=None, bounds=None):
-    """The different partitions of the rows whose gain is the largest, up to rounding."""
+    """The splits with the largest gain, up to rounding; if errors tie, those with the best Gini."""
     y = as_outputs(y)
+    w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
     columns = X if isinstance(X, list) else read_table(X, categorical)
     bounds = (-math.inf, math.inf) if bounds is None else bounds
     searches = search_node(columns, y, w, criterion, limits, bounds)
     splits = [split for search in searches for split in search.splits]
-    if not splits:
-        return []
-    best = max(split.gain for split in splits)
-    room = RELATIVE * impurity(y, w, criterion)
-    return [split for split in splits if split.gain >= best - room]
+    for score in [criterion] + ["gini"] * (criterion == "misclassification"):
+        scores = [gain(y, w, split.left, score) for split in splits]
+        enough = max(scores, default=0.0) - RELATIVE * impurity(y, w, score)
+        splits = [split for split, each in zip(splits, scores, strict=True) if each >= enough]
+    return splits
 
 
 # --------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "spinney/common/dispatch.h"
+
 namespace spinney {
 
-inline double log(double x) {
+SPINNEY_INLINE double log(double x) {
   if (!(x > 0.0)) {
     return x == 0.0 ? -std::numeric_limits<double>::infinity()
                     : std::numeric_limits<double>::quiet_NaN();

@@ -1,142 +1,156 @@
 #include "spinney/criterion/absolute_error.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/table/radix_sort.h"
 
 namespace spinney {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+// Links between the ranks that are left: next and previous of rank+1; 0 and n+1 are the two ends.
+struct Links {
+  std::uint32_t* next;
+  std::uint32_t* previous;
+
+  static std::size_t size(Row n) { return 2 * (static_cast<std::size_t>(n) + 2); }
+  Links(std::uint32_t* memory, Row n) : next(memory), previous(memory + n + 2) {
+    std::iota(next, next + n + 2, 1U);
+    previous[0] = 0;
+    std::iota(previous + 1, previous + n + 2, 0U);
+  }
+  SPINNEY_INLINE void remove(std::uint32_t at) {
+    const std::uint32_t before = previous[at];
+    const std::uint32_t after = next[at];
+    next[before] = after;
+    previous[after] = before;
+  }
+};
+
+SPINNEY_INLINE double if_true(bool condition, double value) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) &
+                               (0 - static_cast<std::uint64_t>(condition)));
+}
 
 // A sorted sequence of targets from which rows are removed one by one, with the sum of absolute
-// deviations from its (weighted) median. Ranks are 0 … n-1; links use rank+1, and 0 and n+1 are
-// the two ends.
-template <bool weighted>
+// deviations from its median. Whether a removed row lies below the median is as good as random, so
+// nothing here branches on it.
 class ShrinkingMedian {
  public:
-  ShrinkingMedian(const double* sorted, const double* weights, Row n, std::uint32_t* links)
-      : sorted_(sorted), weights_(weights), n_(n), next_(links), previous_(links + n + 2) {
-    std::iota(next_, next_ + n + 2, 1U);
-    previous_[0] = 0;
-    std::iota(previous_ + 1, previous_ + n + 2, 0U);
-    for (Row rank = 0; rank < n; ++rank) upper_sum_ += weight(rank + 1) * sorted[rank];
-    if constexpr (weighted) {
-      for (Row rank = 0; rank < n; ++rank) total_ += weights[rank];
-      settle();
-    } else {
-      count_ = n;
-      const Row half = (n + 1) / 2;
-      for (Row rank = 0; rank < half; ++rank) {
-        lower_sum_ += sorted[rank];
-        upper_sum_ -= sorted[rank];
-      }
-      middle_ = half;
-    }
+  ShrinkingMedian(const double* sorted, const double*, Row n, std::uint32_t* memory)
+      : y_(sorted - 1), n_(n), count_(n), middle_((n + 1) / 2), links_(memory, n) {
+    for (Row rank = 1; rank <= middle_; ++rank) upper_less_lower_ -= y_[rank];
+    for (Row rank = middle_ + 1; rank <= n; ++rank) upper_less_lower_ += y_[rank];
   }
 
-  // Σ w·|y − median| of what is left.
+  // Σ |y − median| of what is left.
+  SPINNEY_INLINE double error() const {
+    // The lower half holds the middle of an odd number of rows.
+    return count_ % 2 == 1 ? upper_less_lower_ + y_[middle_] : upper_less_lower_;
+  }
+
+  SPINNEY_INLINE double median() const {
+    const double low = y_[middle_];
+    return count_ % 2 == 0 ? (low + y_[links_.next[middle_]]) / 2 : low;
+  }
+
+  // The lower half has ⌈count/2⌉ rows and the middle is its last. Rows remain after each removal.
+  SPINNEY_INLINE void remove(Row rank) {
+    const std::uint32_t at = rank + 1;
+    const bool was_lower = at <= middle_;
+    const double y = y_[at];
+    if (count_ % 2 == 0) {
+      // The lower half keeps its size: it takes the next row if it lost one.
+      const std::uint32_t next = links_.next[middle_];
+      upper_less_lower_ += (was_lower ? y : -y) - if_true(was_lower, 2 * y_[next]);
+      middle_ = was_lower ? next : middle_;
+    } else {
+      // It shrinks by one: if it did not lose one, it gives the middle to the upper half.
+      const std::uint32_t previous = links_.previous[middle_];
+      upper_less_lower_ += (was_lower ? y : -y) + if_true(!was_lower, 2 * y_[middle_]);
+      middle_ = !was_lower || at == middle_ ? previous : middle_;
+    }
+    --count_;
+    links_.remove(at);
+  }
+
+ private:
+  const double* y_;  // indexed by rank+1
+  Row n_;
+  Row count_;
+  std::uint32_t middle_;
+  Links links_;
+  double upper_less_lower_ = 0;
+};
+
+// The same with weights: the middle is the first row at which the weight reaches half of the total.
+class WeightedShrinkingMedian {
+ public:
+  WeightedShrinkingMedian(const double* sorted, const double* weights, Row n, std::uint32_t* memory)
+      : y_(sorted - 1), w_(weights - 1), n_(n), links_(memory, n) {
+    for (Row rank = 1; rank <= n; ++rank) {
+      total_ += w_[rank];
+      upper_sum_ += w_[rank] * y_[rank];
+    }
+    settle();
+  }
+
   double error() const {
     if (middle_ == 0) return 0;
-    const double median = sorted_[middle_ - 1];
-    if constexpr (weighted) {
-      return (median * lower_weight_ - lower_sum_) +
-             (upper_sum_ - median * (total_ - lower_weight_));
-    } else {
-      // The lower half holds the middle of an odd number of rows.
-      return upper_sum_ - lower_sum_ + (count_ % 2 == 1 ? median : 0.0);
-    }
+    const double median = y_[middle_];
+    return (median * lower_weight_ - lower_sum_) + (upper_sum_ - median * (total_ - lower_weight_));
   }
 
   double median() const {
     if (middle_ == 0) return 0;
-    const double low = sorted_[middle_ - 1];
-    bool between = false;
-    if constexpr (weighted) {
-      between = lower_weight_ == total_ / 2;
-    } else {
-      between = count_ % 2 == 0;
-    }
-    return between && next_[middle_] <= n_ ? (low + sorted_[next_[middle_] - 1]) / 2 : low;
+    const std::uint32_t next = links_.next[middle_];
+    const bool between = lower_weight_ == total_ / 2 && next <= n_;
+    return between ? (y_[middle_] + y_[next]) / 2 : y_[middle_];
   }
 
   void remove(Row rank) {
     const std::uint32_t at = rank + 1;
-    const double y = sorted_[rank];
-    const bool was_lower = at <= middle_;
-    if constexpr (weighted) {
-      const double w = weights_[rank];
-      total_ -= w;
-      if (was_lower) {
-        lower_weight_ -= w;
-        lower_sum_ -= w * y;
-        if (at == middle_) middle_ = previous_[middle_];
-      } else {
-        upper_sum_ -= w * y;
-      }
-      unlink(at);
-      settle();
+    const double w = w_[at];
+    total_ -= w;
+    if (at <= middle_) {
+      lower_weight_ -= w;
+      lower_sum_ -= w * y_[at];
+      if (at == middle_) middle_ = links_.previous[middle_];
     } else {
-      // The lower half has ⌈count/2⌉ rows, its last is the middle.
-      if (was_lower) {
-        lower_sum_ -= y;
-        if (count_ % 2 == 0) {
-          middle_ = next_[middle_];
-          lower_sum_ += sorted_[middle_ - 1];
-          upper_sum_ -= sorted_[middle_ - 1];
-        } else if (at == middle_) {
-          middle_ = previous_[middle_];
-        }
-      } else {
-        upper_sum_ -= y;
-        if (count_ % 2 == 1) {
-          lower_sum_ -= sorted_[middle_ - 1];
-          upper_sum_ += sorted_[middle_ - 1];
-          middle_ = previous_[middle_];
-        }
-      }
-      --count_;
-      unlink(at);
+      upper_sum_ -= w * y_[at];
     }
+    links_.remove(at);
+    settle();
   }
 
  private:
-  double weight(std::uint32_t at) const { return weighted ? weights_[at - 1] : 1.0; }
-
-  void unlink(std::uint32_t at) {
-    next_[previous_[at]] = next_[at];
-    previous_[next_[at]] = previous_[at];
-  }
-
-  // Weighted: the middle is the first row at which the weight reaches half of the total.
   void settle() {
     const double half = total_ / 2;
-    while (middle_ != 0) {
-      const double w = weights_[middle_ - 1];
-      if (lower_weight_ - w < half) break;
+    while (middle_ != 0 && lower_weight_ - w_[middle_] >= half) {
+      const double w = w_[middle_];
       lower_weight_ -= w;
-      lower_sum_ -= w * sorted_[middle_ - 1];
-      upper_sum_ += w * sorted_[middle_ - 1];
-      middle_ = previous_[middle_];
+      lower_sum_ -= w * y_[middle_];
+      upper_sum_ += w * y_[middle_];
+      middle_ = links_.previous[middle_];
     }
-    while (lower_weight_ < half && next_[middle_] <= n_) {
-      middle_ = next_[middle_];
-      const double w = weights_[middle_ - 1];
+    while (lower_weight_ < half && links_.next[middle_] <= n_) {
+      middle_ = links_.next[middle_];
+      const double w = w_[middle_];
       lower_weight_ += w;
-      lower_sum_ += w * sorted_[middle_ - 1];
-      upper_sum_ -= w * sorted_[middle_ - 1];
+      lower_sum_ += w * y_[middle_];
+      upper_sum_ -= w * y_[middle_];
     }
   }
 
-  const double* sorted_;
-  const double* weights_;
+  const double* y_;  // indexed by rank+1, as w_
+  const double* w_;
   Row n_;
-  std::uint32_t* next_;
-  std::uint32_t* previous_;
+  Links links_;
   std::uint32_t middle_ = 0;
-  Row count_ = 0;
   double total_ = 0;
   double lower_weight_ = 0;
   double lower_sum_ = 0;
@@ -331,25 +345,27 @@ class AbsoluteError final : public Criterion {
     double* const left_medians = bounded ? errors + (n + 1) : nullptr;
     double* const right_medians =
         bounded ? errors + 2 * (static_cast<std::size_t>(n) + 1) : nullptr;
-    scratch.links.resize(2 * (static_cast<std::size_t>(n) + 2));
+    scratch.links.resize(2 * Links::size(n));
     scratch.ranks.resize(n);
+    using Median = std::conditional_t<weighted, WeightedShrinkingMedian, ShrinkingMedian>;
     for (std::size_t o = 0; o < n_outputs; ++o) {
       const std::uint32_t* rank_of = node_rank_.data() + o * targets_.n_rows;
       const double* sorted = node.sorted.data() + o * n;
       const double* weights = weighted ? node.weights.data() + o * n : nullptr;
       std::uint32_t* ranks = scratch.ranks.data();
       for (Row i = 0; i < n; ++i) ranks[i] = rank_of[layout_.row(sequence[i])];
-      ShrinkingMedian<weighted> prefix(sorted, weights, n, scratch.links.data());
-      for (Row i = n - 1; i > 0; --i) {
-        prefix.remove(ranks[i]);
-        errors[i] += prefix.error();
-        if (bounded) left_medians[i] = prefix.median();
-      }
-      ShrinkingMedian<weighted> suffix(sorted, weights, n, scratch.links.data());
-      for (Row i = 0; i + 1 < n; ++i) {
-        suffix.remove(ranks[i]);
-        errors[i + 1] += suffix.error();
-        if (bounded) right_medians[i + 1] = suffix.median();
+      Median prefix(sorted, weights, n, scratch.links.data());
+      Median suffix(sorted, weights, n, scratch.links.data() + Links::size(n));
+      // Two chains of dependent steps, side by side.
+      for (Row i = 1; i < n; ++i) {
+        prefix.remove(ranks[n - i]);
+        suffix.remove(ranks[i - 1]);
+        errors[n - i] += prefix.error();
+        errors[i] += suffix.error();
+        if (bounded) {
+          left_medians[n - i] = prefix.median();
+          right_medians[i] = suffix.median();
+        }
       }
     }
     // Running sums leave rounding behind: a later boundary must beat the best by more than that.

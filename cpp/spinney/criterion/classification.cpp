@@ -122,6 +122,7 @@ template <bool weighted>
 class IntegerScanner {
  public:
   static constexpr bool has_tie = false;
+  static constexpr bool has_cheap_score = true;
 
   IntegerScanner(const EntryLayout& layout, const Targets& targets)
       : layout_(layout),
@@ -367,6 +368,7 @@ template <CriterionKind kind>
 class RealScanner {
  public:
   static constexpr bool has_tie = kind == CriterionKind::misclassification;
+  static constexpr bool has_cheap_score = false;
 
   RealScanner(const EntryLayout& layout, const Targets& targets, std::size_t n_labels,
               ScanScratch& scratch)

@@ -9,7 +9,7 @@
 //   double score(Row n_left, Row n_right)      score of the split here
 //   double tie(Row, Row)                       decides between equal scores; 0 where not needed
 //   double left_weight(Row), right_weight(Row), left_value(Row), right_value(Row)
-//   static constexpr bool has_tie
+//   static constexpr bool has_tie, has_cheap_score (a few multiplications, and no tie)
 //   bool one_dimensional() const               categories ordered by order_key are optimal
 //   double order_key(const double* stat, size_t direction) const; size_t n_directions() const
 //   size_t stat_size() const; const EntryLayout& layout() const
@@ -64,7 +64,9 @@ SPINNEY_INLINE bool improves(const Scanner& scanner, const ScanRequest& request,
   return true;
 }
 
-// Every row has an entry and none is missing: the loop that matters.
+// Every row has an entry and none is missing: the loop that matters. Whether two neighbours differ
+// is as good as random where values are tied, so a cheap score is computed first and asked about:
+// that it beats the best is rare, and rare is what branches are good at.
 template <class Scanner>
 SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Split& best) {
   const Entry* const entries = request.entries;
@@ -77,17 +79,26 @@ SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Spl
   for (; i + 1 < margin; ++i) scanner.move(entries[i]);
   const Row last = n - margin;
   Row found = n;
+  double best_score = best.score;
   Entry current = entries[i];
   for (; i < last; ++i) {
     const Entry next = entries[i + 1];
     scanner.move(current);
-    if (((current ^ next) >> code_shift) != 0 &&
-        improves(scanner, request, i + 1, n - i - 1, best)) {
-      found = i;
-    }
+    const bool differs = ((current ^ next) >> code_shift) != 0;
     current = next;
+    if constexpr (Scanner::has_cheap_score) {
+      const double score = scanner.score(i + 1, n - i - 1);
+      if (score > best_score) [[unlikely]] {
+        if (!differs || !allowed(scanner, request, i + 1, n - i - 1)) continue;
+        best_score = score;
+        found = i;
+      }
+    } else {
+      if (differs && improves(scanner, request, i + 1, n - i - 1, best)) found = i;
+    }
   }
   if (found == n) return;
+  if constexpr (Scanner::has_cheap_score) best.score = best_score;
   const EntryLayout& layout = scanner.layout();
   best.feature = request.feature;
   best.categorical = false;
