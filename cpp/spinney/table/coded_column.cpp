@@ -19,6 +19,7 @@ struct Scratch {
   std::vector<double> block;  // values of a few columns, one after another
   std::vector<std::uint64_t> keys;
   std::vector<std::uint64_t> swap;
+  std::vector<std::uint32_t> slots;
   std::vector<Row> count;
   std::vector<Code> code_of;
   std::vector<Row> stored_rows;
@@ -82,23 +83,48 @@ struct Writer {
   }
 };
 
-// Values that are small integers 0 … n_slots-2, or n_slots-1 for missing: a counting sort.
-// slot_of(i) gives the slot of the i-th row; ranks are dense unless they are categories, which
-// keep their own numbers.
-template <class SlotOf>
-void code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks, bool allow_implicit,
-                      const SlotOf& slot_of, Scratch& scratch, std::size_t& implicit_slot) {
+// How often each slot occurs. A value that repeats would make each addition wait for the one
+// before, so where there are few slots four rows are counted apart.
+void count_slots(const std::uint32_t* slots, std::size_t n, std::size_t n_slots,
+                 std::vector<Row>& count) {
+  constexpr std::size_t few = 1024;
+  if (n_slots > few) {
+    count.assign(n_slots, 0);
+    for (std::size_t i = 0; i < n; ++i) ++count[slots[i]];
+    return;
+  }
+  count.assign(4 * n_slots, 0);
+  Row* const c = count.data();
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    ++c[slots[i]];
+    ++c[n_slots + slots[i + 1]];
+    ++c[2 * n_slots + slots[i + 2]];
+    ++c[3 * n_slots + slots[i + 3]];
+  }
+  for (; i < n; ++i) ++c[slots[i]];
+  for (std::size_t slot = 0; slot < n_slots; ++slot) {
+    c[slot] += c[n_slots + slot] + c[2 * n_slots + slot] + c[3 * n_slots + slot];
+  }
+  count.resize(n_slots);
+}
+
+// A counting sort of rows whose slots, small integers, are in scratch.slots; the last slot means
+// missing. Ranks are dense unless they are categories, which keep their own numbers. Returns the
+// slot that is left implicit, if one is.
+std::size_t code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks,
+                             bool allow_implicit, Scratch& scratch) {
   CodedColumn& out = writer.out;
   const Row n = writer.sample.n_rows;
+  const std::uint32_t* slots = scratch.slots.data();
   std::vector<Row>& count = scratch.count;
-  count.assign(n_slots, 0);
-  for (Row i = 0; i < n; ++i) ++count[slot_of(i)];
+  count_slots(slots, n, n_slots, count);
   const std::size_t missing_slot = n_slots - 1;
   out.has_missing = count[missing_slot] > 0;
-  implicit_slot =
+  const auto mode =
       static_cast<std::size_t>(std::max_element(count.begin(), count.end()) - count.begin());
-  out.has_implicit = allow_implicit && count[implicit_slot] > n / 2;
-  writer.allocate(n - (out.has_implicit ? count[implicit_slot] : 0));
+  out.has_implicit = allow_implicit && count[mode] > n / 2;
+  writer.allocate(n - (out.has_implicit ? count[mode] : 0));
   scratch.code_of.resize(n_slots);
   Code code = 0;
   Row start = 0;
@@ -108,14 +134,25 @@ void code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks, bool
     if (!dense_ranks || count[slot] > 0) ++code;
     const Row size = count[slot];
     count[slot] = start;  // from here on: where the slot's next entry goes
-    if (!(out.has_implicit && slot == implicit_slot)) start += size;
+    if (!(out.has_implicit && slot == mode)) start += size;
   }
-  out.implicit_code = scratch.code_of[implicit_slot];
-  const std::size_t skipped = out.has_implicit ? implicit_slot : n_slots;
+  out.implicit_code = scratch.code_of[mode];
+  const std::size_t skipped = out.has_implicit ? mode : n_slots;
   for (Row i = 0; i < n; ++i) {
-    const std::size_t slot = slot_of(i);
+    const std::uint32_t slot = slots[i];
     if (slot == skipped) continue;
     out.entries[count[slot]++] = writer.entry(scratch.code_of[slot], writer.sample.rows[i]);
+  }
+  return mode;
+}
+
+SPINNEY_KERNEL void fill_slots(const double* values, std::size_t n, double low,
+                               std::uint32_t missing_slot, std::uint32_t* slots) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool missing = values[i] != values[i];
+    const double offset = missing ? 0.0 : values[i] - low;
+    const auto slot = static_cast<std::uint32_t>(static_cast<std::int32_t>(offset));
+    slots[i] = missing ? missing_slot : slot;
   }
 }
 
@@ -220,16 +257,12 @@ void code_values(Writer writer, const double* values, bool allow_implicit, Scrat
   const double range = traits.high - traits.low;
   if (traits.integers && range >= 0 && range < 2.0 * static_cast<double>(n) + 16) {
     const std::size_t n_slots = static_cast<std::size_t>(range) + 2;
-    const std::size_t missing_slot = n_slots - 1;
-    std::size_t implicit_slot = 0;
-    const auto slot_of = [&](Row i) {
-      const double value = values[i];
-      return value != value ? missing_slot : static_cast<std::size_t>(value - traits.low);
-    };
-    code_by_counting(writer, n_slots, true, allow_implicit, slot_of, scratch, implicit_slot);
-    writer.out.implicit_value = implicit_slot == missing_slot
-                                    ? std::numeric_limits<double>::quiet_NaN()
-                                    : traits.low + static_cast<double>(implicit_slot);
+    scratch.slots.resize(n);
+    fill_slots(values, n, traits.low, static_cast<std::uint32_t>(n_slots - 1),
+               scratch.slots.data());
+    const std::size_t mode = code_by_counting(writer, n_slots, true, allow_implicit, scratch);
+    writer.out.implicit_value = mode == n_slots - 1 ? std::numeric_limits<double>::quiet_NaN()
+                                                    : traits.low + static_cast<double>(mode);
   } else if (traits.floats) {
     code_by_sorting<true>(writer, values, writer.sample.rows, n, traits.any_missing, allow_implicit,
                           scratch);
@@ -319,14 +352,14 @@ void code_column(const Column& column, Writer writer, const double* values, bool
                  Scratch& scratch) {
   if (column.kind == ColumnKind::categorical) {
     writer.out.categorical = true;
-    const auto n_categories = static_cast<std::size_t>(column.n_categories);
-    const auto slot_of = [&](Row i) {
+    const Row n = writer.sample.n_rows;
+    scratch.slots.resize(n);
+    for (Row i = 0; i < n; ++i) {
       const std::int32_t code = column.category(writer.sample.rows[i]);
-      return code < 0 ? n_categories : static_cast<std::size_t>(code);
-    };
-    std::size_t implicit_slot = 0;
-    code_by_counting(writer, n_categories + 1, false, allow_implicit, slot_of, scratch,
-                     implicit_slot);
+      scratch.slots[i] = static_cast<std::uint32_t>(code < 0 ? column.n_categories : code);
+    }
+    const auto n_slots = static_cast<std::size_t>(column.n_categories) + 1;
+    code_by_counting(writer, n_slots, false, allow_implicit, scratch);
   } else if (column.kind == ColumnKind::sparse && allow_implicit) {
     code_sparse(writer, column, scratch);
   } else {

@@ -86,7 +86,7 @@ inline void gather(const Column& column, const Row* rows, Row n, double* out) {
 struct Table {
   std::size_t n_rows = 0;
   std::vector<Column> columns;
-  bool known_finite = true;  // nobody needs to look for infinities any more
+  bool known_finite = true;  // no need to look for infinities any more
 
   std::size_t n_features() const { return columns.size(); }
 };

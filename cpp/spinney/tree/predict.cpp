@@ -14,36 +14,47 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t in_flight = 32;  // rows that descend together, to hide the latency of loads
+constexpr std::size_t in_flight = 12;  // rows that descend together, to hide the latency of loads
 constexpr std::size_t block_rows = 1024;  // rows a thread takes at a time
+constexpr std::size_t warm_bytes = 64 * 1024;  // of rows brought into the cache at a time
 
-// Looks for infinities (not NaN) in the bits, in a loop without branches.
-SPINNEY_KERNEL bool any_infinite(const double* values, std::size_t n) {
-  std::uint64_t found = 0;
+struct Special {
+  bool infinite = false;
+  bool missing = false;
+};
+
+// Looks for infinities and NaN in the bits, in a loop without branches.
+SPINNEY_KERNEL Special find_special(const double* values, std::size_t n) {
+  std::uint64_t infinite = 0;
+  std::uint64_t missing = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const auto bits = std::bit_cast<std::uint64_t>(values[i]);
-    found |= (bits << 1) == 0xffe0000000000000ULL ? 1U : 0U;
+    const std::uint64_t size = std::bit_cast<std::uint64_t>(values[i]) << 1;
+    infinite |= size == 0xffe0000000000000ULL ? 1U : 0U;
+    missing |= size > 0xffe0000000000000ULL ? 1U : 0U;
   }
-  return found != 0;
+  return {infinite != 0, missing != 0};
 }
-SPINNEY_KERNEL bool any_infinite(const float* values, std::size_t n) {
-  std::uint32_t found = 0;
+SPINNEY_KERNEL Special find_special(const float* values, std::size_t n) {
+  std::uint32_t infinite = 0;
+  std::uint32_t missing = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
-    found |= (bits << 1) == 0xff000000U ? 1U : 0U;
+    const std::uint32_t size = std::bit_cast<std::uint32_t>(values[i]) << 1;
+    infinite |= size == 0xff000000U ? 1U : 0U;
+    missing |= size > 0xff000000U ? 1U : 0U;
   }
-  return found != 0;
+  return {infinite != 0, missing != 0};
 }
 
 template <class Value>
-void check_finite(const Value* rows, std::size_t stride, std::size_t width, std::size_t n) {
-  bool found = false;
-  if (stride == width) {
-    found = any_infinite(rows, n * width);
-  } else {
-    for (std::size_t i = 0; i < n; ++i) found |= any_infinite(rows + i * stride, width);
+Special find_special(const Value* rows, std::size_t stride, std::size_t width, std::size_t n) {
+  if (stride == width) return find_special(rows, n * width);
+  Special found;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Special row = find_special(rows + i * stride, width);
+    found.infinite |= row.infinite;
+    found.missing |= row.missing;
   }
-  if (found) throw InputError("Input X contains infinity");
+  return found;
 }
 
 void check_finite(const Column& column, std::size_t first, std::size_t n) {
@@ -113,43 +124,60 @@ bool Predictor::category_goes_left(const PackedNode& node, double value) const {
   return ((bits_[start + code / 32] >> (code % 32)) & 1) != 0;
 }
 
-template <bool categories, class Value>
-SPINNEY_INLINE void Predictor::descend_group(const Value* rows, std::size_t stride, std::size_t n,
-                                             std::uint32_t* at) const {
+// The positions of a group live in registers: its size is a constant and the loops are unrolled.
+template <bool may_miss, class Value>
+SPINNEY_INLINE void Predictor::descend_group(const Value* rows, std::size_t stride,
+                                             std::uint32_t* out) const {
   const PackedNode* const nodes = nodes_.data();
-  std::fill(at, at + n, 0U);
+  std::array<std::uint32_t, in_flight> at{};
   std::uint32_t moved = 1;
   while (moved != 0) {
     moved = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < in_flight; ++i) {
       const PackedNode node = nodes[at[i]];
       const auto value = static_cast<double>(rows[i * stride + (node.feature & feature_mask)]);
       // Sides of rows are as good as random: arithmetic, not branches.
-      std::uint32_t left = static_cast<std::uint32_t>(value <= node.threshold) |
-                           (static_cast<std::uint32_t>(value != value) & (node.feature >> 31));
-      if constexpr (categories) {
-        if ((node.feature & categorical_flag) != 0) left = category_goes_left(node, value) ? 1 : 0;
+      auto right = static_cast<std::uint32_t>(value > node.threshold);
+      if constexpr (may_miss) {
+        right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
       }
-      const std::uint32_t next = node.child + (left ^ 1U);
-      __builtin_prefetch(nodes + next);
+      const std::uint32_t next = node.child + right;
       moved |= next ^ at[i];
       at[i] = next;
     }
   }
+  std::copy(at.begin(), at.end(), out);
 }
 
 template <class Value>
-void Predictor::descend(const Value* rows, std::size_t stride, std::size_t n,
+void Predictor::descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
                         std::uint32_t* at) const {
-  for (std::size_t first = 0; first < n; first += in_flight) {
-    const std::size_t m = std::min(in_flight, n - first);
-    if (has_categories_) {
-      descend_group<true>(rows + first * stride, stride, m, at + first);
-    } else if (m == in_flight) {
-      descend_group<false>(rows + first * stride, stride, in_flight, at + first);
-    } else {
-      descend_group<false>(rows + first * stride, stride, m, at + first);
+  std::size_t first = 0;
+  if (!has_categories_) {
+    for (; first + in_flight <= n; first += in_flight) {
+      const Value* group = rows + first * stride;
+      if (may_miss) {
+        descend_group<true>(group, stride, at + first);
+      } else {
+        descend_group<false>(group, stride, at + first);
+      }
     }
+  }
+  for (; first < n; ++first) at[first] = descend_row(rows + first * stride);
+}
+
+template <class Value>
+std::uint32_t Predictor::descend_row(const Value* row) const {
+  for (std::uint32_t at = 0;;) {
+    const PackedNode& node = nodes_[at];
+    const auto value = static_cast<double>(row[node.feature & feature_mask]);
+    bool left = value <= node.threshold ||
+                (std::isnan(value) && (node.feature & missing_left_flag) != 0);
+    if ((node.feature & categorical_flag) != 0) left = category_goes_left(node, value);
+    const std::uint32_t next = node.child + (left ? 0U : 1U);
+    if (next == at) return at;
+    at = next;
   }
 }
 
@@ -159,6 +187,9 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
   const std::size_t n_blocks = (n_rows + block_rows - 1) / block_rows;
   const double work = static_cast<double>(n_rows) * (10 + 4 * mean_depth_);
   n_threads = worthwhile_threads(work, n_threads);
+  const std::size_t warm_rows = std::clamp<std::size_t>(
+      warm_bytes / (sizeof(double) * std::max<std::size_t>(table.n_features(), 1)), in_flight,
+      block_rows);
   // A C-contiguous matrix is read where it is; anything else a block of rows at a time.
   const std::size_t n_features = table.n_features();
   const Column& first_column = table.columns[0];
@@ -180,10 +211,18 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
       const std::byte* data =
           first_column.data + static_cast<std::ptrdiff_t>(first) * first_column.stride;
       const auto stride = static_cast<std::size_t>(first_column.stride / item);
+      // Looking for special values first also brings the rows into the cache, in order, which makes
+      // the descent, which jumps about in them, twice as fast.
       const auto read = [&](const auto* rows) {
-        // The check reads what the descent is about to read anyway.
-        if (!table.known_finite) check_finite(rows, stride, n_features, n);
-        descend(rows, stride, n, at.data());
+        for (std::size_t i = 0; i < n; i += warm_rows) {
+          const std::size_t m = std::min(warm_rows, n - i);
+          const auto* warm = rows + i * stride;
+          const Special special = find_special(warm, stride, n_features, m);
+          if (special.infinite && !table.known_finite) {
+            throw InputError("Input X contains infinity");
+          }
+          descend(warm, stride, m, special.missing, at.data() + i);
+        }
       };
       if (first_column.dtype == Dtype::float64) {
         read(reinterpret_cast<const double*>(data));
@@ -200,7 +239,7 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
         double* to = rows.data() + feature;
         for (std::size_t i = 0; i < n; ++i) to[i * n_features] = column.value(first + i);
       }
-      descend(rows.data(), n_features, n, at.data());
+      descend(rows.data(), n_features, n, true, at.data());
     }
     done(first, n, at.data());
   });

@@ -54,9 +54,12 @@ class Predictor {
   template <class Done>
   void run(const Table& table, int n_threads, const Done& done) const;
   template <class Value>
-  void descend(const Value* rows, std::size_t stride, std::size_t n, std::uint32_t* at) const;
-  template <bool categories, class Value>
-  void descend_group(const Value* rows, std::size_t stride, std::size_t n, std::uint32_t* at) const;
+  void descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
+               std::uint32_t* at) const;
+  template <bool may_miss, class Value>
+  void descend_group(const Value* rows, std::size_t stride, std::uint32_t* out) const;
+  template <class Value>
+  std::uint32_t descend_row(const Value* row) const;
   bool category_goes_left(const PackedNode& node, double value) const;
 
   std::vector<PackedNode> nodes_;
