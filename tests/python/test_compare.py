@@ -177,7 +177,7 @@ def test_data_frames_give_the_same() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(1000, 1120))
     expected = spinney.compare(X, LABELS, cv=3, models=["decision_tree"]).results[0].estimate
     assert expected is not None
-    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame, preserve_index=False)):
         result = spinney.compare(table, LABELS, cv=3, models=["decision_tree"])
         assert result.results[0].estimate == expected
 

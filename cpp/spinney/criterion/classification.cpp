@@ -194,7 +194,9 @@ class BinaryGini : public IntegerScanner<weighted> {
     const auto left_mix = static_cast<double>(left_ones_ * (left - left_ones_));
     const auto right_mix = static_cast<double>(right_ones * (right - right_ones));
     if constexpr (weighted) {
-      return -(left_mix / static_cast<double>(left) + right_mix / static_cast<double>(right));
+      // The same rounding as without weights, so that weights equal repeated rows to the bit.
+      return -(left_mix * (1.0 / static_cast<double>(left)) +
+               right_mix * (1.0 / static_cast<double>(right)));
     } else {
       return -(left_mix * reciprocals_[n_left] + right_mix * reciprocals_[n_right]);
     }
@@ -266,8 +268,9 @@ class ManyClassGini : public IntegerScanner<weighted> {
     const auto left = static_cast<double>(left_squares_);
     const auto right = static_cast<double>(left_squares_ + offset_);
     if constexpr (weighted) {
-      return left / static_cast<double>(left_weight_) +
-             right / static_cast<double>(total_ - left_weight_);
+      // The same rounding as without weights, so that weights equal repeated rows to the bit.
+      return left * (1.0 / static_cast<double>(left_weight_)) +
+             right * (1.0 / static_cast<double>(total_ - left_weight_));
     } else {
       return left * reciprocals_[n_left] + right * reciprocals_[n_right];
     }

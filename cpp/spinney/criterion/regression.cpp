@@ -85,9 +85,10 @@ class MeanScanner {
     const double right = right_weight(n_right);
     if constexpr (kind == CriterionKind::squared_error) {
       // s_l²/w_l + s_r²/w_r is s²/w plus this, up to a factor of w: (w·s_l − w_l·s)² / (w_l·w_r).
-      // One quotient instead of two, and nothing but the interesting part is rounded.
+      // No quotient, and nothing but the interesting part is rounded.
       const double apart = total_weight_ * sum_ - left * total_sum_;
-      if constexpr (weighted) return apart * apart / (left * right);
+      // Weights equal repeated rows to the bit: the same products of reciprocals.
+      if constexpr (weighted) return apart * apart * ((1.0 / left) * (1.0 / right));
       return apart * apart * (reciprocals_[n_left] * reciprocals_[n_right]);
     } else {
       return explained<kind>(sum_, left) + explained<kind>(total_sum_ - sum_, right);

@@ -14,9 +14,9 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t in_flight = 12;  // rows that descend together, to hide the latency of loads
-constexpr std::size_t block_rows = 1024;  // rows a thread takes at a time
-constexpr std::size_t warm_bytes = 64 * 1024;  // of rows brought into the cache at a time
+constexpr std::size_t in_flight = 8;  // rows that descend together, to hide the latency of loads
+constexpr std::size_t block_rows = 1024;        // rows a thread takes at a time
+constexpr std::size_t warm_bytes = 256 * 1024;  // of rows brought into the cache at a time
 
 struct Special {
   bool infinite = false;
@@ -124,47 +124,59 @@ bool Predictor::category_goes_left(const PackedNode& node, double value) const {
   return ((bits_[start + code / 32] >> (code % 32)) & 1) != 0;
 }
 
-// The positions of a group live in registers: its size is a constant and the loops are unrolled.
+// Some rows are under way at a time, so that their loads overlap; one that reaches its leaf (which
+// leads to itself) makes room for the next.
 template <bool may_miss, class Value>
-SPINNEY_INLINE void Predictor::descend_group(const Value* rows, std::size_t stride,
-                                             std::uint32_t* out) const {
+void Predictor::descend_together(const Value* rows, std::size_t stride, std::size_t n,
+                                 std::uint32_t* out) const {
   const PackedNode* const nodes = nodes_.data();
   std::array<std::uint32_t, in_flight> at{};
-  std::uint32_t moved = 1;
-  while (moved != 0) {
-    moved = 0;
+  std::array<const Value*, in_flight> row;
+  std::array<std::size_t, in_flight> number;
+  for (std::size_t i = 0; i < in_flight; ++i) {
+    row[i] = rows + i * stride;
+    number[i] = i;
+  }
+  std::size_t n_started = in_flight;
+  std::size_t n_idle = 0;
+  for (;;) {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < in_flight; ++i) {
       const PackedNode node = nodes[at[i]];
-      const auto value = static_cast<double>(rows[i * stride + (node.feature & feature_mask)]);
+      const auto value = static_cast<double>(row[i][node.feature & feature_mask]);
       // Sides of rows are as good as random: arithmetic, not branches.
       auto right = static_cast<std::uint32_t>(value > node.threshold);
       if constexpr (may_miss) {
         right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
       }
       const std::uint32_t next = node.child + right;
-      moved |= next ^ at[i];
-      at[i] = next;
+      if (next != at[i]) [[likely]] {
+        at[i] = next;
+      } else if (number[i] < n) {
+        out[number[i]] = next;
+        number[i] = n_started;
+        if (n_started < n) {
+          row[i] = rows + n_started * stride;
+          at[i] = 0;
+          ++n_started;
+        } else if (++n_idle == in_flight) {
+          return;
+        }
+      }
     }
   }
-  std::copy(at.begin(), at.end(), out);
 }
 
 template <class Value>
 void Predictor::descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
                         std::uint32_t* at) const {
-  std::size_t first = 0;
-  if (!has_categories_) {
-    for (; first + in_flight <= n; first += in_flight) {
-      const Value* group = rows + first * stride;
-      if (may_miss) {
-        descend_group<true>(group, stride, at + first);
-      } else {
-        descend_group<false>(group, stride, at + first);
-      }
-    }
+  if (has_categories_ || n < in_flight) {
+    for (std::size_t i = 0; i < n; ++i) at[i] = descend_row(rows + i * stride);
+  } else if (may_miss) {
+    descend_together<true>(rows, stride, n, at);
+  } else {
+    descend_together<false>(rows, stride, n, at);
   }
-  for (; first < n; ++first) at[first] = descend_row(rows + first * stride);
 }
 
 template <class Value>
@@ -172,8 +184,8 @@ std::uint32_t Predictor::descend_row(const Value* row) const {
   for (std::uint32_t at = 0;;) {
     const PackedNode& node = nodes_[at];
     const auto value = static_cast<double>(row[node.feature & feature_mask]);
-    bool left = value <= node.threshold ||
-                (std::isnan(value) && (node.feature & missing_left_flag) != 0);
+    bool left =
+        value <= node.threshold || (std::isnan(value) && (node.feature & missing_left_flag) != 0);
     if ((node.feature & categorical_flag) != 0) left = category_goes_left(node, value);
     const std::uint32_t next = node.child + (left ? 0U : 1U);
     if (next == at) return at;

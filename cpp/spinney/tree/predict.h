@@ -57,7 +57,8 @@ class Predictor {
   void descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
                std::uint32_t* at) const;
   template <bool may_miss, class Value>
-  void descend_group(const Value* rows, std::size_t stride, std::uint32_t* out) const;
+  void descend_together(const Value* rows, std::size_t stride, std::size_t n,
+                        std::uint32_t* out) const;
   template <class Value>
   std::uint32_t descend_row(const Value* row) const;
   bool category_goes_left(const PackedNode& node, double value) const;

@@ -5,6 +5,7 @@
 
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/random.h"
 #include "spinney/tree/search.h"
 
 namespace spinney {
@@ -84,16 +85,16 @@ class PresortedSearch final : public Search {
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     const double perfect = in_.criterion.perfect_score(node.view());
     if (n_threads <= 1) {
-      std::size_t kept = 0;
-      std::size_t s = 0;
-      for (; s < node.segments.size() && best.score < perfect; ++s) {
-        const Segment segment = node.segments[s];
-        if (is_constant(segment, node.n_rows())) continue;
-        node.segments[kept++] = segment;
+      for_each_in_turn(node, [&](Segment& segment) {
+        if (is_constant(segment, node.n_rows())) {
+          segment.feature = dropped;
+          return true;
+        }
         in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0], best);
-      }
-      node.segments.erase(node.segments.begin() + static_cast<std::ptrdiff_t>(kept),
-                          node.segments.begin() + static_cast<std::ptrdiff_t>(s));
+        return best.score < perfect;
+      });
+      std::erase_if(node.segments,
+                    [](const Segment& segment) { return segment.feature == dropped; });
       return;
     }
     std::erase_if(node.segments,
@@ -104,13 +105,14 @@ class PresortedSearch final : public Search {
                          worker.scans[static_cast<std::size_t>(thread)], found[s]);
     });
     // The same winner as one scan after another would leave: the first of the best.
-    for (Split& split : found) {
-      if (best.score >= perfect) return;
+    for_each_in_turn(node, [&](const Segment& segment) {
+      Split& split = found[static_cast<std::size_t>(&segment - node.segments.data())];
       if (split.found() &&
           (split.score > best.score || (split.score == best.score && split.tie > best.tie))) {
         best = std::move(split);
       }
-    }
+      return best.score < perfect;
+    });
   }
 
   void divide_rows(const Node& node, const Split& split, Worker& worker) override {
@@ -205,6 +207,27 @@ class PresortedSearch final : public Search {
   }
 
  private:
+  static constexpr std::int32_t dropped = -1;
+
+  // Visits the node's segments until told to stop. Of equally good columns the first visited wins,
+  // and small nodes have many: were it always the smallest column, the tree would lean on the first
+  // columns (a quarter of a per cent of accuracy on covertype). So each node starts at a column of
+  // its own, which its path decides, and goes round.
+  template <class Visit>
+  void for_each_in_turn(Node& node, const Visit& visit) const {
+    const auto first = static_cast<std::int32_t>(mix(node.key) % columns_.size());
+    auto& segments = node.segments;
+    const auto start = std::lower_bound(
+        segments.begin(), segments.end(), first,
+        [](const Segment& segment, std::int32_t wanted) { return segment.feature < wanted; });
+    for (auto at = start; at != segments.end(); ++at) {
+      if (!visit(*at)) return;
+    }
+    for (auto at = segments.begin(); at != start; ++at) {
+      if (!visit(*at)) return;
+    }
+  }
+
   bool is_constant(const Segment& segment, Row n_rows) const {
     const Row n = segment.end - segment.begin;
     if (n == 0) return true;

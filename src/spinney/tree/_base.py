@@ -98,7 +98,6 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         check_input: bool = True,
     ) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
-        random_state = check_random_state(self.random_state)
         if check_input:
             table, self._schema = fit_table(
                 self, X, y, categorical_features=self.categorical_features
@@ -149,7 +148,7 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             float(self.min_impurity_decrease),
             self._monotonic_signs(),
-            int(random_state.randint(np.iinfo(np.int32).max)),
+            self._seed(),
             n_threads,
             progress_hook(self),
         )
@@ -228,6 +227,13 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             drawn = max(1, int(drawn * n_features))
         self.max_features_ = int(drawn)
         return self.max_features_
+
+    def _seed(self) -> int:
+        """Give the seed of all draws; if it only decides ties and none is set, always the same."""
+        nothing_drawn = self.splitter == "best" and self.max_features_ >= self.n_features_in_
+        if self.random_state is None and nothing_drawn:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _monotonic_signs(self) -> list[int]:
         if self.monotonic_cst is None:

@@ -48,8 +48,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Columns drawn at random at each node; None means all of them.
     random_state : int, RandomState instance or None, default=None
-        Decides draws of columns and thresholds. With ``splitter="best"`` and all columns nothing
-        is drawn: ties go to the column that comes first.
+        Decides draws of columns and thresholds, and between equally good columns. With
+        ``splitter="best"`` and all columns only the latter is left, and None means the same
+        choice each time.
     max_leaf_nodes : int, default=None
         Largest number of leaves. The node with the largest decrease is then split first.
     min_impurity_decrease : float, default=0.0
@@ -286,8 +287,9 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Columns drawn at random at each node; None means all of them.
     random_state : int, RandomState instance or None, default=None
-        Decides draws of columns and thresholds. With ``splitter="best"`` and all columns nothing
-        is drawn: ties go to the column that comes first.
+        Decides draws of columns and thresholds, and between equally good columns. With
+        ``splitter="best"`` and all columns only the latter is left, and None means the same
+        choice each time.
     max_leaf_nodes : int, default=None
         Largest number of leaves. The node with the largest decrease is then split first.
     min_impurity_decrease : float, default=0.0
