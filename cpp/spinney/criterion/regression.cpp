@@ -261,6 +261,22 @@ class Means final : public Criterion {
 
   void sum(const Row* rows, Row n_rows, double* stat) const override {
     const std::size_t n_outputs = targets_.n_outputs;
+    if (n_outputs == 1) {
+      double weight = 0;
+      double total = 0;
+      double own = 0;
+      for (Row i = 0; i < n_rows; ++i) {
+        const double w = targets_.weights != nullptr ? targets_.weights[rows[i]] : 1.0;
+        const double y = values_[rows[i]];
+        weight += w;
+        total += w * y;
+        own += w * own_term<kind>(y);
+      }
+      stat[0] = weight;
+      stat[1] = total;
+      stat[2] = own;
+      return;
+    }
     std::fill(stat, stat + n_outputs + 2, 0.0);
     for (Row i = 0; i < n_rows; ++i) {
       const Row row = rows[i];

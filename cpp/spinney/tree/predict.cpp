@@ -15,6 +15,7 @@ namespace spinney {
 namespace {
 
 constexpr std::size_t in_flight = 8;  // rows that descend together, to hide the latency of loads
+constexpr std::size_t shallow = 6;    // up to this depth looking for leaves costs more than steps
 constexpr std::size_t block_rows = 1024;        // rows a thread takes at a time
 constexpr std::size_t warm_bytes = 256 * 1024;  // of rows brought into the cache at a time
 
@@ -88,6 +89,7 @@ Predictor::Predictor(const TreeView& tree)
       // !(x > inf) holds for every x, NaN included: a leaf always steps to itself.
       nodes_[visit.at] = {std::numeric_limits<double>::infinity(), missing_left_flag, visit.at};
       depth_sum += visit.depth;
+      max_depth_ = std::max(max_depth_, visit.depth);
       ++n_leaves;
       continue;
     }
@@ -124,6 +126,16 @@ bool Predictor::category_goes_left(const PackedNode& node, double value) const {
   return ((bits_[start + code / 32] >> (code % 32)) & 1) != 0;
 }
 
+// Sides of rows are as good as random: arithmetic, not branches.
+template <bool may_miss>
+SPINNEY_INLINE std::uint32_t Predictor::goes_right(const PackedNode& node, double value) {
+  auto right = static_cast<std::uint32_t>(value > node.threshold);
+  if constexpr (may_miss) {
+    right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
+  }
+  return right;
+}
+
 // Some rows are under way at a time, so that their loads overlap; one that reaches its leaf (which
 // leads to itself) makes room for the next.
 template <bool may_miss, class Value>
@@ -144,12 +156,7 @@ void Predictor::descend_together(const Value* rows, std::size_t stride, std::siz
     for (std::size_t i = 0; i < in_flight; ++i) {
       const PackedNode node = nodes[at[i]];
       const auto value = static_cast<double>(row[i][node.feature & feature_mask]);
-      // Sides of rows are as good as random: arithmetic, not branches.
-      auto right = static_cast<std::uint32_t>(value > node.threshold);
-      if constexpr (may_miss) {
-        right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
-      }
-      const std::uint32_t next = node.child + right;
+      const std::uint32_t next = node.child + goes_right<may_miss>(node, value);
       if (next != at[i]) [[likely]] {
         at[i] = next;
       } else if (number[i] < n) {
@@ -167,15 +174,33 @@ void Predictor::descend_together(const Value* rows, std::size_t stride, std::siz
   }
 }
 
+// Shallow trees: every row takes as many steps as the deepest leaf asks for, none is looked at.
+template <bool may_miss, class Value>
+void Predictor::descend_level_by_level(const Value* rows, std::size_t stride, std::size_t n,
+                                       std::uint32_t* out) const {
+  const PackedNode* const nodes = nodes_.data();
+  std::fill(out, out + n, 0U);
+  for (std::size_t level = 0; level < max_depth_; ++level) {
+    const Value* row = rows;
+    for (std::size_t i = 0; i < n; ++i, row += stride) {
+      const PackedNode node = nodes[out[i]];
+      const auto value = static_cast<double>(row[node.feature & feature_mask]);
+      out[i] = node.child + goes_right<may_miss>(node, value);
+    }
+  }
+}
+
 template <class Value>
 void Predictor::descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
                         std::uint32_t* at) const {
   if (has_categories_ || n < in_flight) {
     for (std::size_t i = 0; i < n; ++i) at[i] = descend_row(rows + i * stride);
-  } else if (may_miss) {
-    descend_together<true>(rows, stride, n, at);
+  } else if (max_depth_ <= shallow) {
+    may_miss ? descend_level_by_level<true>(rows, stride, n, at)
+             : descend_level_by_level<false>(rows, stride, n, at);
   } else {
-    descend_together<false>(rows, stride, n, at);
+    may_miss ? descend_together<true>(rows, stride, n, at)
+             : descend_together<false>(rows, stride, n, at);
   }
 }
 

@@ -59,6 +59,11 @@ class Predictor {
   template <bool may_miss, class Value>
   void descend_together(const Value* rows, std::size_t stride, std::size_t n,
                         std::uint32_t* out) const;
+  template <bool may_miss, class Value>
+  void descend_level_by_level(const Value* rows, std::size_t stride, std::size_t n,
+                              std::uint32_t* out) const;
+  template <bool may_miss>
+  static std::uint32_t goes_right(const PackedNode& node, double value);
   template <class Value>
   std::uint32_t descend_row(const Value* row) const;
   bool category_goes_left(const PackedNode& node, double value) const;
@@ -69,6 +74,7 @@ class Predictor {
   std::vector<std::uint32_t> bits_;
   std::vector<std::int32_t> used_;  // features that any node asks about, ascending
   bool has_categories_ = false;
+  std::size_t max_depth_ = 0;
   double mean_depth_ = 0;
 };
 

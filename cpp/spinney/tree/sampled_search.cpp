@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 #include "spinney/table/radix_sort.h"
@@ -44,6 +45,42 @@ class FeatureDraw {
   std::vector<std::pair<std::size_t, std::size_t>> swaps_;
   Stream stream_;
 };
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  bool any_missing = false;
+};
+
+// Smallest and largest value, and whether any is missing.
+SPINNEY_KERNEL Range find_range(const double* values, Row n) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  unsigned missing = 0;
+  for (Row i = 0; i < n; ++i) {
+    const double value = values[i];
+    missing |= value != value ? 1U : 0U;
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+  }
+  return {low, high, missing != 0};
+}
+
+// Copies the rows to one side or the other; returns how many went left.
+SPINNEY_KERNEL Row divide_by_threshold(const double* values, const Row* rows, Row n,
+                                       double threshold, bool missing_left, Row* left_rows,
+                                       Row* right_rows) {
+  const unsigned missing_side = missing_left ? 1U : 0U;
+  Row n_left = 0;
+  for (Row i = 0; i < n; ++i) {
+    const double value = values[i];
+    left_rows[n_left] = rows[i];
+    right_rows[i - n_left] = rows[i];
+    n_left += static_cast<unsigned>(value <= threshold) |
+              (static_cast<unsigned>(value != value) & missing_side);
+  }
+  return n_left;
+}
 
 class SampledSearch final : public Search {
  public:
@@ -224,13 +261,10 @@ class SampledSearch final : public Search {
     worker.values.resize(std::max<std::size_t>(worker.values.size(), n));
     double* values = worker.values.data();
     gather(in_.table.columns[feature], rows, n, values);
-    double low = std::numeric_limits<double>::infinity();
-    double high = -low;
-    for (Row i = 0; i < n; ++i) {
-      has_missing |= values[i] != values[i];
-      low = values[i] < low ? values[i] : low;
-      high = values[i] > high ? values[i] : high;
-    }
+    const Range range = find_range(values, n);
+    const double low = range.low;
+    const double high = range.high;
+    has_missing = range.any_missing;
     if (low > high || (low == high && !has_missing)) return false;
     const double u = stream.uniform();
     split.threshold = low * (1 - u) + high * u;  // high - low could overflow
@@ -249,18 +283,15 @@ class SampledSearch final : public Search {
     }
     Row* const left_rows = worker.rows.data();
     Row* const right_rows = left_rows + n;
+    if (!split.categorical) {
+      return divide_by_threshold(worker.values.data(), rows, n, split.threshold,
+                                 split.missing_left, left_rows, right_rows);
+    }
     Row n_left = 0;
     for (Row i = 0; i < n; ++i) {
-      bool left = false;
-      if (split.categorical) {
-        left = goes_left(split, rows[i]);
-      } else {
-        const double value = worker.values[i];
-        left = value <= split.threshold || (split.missing_left && value != value);
-      }
       left_rows[n_left] = rows[i];
       right_rows[i - n_left] = rows[i];
-      n_left += left ? 1 : 0;
+      n_left += goes_left(split, rows[i]) ? 1 : 0;
     }
     return n_left;
   }
