@@ -622,4 +622,12 @@ def test_pruning_keeps_categories_and_names():
     assert list(pruned.feature_names_in_) == list(frame.columns)
     again = pickle.loads(pickle.dumps(pruned))
     np.testing.assert_array_equal(again.predict(frame), pruned.predict(frame))
-    assert pruned._repr_svg_().startswith("<svg")
+
+
+def test_notebooks_show_the_tree():
+    X, y = load_iris(return_X_y=True)
+    model = DecisionTreeClassifier()
+    assert "<svg xmlns" not in model._repr_mimebundle_()["text/html"]
+    html = model.fit(X, y)._repr_mimebundle_()["text/html"]
+    assert "<svg xmlns" in html
+    assert "DecisionTreeClassifier" in html

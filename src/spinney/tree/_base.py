@@ -417,13 +417,14 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             return _prune.by_reduced_error(self, X, y, sample_weight)
         return _prune.by_cross_validation(self, X, y, cv, sample_weight, by, one_standard_error)
 
-    def _repr_svg_(self) -> str | None:
-        """Notebook representation of a fitted tree; None before fit."""
+    def _html_repr(self) -> str:
+        """Notebook representation: scikit-learn's, and below it the tree once there is one."""
+        html = str(super()._html_repr())
         if not hasattr(self, "tree_"):
-            return None
+            return html
         from spinney.tree._svg import export_svg
 
-        return export_svg(self, max_depth=4)
+        return f'{html}<div style="overflow-x: auto">{export_svg(self, max_depth=4)}</div>'
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_")
