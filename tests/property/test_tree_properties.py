@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from reference import slow_tree as twin
+from reference import tree_checker as checker
 from spinney.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -176,7 +177,7 @@ def grow(estimator, table, **parameters):
 
 
 def check(estimator, table, **options):
-    return twin.check_tree(
+    return checker.check_tree(
         estimator, table.X, table.y, table.w, categorical=table.categorical, **options
     )
 
@@ -376,7 +377,7 @@ def test_predictions_for_rows_never_seen(table, rng):
     for index in table.categorical:
         new[:, index] = 3.0 * rng.integers(0, 10, n_rows) + 1
     new[rng.random(new.shape) < 0.2] = np.nan
-    twin.check_predictions(estimator, new, categorical=table.categorical)
+    checker.check_predictions(estimator, new, categorical=table.categorical)
 
 
 # --------------------------------------------------------------------------------------
@@ -390,8 +391,8 @@ def assert_same_down_to_ties(a, b, table):
     Sums are exact, but scores are quotients of them and may round: a tie that is exact on
     paper can be decided by the last bit, and then differently for other row counts.
     """
-    problem = twin.read_problem(a, table.X, table.y, table.w, categorical=table.categorical)
-    nodes_a, nodes_b = twin.walk(a, problem), twin.walk(b, problem)
+    problem = checker.read_problem(a, table.X, table.y, table.w, categorical=table.categorical)
+    nodes_a, nodes_b = checker.walk(a, problem), checker.walk(b, problem)
     waiting = [(0, 0)]
     while waiting:
         i, j = waiting.pop()
@@ -529,8 +530,8 @@ def test_a_large_offset_of_y_costs_no_accuracy(table, criterion):
     """The partition for y + 10^7 is as good for y as the best, to a millionth of the impurity."""
     moved = Table(table.X, table.y + 1e7, table.w, [])
     estimator = grow(DecisionTreeRegressor(criterion=criterion), moved, max_depth=4)
-    problem = twin.read_problem(estimator, table.X, table.y, table.w)
-    for node in twin.walk(estimator, problem).values():
+    problem = checker.read_problem(estimator, table.X, table.y, table.w)
+    for node in checker.walk(estimator, problem).values():
         y, w = problem.y[node.rows], problem.w[node.rows]
         here = twin.impurity(y, w, criterion)
         columns = [column.take(node.rows) for column in problem.columns]
@@ -693,7 +694,7 @@ def test_clones_and_pickles_hold_the_same_bits(table, parameters):
     opened = pickle.loads(pickle.dumps(estimator))
     assert bits(opened) == held
     np.testing.assert_array_equal(opened.predict(table.X), estimator.predict(table.X))
-    twin.check_predictions(opened, table.X, categorical=table.categorical)
+    checker.check_predictions(opened, table.X, categorical=table.categorical)
     # A second fit forgets the first.
     assert bits(estimator.fit(table.X, table.y, sample_weight=table.w)) == held
 
@@ -811,7 +812,7 @@ def test_data_frames_keep_the_names(animals):
     estimator = DecisionTreeRegressor(max_depth=4).fit(frame, y)
     assert list(estimator.categories_[0]) == sorted(frame["animal"].cat.categories)
     assert np.count_nonzero(estimator.tree_.category_start >= 0) > 1
-    assert twin.check_tree(estimator, frame, y, exact=False) > 3
+    assert checker.check_tree(estimator, frame, y, exact=False) > 3
 
 
 def test_categories_are_matched_by_name(animals):

@@ -10,6 +10,7 @@ import sklearn.tree
 from sklearn.metrics import mean_poisson_deviance
 
 from reference import slow_tree as twin
+from reference import tree_checker as checker
 
 CLASSIFIER_CRITERIA = ["gini", "entropy", "log_loss"]
 REGRESSOR_CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -301,7 +302,7 @@ def test_the_trees_of_scikit_learn_pass(criterion, parameters):
             weights=("none", "integers", "fractions")[repeat % 3],
         )
         tree = sklearn_tree(criterion, random_state=repeat, **parameters)
-        n_internal += twin.check_tree(tree.fit(X, y, sample_weight=w), X, y, w)
+        n_internal += checker.check_tree(tree.fit(X, y, sample_weight=w), X, y, w)
     assert n_internal > 5
 
 
@@ -316,7 +317,7 @@ def test_monotonic_trees_of_scikit_learn_pass(criterion):
         signs = rng.integers(-1, 2, X.shape[1])
         growth = {"max_leaf_nodes": 5} if repeat % 4 == 0 else {}
         tree = sklearn_tree(criterion, monotonic_cst=signs, random_state=repeat, **growth)
-        n_internal += twin.check_tree(tree.fit(X, y, sample_weight=w), X, y, w)
+        n_internal += checker.check_tree(tree.fit(X, y, sample_weight=w), X, y, w)
     assert n_internal > 20
 
 
@@ -324,7 +325,7 @@ def test_class_weights_pass():
     rng = np.random.default_rng(4)
     X, y, w = random_problem(rng, "gini", weights="fractions")
     tree = sklearn.tree.DecisionTreeClassifier(class_weight="balanced", random_state=0)
-    twin.check_tree(tree.fit(X, y, sample_weight=w), X, y, w, exact=False)
+    checker.check_tree(tree.fit(X, y, sample_weight=w), X, y, w, exact=False)
 
 
 def test_numbers_with_rounding_pass():
@@ -335,7 +336,7 @@ def test_numbers_with_rounding_pass():
         w = rng.random(60)
         tree = sklearn_tree(criterion, min_weight_fraction_leaf=0.02, random_state=0)
         tree.fit(X, y, sample_weight=w)
-        assert twin.check_tree(tree, X, y, w, exact=False) > 3
+        assert checker.check_tree(tree, X, y, w, exact=False) > 3
 
 
 @pytest.mark.parametrize("criterion", CLASSIFIER_CRITERIA + REGRESSOR_CRITERIA)
@@ -402,7 +403,7 @@ class Forgery:
 
     def apply(self, X):
         categorical = [] if self.categories_ is None else range(len(self.categories_))
-        return twin.walk_to_leaves(self, twin.read_table(X, categorical))
+        return checker.walk_to_leaves(self, twin.read_table(X, categorical))
 
     def predict_proba(self, X):
         return self.tree_.value[self.apply(X)][:, 0]
@@ -434,7 +435,7 @@ def fitted():
 
 def test_a_copy_passes(fitted):
     tree, X, y = fitted
-    assert twin.check_tree(Forgery(tree), X, y) == tree.tree_.node_count // 2
+    assert checker.check_tree(Forgery(tree), X, y) == tree.tree_.node_count // 2
 
 
 def change(name, node, factor):
@@ -467,7 +468,7 @@ def test_forged_arrays_are_seen(fitted, forge, message):
     forgery = Forgery(tree)
     forge(forgery.tree_)
     with pytest.raises(AssertionError, match=message):
-        twin.check_tree(forgery, X, y)
+        checker.check_tree(forgery, X, y)
 
 
 def test_a_worse_split_is_seen(fitted):
@@ -476,7 +477,7 @@ def test_a_worse_split_is_seen(fitted):
     blind[:, tree.tree_.feature[0]] = 0
     worse = sklearn.tree.DecisionTreeClassifier(random_state=0, max_depth=1).fit(blind, y)
     with pytest.raises(AssertionError, match="can be had"):
-        twin.check_tree(worse, X, y)
+        checker.check_tree(worse, X, y)
 
 
 @pytest.mark.parametrize(
@@ -508,7 +509,7 @@ def test_lies_about_the_growth_are_seen(fitted, grown_with, lies, message):
         y[-1] = 3
         tree = sklearn.tree.DecisionTreeClassifier(random_state=0, **grown_with).fit(X, y)
     with pytest.raises(AssertionError, match=message):
-        twin.check_tree(Forgery(tree, **lies), X, y)
+        checker.check_tree(Forgery(tree, **lies), X, y)
 
 
 def category_stump(left_codes, right_codes, X, y, *, missing_left):
@@ -540,19 +541,19 @@ def test_a_category_stump_passes_only_if_it_is_the_best():
     X = column(0, 1, 2, 3, 0, 1, 2, 3, NAN)
     y = np.array([1.0, 5, 2, 6, 1, 5, 2, 6, 5])
     good = category_stump([1, 3], [0, 2], X, y, missing_left=True)
-    assert twin.check_tree(good, X, y, categorical=[0]) == 1
+    assert checker.check_tree(good, X, y, categorical=[0]) == 1
     mirrored = category_stump([0, 2], [1, 3], X, y, missing_left=False)
-    assert twin.check_tree(mirrored, X, y, categorical=[0]) == 1
+    assert checker.check_tree(mirrored, X, y, categorical=[0]) == 1
     with pytest.raises(AssertionError, match="can be had"):
-        twin.check_tree(
+        checker.check_tree(
             category_stump([1], [0, 2, 3], X, y, missing_left=True), X, y, categorical=[0]
         )
     with pytest.raises(AssertionError, match="can be had"):
-        twin.check_tree(
+        checker.check_tree(
             category_stump([1, 3], [0, 2], X, y, missing_left=False), X, y, categorical=[0]
         )
     with pytest.raises(AssertionError, match="both sides"):
-        twin.check_tree(
+        checker.check_tree(
             category_stump([1, 3], [0, 1, 2], X, y, missing_left=True), X, y, categorical=[0]
         )
 
@@ -564,13 +565,13 @@ def test_categories_that_a_node_has_not_seen(missing_left):
     y = np.array([1.0, 5, 2, 6, 1, 5, 2, 6, 5])
     left, right = ([1, 3], [0, 2]) if missing_left else ([0, 2], [1, 3])
     stump = category_stump(left, right, X, y, missing_left=missing_left)
-    leaves = twin.walk_to_leaves(stump, twin.read_table(column(7, NAN, 0, 3), [0]))
+    leaves = checker.walk_to_leaves(stump, twin.read_table(column(7, NAN, 0, 3), [0]))
     assert leaves[0] == leaves[1] == leaves[3] != leaves[2]
 
     # Missing rows alone against four others: now they are in the smaller child.
     stump = category_stump([], [1, 3], X, y, missing_left=True)
     assert stump.tree_.n_node_samples.tolist() == [9, 1, 8]
-    leaves = twin.walk_to_leaves(stump, twin.read_table(column(7, NAN, 0, 3), [0]))
+    leaves = checker.walk_to_leaves(stump, twin.read_table(column(7, NAN, 0, 3), [0]))
     assert leaves.tolist() == [1, 1, 2, 2]
 
 
@@ -591,10 +592,10 @@ def test_a_tie_not_broken_by_gini_is_seen():
         forgery = Forgery(tree, criterion="misclassification")
         forgery.tree_.impurity = 1 - forgery.tree_.value[:, 0].max(axis=1)
         if passes:
-            assert twin.check_tree(forgery, X, y) == 1
+            assert checker.check_tree(forgery, X, y) == 1
         else:
             with pytest.raises(AssertionError, match="Gini"):
-                twin.check_tree(forgery, X, y)
+                checker.check_tree(forgery, X, y)
 
 
 # --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import sklearn.tree
 
 import spinney.tree
 from reference import slow_tree as twin
+from reference import tree_checker as checker
 
 CLASSIFIER_CRITERIA = ["gini", "entropy", "log_loss"]
 REGRESSOR_CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -99,8 +100,8 @@ def compare_nodes(ours, theirs, X, y, w):
     -------
     n_compared, n_ties : pairs of nodes compared, and nodes that ask different questions
     """
-    problem = twin.read_problem(theirs, X, y, w, exact=False)
-    our_nodes, their_nodes = twin.walk(ours, problem), twin.walk(theirs, problem)
+    problem = checker.read_problem(theirs, X, y, w, exact=False)
+    our_nodes, their_nodes = checker.walk(ours, problem), checker.walk(theirs, problem)
     a, b = ours.tree_, theirs.tree_
     waiting, n_compared, n_ties = [(0, 0)], 0, 0
     while waiting:
