@@ -631,3 +631,108 @@ def test_notebooks_show_the_tree():
     html = model.fit(X, y)._repr_mimebundle_()["text/html"]
     assert "<svg xmlns" in html
     assert "DecisionTreeClassifier" in html
+
+
+# ------------------------------------------------------------------------------ corner cases
+
+
+def test_large_integer_weights_change_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    for y in ((X[:, 0] + 0.5 * rng.normal(size=100) > 0).astype(int), rng.integers(0, 4, 100)):
+        w = rng.integers(1, 5, 100).astype(float)
+        expected = DecisionTreeClassifier().fit(X, y, w).apply(X)
+        for power in (20, 28, 32, 45):
+            model = DecisionTreeClassifier().fit(X, y, w * 2.0**power)
+            np.testing.assert_array_equal(model.apply(X), expected)
+
+
+def test_poisson_is_not_misled_by_what_rounding_leaves_of_zero():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        X = rng.permutation(8)[:, None].astype(float)
+        y = rng.choice([0.0, 0.0, 0.3, 0.5, 0.9, 1.0], 8)
+        if y.sum() == 0:
+            continue
+        ours = DecisionTreeRegressor(criterion="poisson", max_depth=1).fit(X, y)
+        theirs = peer.DecisionTreeRegressor(criterion="poisson", max_depth=1).fit(X, y)
+        improved = theirs.tree_.node_count > 1
+        assert (ours.tree_.node_count > 1) >= improved
+    with pytest.raises(ValueError, match="positive"):
+        DecisionTreeRegressor(criterion="poisson").fit(
+            [[0.0], [1.0], [2.0]], [0, 0, 5], sample_weight=[1, 1, 0]
+        )
+
+
+def test_a_side_without_weight_is_no_side():
+    X = np.arange(6.0)[:, None]
+    model = DecisionTreeClassifier(max_depth=1).fit(
+        X, [0, 0, 0, 1, 1, 5], sample_weight=[1, 1, 1, 1, 1, 1e-20]
+    )
+    assert model.tree_.threshold[0] == 2.5
+
+
+def test_absolute_error_has_the_same_bits_where_columns_tie():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=30_000)
+        X = np.column_stack([x, -x, x**3, -np.exp(x)])
+        y = rng.random(30_000) + (x > 0)
+        trees = [
+            DecisionTreeRegressor(criterion="absolute_error", max_depth=2, n_jobs=n).fit(X, y).tree_
+            for n in (1, 2)
+        ]
+        assert_same_tree(*trees)
+
+
+def test_unchecked_rows_of_a_model_with_categories_are_checked():
+    X = np.array([[10.0, 1], [20, 2], [30, 3]] * 10)
+    y = [0, 1, 0] * 10
+    model = DecisionTreeClassifier(categorical_features=[0]).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X, check_input=False), model.predict(X))
+    assert model.predict(np.array([[1e13, 1.0]]), check_input=False).shape == (1,)
+    with pytest.raises(ValueError, match="categories"):
+        model.tree_.apply(X)
+
+
+def test_tree_arrays_refuse_the_wrong_width():
+    model = DecisionTreeClassifier().fit(np.random.default_rng(0).random((50, 30)), [0, 1] * 25)
+    for X in (np.zeros((1, 0)), np.zeros((3, 1)), np.zeros(30)):
+        with pytest.raises(ValueError, match="30 columns"):
+            model.tree_.apply(X)
+
+
+def test_a_failed_refit_leaves_nothing_fitted():
+    model = DecisionTreeRegressor().fit(np.zeros((3, 5)), [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="samples"):
+        model.fit(np.ones((3, 1)), [1.0, 2.0])
+    with pytest.raises(NotFittedError):
+        model.predict(np.ones((1, 1)))
+
+
+def test_wide_sparse_rows_are_predicted_without_making_them_dense():
+    # Dense, a block of rows would be 8 GB.
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((1_000, 1_000_000), density=1e-5, rng=rng, format="csc")
+    y = rng.integers(0, 2, 1_000)
+    model = DecisionTreeClassifier(max_depth=3).fit(X, y)
+    leaves = model.apply(X)
+    assert np.bincount(leaves)[leaves[0]] == model.tree_.n_node_samples[leaves[0]]
+
+
+def test_pruning_alphas_can_be_used():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X, y = rng.integers(0, 6, (80, 3)).astype(float), rng.integers(0, 3, 80)
+        alphas = DecisionTreeClassifier().cost_complexity_pruning_path(X, y).ccp_alphas
+        assert np.all(np.diff(alphas) >= 0)
+        DecisionTreeClassifier(ccp_alpha=alphas[1]).fit(X, y)
+
+
+def test_huge_limits_mean_no_limit():
+    X, y = load_iris(return_X_y=True)
+    expected = DecisionTreeClassifier().fit(X, y)
+    model = DecisionTreeClassifier(max_depth=10**30, max_features=10**30).fit(X, y)
+    assert_same_tree(model.tree_, expected.tree_)
+    assert DecisionTreeClassifier(min_samples_split=10**30).fit(X, y).get_n_leaves() == 1
+    assert DecisionTreeClassifier(max_leaf_nodes=10**30).fit(X, y).score(X, y) == 1.0

@@ -226,10 +226,18 @@ void parallel_for(std::size_t n_pieces, int n_threads,
   Job job;
   job.body = &body;
   job.n_pieces = n_pieces;
-  Pool::in_pool() = true;
-  shared.run(job, n_threads);
-  Pool::in_pool() = false;
-  shared.release();
+  {
+    // Released also when the system refuses another thread.
+    struct Hold {
+      Pool& pool;
+      explicit Hold(Pool& held) : pool(held) { Pool::in_pool() = true; }
+      ~Hold() {
+        Pool::in_pool() = false;
+        pool.release();
+      }
+    } hold(shared);
+    shared.run(job, n_threads);
+  }
   if (job.error) std::rethrow_exception(job.error);
 }
 

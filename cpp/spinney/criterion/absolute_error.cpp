@@ -197,6 +197,11 @@ class AbsoluteError final : public Criterion {
 
   double bounded_value(const double* stat) const override { return stat[1]; }
 
+  // The running sums of a scan leave this much behind.
+  double rounding(const NodeView& node) const override {
+    return 1e-13 * node.stat[1 + targets_.n_outputs];
+  }
+
   double score(const double* left, const double* right) const override {
     return -(left[1 + targets_.n_outputs] + right[1 + targets_.n_outputs]);
   }
@@ -368,8 +373,8 @@ class AbsoluteError final : public Criterion {
         }
       }
     }
-    // Running sums leave rounding behind: a later boundary must beat the best by more than that.
-    const double rounding = 1e-13 * request.node.stat[1 + n_outputs];
+    // A later boundary must beat the best by more than rounding.
+    const double slack = rounding(request.node);
     const double total = request.node.stat[0];
     const double min_weight = request.limits.min_weight_leaf;
     double left_weight = 0;
@@ -378,7 +383,7 @@ class AbsoluteError final : public Criterion {
       const Code below = layout_.code(sequence[i - 1]);
       const Code above = layout_.code(sequence[i]);
       if (below == above || i <= n_first || i < margin || n - i < margin) continue;
-      if (-errors[i] <= best.score + rounding) continue;
+      if (-errors[i] <= best.score + slack) continue;
       const double weight = weighted ? left_weight : static_cast<double>(i);
       if (weight < min_weight || total - weight < min_weight) continue;
       if (bounded) {

@@ -139,6 +139,12 @@ class Criterion {
                             : std::numeric_limits<double>::infinity();
   }
 
+  // What rounding may add to a score: one column beats another only by more than this.
+  virtual double rounding(const NodeView& node) const {
+    static_cast<void>(node);
+    return 0;
+  }
+
   virtual void prepare(const Row* rows, Row n_rows, NodeScratch& scratch) const {
     static_cast<void>(rows);
     static_cast<void>(n_rows);

@@ -18,12 +18,14 @@ double own_term(double y) {
   return y > 0 ? y * log(y) : 0.0;
 }
 
-// How much a side with sum s and weight w explains: larger is better.
+// How much a side with sum s and weight w of a node with sum `total` explains: larger is better.
 template <CriterionKind kind>
-SPINNEY_INLINE double explained(double s, double w) {
+SPINNEY_INLINE double explained(double s, double w, double total) {
   if constexpr (kind == CriterionKind::squared_error) return s * s / w;
-  // A side without events has no rate: such splits are forbidden.
-  return s <= epsilon ? -std::numeric_limits<double>::infinity() : s * log(s / w);
+  // A side without events has no rate: such splits are forbidden. Its sum may come as a difference
+  // and then be what rounding left of zero.
+  const double nothing = std::max(epsilon, 1e-12 * total);
+  return s <= nothing ? -std::numeric_limits<double>::infinity() : s * log(s / w);
 }
 
 // Rows as the scan reads them: the weighted target, and the weight where there are weights.
@@ -91,7 +93,8 @@ class MeanScanner {
       if constexpr (weighted) return apart * apart * ((1.0 / left) * (1.0 / right));
       return apart * apart * (reciprocals_[n_left] * reciprocals_[n_right]);
     } else {
-      return explained<kind>(sum_, left) + explained<kind>(total_sum_ - sum_, right);
+      return explained<kind>(sum_, left, total_sum_) +
+             explained<kind>(total_sum_ - sum_, right, total_sum_);
     }
   }
   double tie(Row, Row) const { return 0; }
@@ -158,8 +161,9 @@ class ManyMeansScanner {
   double score(Row, Row) const {
     double sum = 0;
     for (std::size_t o = 0; o < n_outputs_; ++o) {
-      sum += explained<kind>(left_[o], weight_) +
-             explained<kind>(total_[1 + o] - left_[o], total_[0] - weight_);
+      const double total = total_[1 + o];
+      sum += explained<kind>(left_[o], weight_, total) +
+             explained<kind>(total - left_[o], total_[0] - weight_, total);
     }
     return sum;
   }
@@ -317,7 +321,9 @@ class Means final : public Criterion {
   double score(const double* left, const double* right) const override {
     double sum = 0;
     for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
-      sum += explained<kind>(left[1 + o], left[0]) + explained<kind>(right[1 + o], right[0]);
+      const double total = left[1 + o] + right[1 + o];
+      sum += explained<kind>(left[1 + o], left[0], total) +
+             explained<kind>(right[1 + o], right[0], total);
     }
     return sum;
   }

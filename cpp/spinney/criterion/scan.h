@@ -33,9 +33,12 @@ template <class Scanner>
 SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, Row n_left,
                             Row n_right) {
   const double min_weight = request.limits.min_weight_leaf;
-  if (scanner.left_weight(n_left) < min_weight || scanner.right_weight(n_right) < min_weight) {
-    return false;
-  }
+  // A side whose weight is lost in the rounding of the total is no side.
+  const double least = 1e-15 * request.node.stat[0];
+  const double left_weight = scanner.left_weight(n_left);
+  const double right_weight = scanner.right_weight(n_right);
+  if (!(left_weight > least && right_weight > least)) return false;
+  if (left_weight < min_weight || right_weight < min_weight) return false;
   if (request.monotonic == 0) return true;
   const double left = scanner.left_value(n_left);
   const double right = scanner.right_value(n_right);

@@ -116,7 +116,35 @@ Predictor::Predictor(const TreeView& tree)
   }
   std::sort(used_.begin(), used_.end());
   used_.erase(std::unique(used_.begin(), used_.end()), used_.end());
+  narrow_nodes_ = nodes_;
+  for (PackedNode& node : narrow_nodes_) {
+    const auto feature = static_cast<std::int32_t>(node.feature & feature_mask);
+    const auto slot = std::lower_bound(used_.begin(), used_.end(), feature) - used_.begin();
+    // A leaf asks nothing and names column 0, which is slot 0 here.
+    const bool is_leaf = node.child == static_cast<std::uint32_t>(&node - narrow_nodes_.data());
+    node.feature =
+        (node.feature & ~feature_mask) | (is_leaf ? 0U : static_cast<std::uint32_t>(slot));
+  }
+  for (const PackedNode& node : nodes_) {
+    if ((node.feature & categorical_flag) != 0) {
+      categorical_.push_back(static_cast<std::int32_t>(node.feature & feature_mask));
+    }
+  }
+  std::sort(categorical_.begin(), categorical_.end());
+  categorical_.erase(std::unique(categorical_.begin(), categorical_.end()), categorical_.end());
   mean_depth_ = static_cast<double>(depth_sum) / static_cast<double>(n_leaves);
+}
+
+void Predictor::check_columns(const Table& table) const {
+  if (table.n_features() == 0 ||
+      (!used_.empty() && static_cast<std::size_t>(used_.back()) >= table.n_features())) {
+    throw InputError("X has fewer columns than the tree asks about");
+  }
+  for (const std::int32_t feature : categorical_) {
+    if (table.columns[static_cast<std::size_t>(feature)].kind != ColumnKind::categorical) {
+      throw InputError("X has numbers where the tree asks about categories");
+    }
+  }
 }
 
 bool Predictor::category_goes_left(const PackedNode& node, double value) const {
@@ -139,9 +167,8 @@ SPINNEY_INLINE std::uint32_t Predictor::goes_right(const PackedNode& node, doubl
 // Some rows are under way at a time, so that their loads overlap; one that reaches its leaf (which
 // leads to itself) makes room for the next.
 template <bool may_miss, class Value>
-void Predictor::descend_together(const Value* rows, std::size_t stride, std::size_t n,
-                                 std::uint32_t* out) const {
-  const PackedNode* const nodes = nodes_.data();
+void Predictor::descend_together(const PackedNode* nodes, const Value* rows, std::size_t stride,
+                                 std::size_t n, std::uint32_t* out) {
   std::array<std::uint32_t, in_flight> at{};
   std::array<const Value*, in_flight> row;
   std::array<std::size_t, in_flight> number;
@@ -176,9 +203,9 @@ void Predictor::descend_together(const Value* rows, std::size_t stride, std::siz
 
 // Shallow trees: every row takes as many steps as the deepest leaf asks for, none is looked at.
 template <bool may_miss, class Value>
-void Predictor::descend_level_by_level(const Value* rows, std::size_t stride, std::size_t n,
+void Predictor::descend_level_by_level(const PackedNode* nodes, const Value* rows,
+                                       std::size_t stride, std::size_t n,
                                        std::uint32_t* out) const {
-  const PackedNode* const nodes = nodes_.data();
   std::fill(out, out + n, 0U);
   for (std::size_t level = 0; level < max_depth_; ++level) {
     const Value* row = rows;
@@ -191,23 +218,24 @@ void Predictor::descend_level_by_level(const Value* rows, std::size_t stride, st
 }
 
 template <class Value>
-void Predictor::descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
-                        std::uint32_t* at) const {
+void Predictor::descend(const std::vector<PackedNode>& packed, const Value* rows,
+                        std::size_t stride, std::size_t n, bool may_miss, std::uint32_t* at) const {
+  const PackedNode* nodes = packed.data();
   if (has_categories_ || n < in_flight) {
-    for (std::size_t i = 0; i < n; ++i) at[i] = descend_row(rows + i * stride);
+    for (std::size_t i = 0; i < n; ++i) at[i] = descend_row(nodes, rows + i * stride);
   } else if (max_depth_ <= shallow) {
-    may_miss ? descend_level_by_level<true>(rows, stride, n, at)
-             : descend_level_by_level<false>(rows, stride, n, at);
+    may_miss ? descend_level_by_level<true>(nodes, rows, stride, n, at)
+             : descend_level_by_level<false>(nodes, rows, stride, n, at);
   } else {
-    may_miss ? descend_together<true>(rows, stride, n, at)
-             : descend_together<false>(rows, stride, n, at);
+    may_miss ? descend_together<true>(nodes, rows, stride, n, at)
+             : descend_together<false>(nodes, rows, stride, n, at);
   }
 }
 
 template <class Value>
-std::uint32_t Predictor::descend_row(const Value* row) const {
+std::uint32_t Predictor::descend_row(const PackedNode* nodes, const Value* row) const {
   for (std::uint32_t at = 0;;) {
-    const PackedNode& node = nodes_[at];
+    const PackedNode& node = nodes[at];
     const auto value = static_cast<double>(row[node.feature & feature_mask]);
     bool left =
         value <= node.threshold || (std::isnan(value) && (node.feature & missing_left_flag) != 0);
@@ -220,6 +248,7 @@ std::uint32_t Predictor::descend_row(const Value* row) const {
 
 template <class Done>
 void Predictor::run(const Table& table, int n_threads, const Done& done) const {
+  check_columns(table);
   const std::size_t n_rows = table.n_rows;
   const std::size_t n_blocks = (n_rows + block_rows - 1) / block_rows;
   const double work = static_cast<double>(n_rows) * (10 + 4 * mean_depth_);
@@ -258,7 +287,7 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
           if (special.infinite && !table.known_finite) {
             throw InputError("Input X contains infinity");
           }
-          descend(warm, stride, m, special.missing, at.data() + i);
+          descend(nodes_, warm, stride, m, special.missing, at.data() + i);
         }
       };
       if (first_column.dtype == Dtype::float64) {
@@ -270,13 +299,15 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
       if (!table.known_finite) {
         for (const Column& column : table.columns) check_finite(column, first, n);
       }
-      std::vector<double> rows(n * n_features);
-      for (const std::int32_t feature : used_) {
-        const Column& column = table.columns[static_cast<std::size_t>(feature)];
-        double* to = rows.data() + feature;
-        for (std::size_t i = 0; i < n; ++i) to[i * n_features] = column.value(first + i);
+      // Only the columns that are asked about: a sparse table may have a million others.
+      const std::size_t width = std::max<std::size_t>(used_.size(), 1);
+      std::vector<double> rows(n * width);
+      for (std::size_t slot = 0; slot < used_.size(); ++slot) {
+        const Column& column = table.columns[static_cast<std::size_t>(used_[slot])];
+        double* to = rows.data() + slot;
+        for (std::size_t i = 0; i < n; ++i) to[i * width] = column.value(first + i);
       }
-      descend(rows.data(), n_features, n, true, at.data());
+      descend(narrow_nodes_, rows.data(), width, n, true, at.data());
     }
     done(first, n, at.data());
   });

@@ -54,25 +54,28 @@ class Predictor {
   template <class Done>
   void run(const Table& table, int n_threads, const Done& done) const;
   template <class Value>
-  void descend(const Value* rows, std::size_t stride, std::size_t n, bool may_miss,
-               std::uint32_t* at) const;
+  void descend(const std::vector<PackedNode>& packed, const Value* rows, std::size_t stride,
+               std::size_t n, bool may_miss, std::uint32_t* at) const;
   template <bool may_miss, class Value>
-  void descend_together(const Value* rows, std::size_t stride, std::size_t n,
-                        std::uint32_t* out) const;
+  static void descend_together(const PackedNode* nodes, const Value* rows, std::size_t stride,
+                               std::size_t n, std::uint32_t* out);
   template <bool may_miss, class Value>
-  void descend_level_by_level(const Value* rows, std::size_t stride, std::size_t n,
-                              std::uint32_t* out) const;
+  void descend_level_by_level(const PackedNode* nodes, const Value* rows, std::size_t stride,
+                              std::size_t n, std::uint32_t* out) const;
   template <bool may_miss>
   static std::uint32_t goes_right(const PackedNode& node, double value);
   template <class Value>
-  std::uint32_t descend_row(const Value* row) const;
+  std::uint32_t descend_row(const PackedNode* nodes, const Value* row) const;
+  void check_columns(const Table& table) const;
   bool category_goes_left(const PackedNode& node, double value) const;
 
   std::vector<PackedNode> nodes_;
-  std::vector<std::int64_t> original_;  // packed position → index in the tree's arrays
-  std::vector<std::int64_t> parent_;    // by index in the tree's arrays
+  std::vector<PackedNode> narrow_nodes_;  // the same, features numbered by their place in used_
+  std::vector<std::int64_t> original_;    // packed position → index in the tree's arrays
+  std::vector<std::int64_t> parent_;      // by index in the tree's arrays
   std::vector<std::uint32_t> bits_;
-  std::vector<std::int32_t> used_;  // features that any node asks about, ascending
+  std::vector<std::int32_t> used_;         // features that any node asks about, ascending
+  std::vector<std::int32_t> categorical_;  // features asked about as categories
   bool has_categories_ = false;
   std::size_t max_depth_ = 0;
   double mean_depth_ = 0;

@@ -84,13 +84,28 @@ class PresortedSearch final : public Search {
   void find(Node& node, Worker& worker, int n_threads, Split& best) override {
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     const double perfect = in_.criterion.perfect_score(node.view());
+    const double rounding = in_.criterion.rounding(node.view());
+    const auto take = [&](Split& split) {
+      if (split.found() && (split.score > best.score + rounding ||
+                            (split.score == best.score && split.tie > best.tie))) {
+        std::swap(best, split);
+      }
+    };
     if (n_threads <= 1) {
       for_each_in_turn(node, [&](Segment& segment) {
         if (is_constant(segment, node.n_rows())) {
           segment.feature = dropped;
           return true;
         }
-        in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0], best);
+        if (rounding > 0) {
+          // Each column by itself, as threads would scan it; then compared.
+          worker.challenger.clear();
+          in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0],
+                             worker.challenger);
+          take(worker.challenger);
+        } else {
+          in_.criterion.scan(request(node, segment), worker.node_scratch, worker.scans[0], best);
+        }
         return best.score < perfect;
       });
       std::erase_if(node.segments,
@@ -106,11 +121,7 @@ class PresortedSearch final : public Search {
     });
     // The same winner as one scan after another would leave: the first of the best.
     for_each_in_turn(node, [&](const Segment& segment) {
-      Split& split = found[static_cast<std::size_t>(&segment - node.segments.data())];
-      if (split.found() &&
-          (split.score > best.score || (split.score == best.score && split.tie > best.tie))) {
-        best = std::move(split);
-      }
+      take(found[static_cast<std::size_t>(&segment - node.segments.data())]);
       return best.score < perfect;
     });
   }

@@ -74,7 +74,7 @@ PruningPath weakest_links(std::span<const std::int64_t> left, std::span<const st
       current[up] = link(up);
       links.emplace(current[up], up);
     }
-    path.alphas.push_back(alpha);
+    path.alphas.push_back(reached);
     path.risks.push_back(branch_risk[0]);
   }
   return path;

@@ -284,8 +284,8 @@ class SampledSearch final : public Search {
     Row* const left_rows = worker.rows.data();
     Row* const right_rows = left_rows + n;
     if (!split.categorical) {
-      return divide_by_threshold(worker.values.data(), rows, n, split.threshold,
-                                 split.missing_left, left_rows, right_rows);
+      return divide_by_threshold(worker.values.data(), rows, n, split.threshold, split.missing_left,
+                                 left_rows, right_rows);
     }
     Row n_left = 0;
     for (Row i = 0; i < n; ++i) {

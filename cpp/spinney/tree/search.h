@@ -20,6 +20,7 @@ struct Worker {
   std::vector<double> left_stat;
   std::vector<double> right_stat;
   Split split;
+  Split challenger;
 };
 
 class Search {

@@ -39,6 +39,8 @@ def core_table(table: Table, schema: Schema) -> Any:
         counts = [-1 if values is None else len(values) for values in schema.categories]
         return _core.Table.from_columns(table.columns, counts)
     sparse = table.sparse
+    if sparse.nnz >= 2**31:
+        raise ValueError(f"X: expected fewer than 2**31 stored values, got {sparse.nnz}")
     return _core.Table.from_csc(
         sparse.data,
         np.ascontiguousarray(sparse.indices, dtype=np.int32),
@@ -98,17 +100,21 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         check_input: bool = True,
     ) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
-        if check_input:
+        vars(self).pop("tree_", None)  # whatever stops a fit, no mixture of two is left
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS
+        if check_input or not plain:
             table, self._schema = fit_table(
                 self, X, y, categorical_features=self.categorical_features
             )
         else:
-            matrix = np.asarray(X)
-            self.n_features_in_ = matrix.shape[1]
-            self._schema = Schema(None, (None,) * matrix.shape[1])
-            table = Table(matrix.shape[0], matrix.shape[1], matrix=matrix)
+            vars(self).pop("feature_names_in_", None)
+            self.n_features_in_ = X.shape[1]
+            self._schema = Schema(None, (None,) * X.shape[1])
+            table = Table(X.shape[0], X.shape[1], matrix=X)
         self.categories_ = list(self._schema.categories)
         n_rows = table.n_rows
+        if n_rows >= 2**31:
+            raise ValueError(f"X: expected fewer than 2**31 rows, got {n_rows}")
 
         y, class_weight = self._encode_targets(y, check_input)
         if len(y) != n_rows:
@@ -125,6 +131,11 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         total_weight = float(n_rows if weights is None else weights.sum())
         if total_weight <= 0.0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
+        if self.criterion == "poisson" and weights is not None and np.sum(weights @ y) <= 0:
+            raise ValueError(
+                "Sum of y is not positive which is necessary for Poisson regression: rows of "
+                "positive sample_weight have none"
+            )
 
         is_classification = is_classifier(self)
         n_classes: Any = np.atleast_1d(self.n_classes_) if is_classification else []
@@ -138,14 +149,14 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             weights,
             weights is not None
             and bool(np.all(weights == np.floor(weights)))
-            and total_weight < 2**52,
+            and total_weight < 2**30,  # products of two such sums are exact in the core
             self.n_outputs_,
             self.splitter == "random",
-            _UNLIMITED if self.max_depth is None else int(self.max_depth),
+            _UNLIMITED if self.max_depth is None else min(int(self.max_depth), _UNLIMITED),
             *self._row_limits(n_rows),
             self.min_weight_fraction_leaf * total_weight,
-            self._n_features_drawn(),
-            0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            min(self._n_features_drawn(), self.n_features_in_),
+            0 if self.max_leaf_nodes is None else min(int(self.max_leaf_nodes), 2 * n_rows),
             float(self.min_impurity_decrease),
             self._monotonic_signs(),
             self._seed(),
@@ -213,7 +224,7 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         split = self.min_samples_split
         split = int(split) if isinstance(split, Integral) else max(2, ceil(split * n_rows))
         # More rows than there are asks for the same as one more than there are.
-        leaf = min(leaf, n_rows + 1)
+        leaf, split = min(leaf, n_rows + 1), min(split, n_rows + 1)
         return max(split, 2 * leaf), leaf
 
     def _n_features_drawn(self) -> int:
@@ -271,7 +282,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         if not check_input:
             _check_n_features(self, X, reset=False)
-            if isinstance(X, np.ndarray) and X.dtype in _FLOATS:
+            plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in _FLOATS
+            if plain and not self._schema.has_categories:
                 return _core.Table.from_matrix(X)
         if self._is_plain(X):
             # Nothing can be wrong with it but infinities, for which the core looks on its way.

@@ -186,6 +186,10 @@ class Tree:
         if hasattr(X, "toarray"):
             X = X.toarray()
         X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X: expected {self.n_features} columns, got shape {X.shape}")
+        if self.n_categories.any():
+            raise ValueError("X: the tree has categories; use the methods of its estimator")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         return _core.Table.from_matrix(X)
