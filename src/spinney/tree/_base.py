@@ -100,14 +100,14 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         check_input: bool = True,
     ) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
-        vars(self).pop("tree_", None)  # whatever stops a fit, no mixture of two is left
+        self.__dict__.pop("tree_", None)  # whatever stops a fit, no mixture of two is left
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS
         if check_input or not plain:
             table, self._schema = fit_table(
                 self, X, y, categorical_features=self.categorical_features
             )
         else:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
             self._schema = Schema(None, (None,) * X.shape[1])
             table = Table(X.shape[0], X.shape[1], matrix=X)

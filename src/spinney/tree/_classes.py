@@ -108,9 +108,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     The best set of categories is found exactly for two classes, and for more classes while at most
     ten categories are present in the node. Beyond that the categories are ordered by the
     probability of each class in turn, and by the first principal component of the class
-    probabilities (Coppersmith, Hong and Hosking 1999), and the best cut of these orders is taken. Where
-    `min_samples_leaf` or `min_weight_fraction_leaf` forbid some sets, the best allowed cut of the
-    order is taken, which need not be the best allowed set.
+    probabilities (Coppersmith, Hong and Hosking 1999), and the best cut of these orders is taken.
+    Where `min_samples_leaf` or `min_weight_fraction_leaf` forbid some sets, the best allowed cut
+    of the order is taken, which need not be the best allowed set.
 
     float64 columns are split exactly; nothing is rounded to float32.
 
