@@ -31,7 +31,7 @@ CriterionKind criterion_named(const std::string& name) {
   if (name == "gini") return CriterionKind::gini;
   if (name == "entropy" || name == "log_loss") return CriterionKind::entropy;
   if (name == "misclassification") return CriterionKind::misclassification;
-  if (name == "squared_error" || name == "friedman_mse") return CriterionKind::squared_error;
+  if (name == "squared_error") return CriterionKind::squared_error;
   if (name == "poisson") return CriterionKind::poisson;
   if (name == "absolute_error") return CriterionKind::absolute_error;
   throw InputError("unknown criterion '" + name + "'");

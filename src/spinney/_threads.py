@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral
 from typing import Any
 
@@ -75,7 +74,9 @@ def effective_n_jobs(n_jobs: int | None) -> int:
             "(-1: every CPU, -2: all but one), got 0"
         )
     if value < 0:
-        return max(1, _n_affinity_cpus() + 1 + value)
+        from spinney import _core
+
+        return max(1, int(_core.available_cpus()) + 1 + value)
     return value
 
 
@@ -84,9 +85,3 @@ def _as_int(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
     return int(value)
-
-
-def _n_affinity_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):  # not on macOS or Windows
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

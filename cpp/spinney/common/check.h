@@ -1,8 +1,7 @@
-// Errors that cross the binding, and the assertion used below it. Input is validated once, by the
-// estimator; the core asserts.
+// Errors that cross the binding. Input is validated once, by the estimator; the core refuses only
+// what would make it read where it must not.
 #pragma once
 
-#include <cassert>
 #include <stdexcept>
 #include <string>
 

@@ -42,7 +42,7 @@ SPINNEY_INLINE double if_true(bool condition, double value) {
 class ShrinkingMedian {
  public:
   ShrinkingMedian(const double* sorted, const double*, Row n, std::uint32_t* memory)
-      : y_(sorted - 1), n_(n), count_(n), middle_((n + 1) / 2), links_(memory, n) {
+      : y_(sorted - 1), count_(n), middle_((n + 1) / 2), links_(memory, n) {
     for (Row rank = 1; rank <= middle_; ++rank) upper_less_lower_ -= y_[rank];
     for (Row rank = middle_ + 1; rank <= n; ++rank) upper_less_lower_ += y_[rank];
   }
@@ -80,7 +80,6 @@ class ShrinkingMedian {
 
  private:
   const double* y_;  // indexed by rank+1
-  Row n_;
   Row count_;
   std::uint32_t middle_;
   Links links_;

@@ -20,7 +20,7 @@ struct EntryLayout {
   int row_bits = 32;
 
   // n_labels = 0 or 1 leaves the label out; it is also left out where it does not fit beside the
-  // row and the largest possible code (has_label() says so, and scans then gather by row).
+  // row and the largest possible code (label_bits is 0 then, and scans gather by row).
   static EntryLayout make(std::uint64_t n_rows, std::uint64_t n_labels) {
     EntryLayout layout;
     layout.row_bits = bits_of(n_rows > 1 ? n_rows - 1 : 1);
