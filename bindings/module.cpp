@@ -6,4 +6,5 @@ NB_MODULE(_core, m) {
   bind_common(m);
   bind_table(m);
   bind_tree(m);
+  bind_ensemble(m);
 }

@@ -11,21 +11,10 @@
 #include "spinney/tree/predict.h"
 #include "spinney/tree/prune.h"
 #include "table.h"
+#include "tree.h"
 
 namespace nb = nanobind;
 using namespace spinney;
-
-namespace {
-
-template <class T>
-using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using OutArray = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<const T> view(const Array<T>& array) {
-  return {array.data(), array.shape(0)};
-}
 
 CriterionKind criterion_named(const std::string& name) {
   if (name == "gini") return CriterionKind::gini;
@@ -52,49 +41,7 @@ Watch::Hook make_hook(nb::handle progress) {
   };
 }
 
-// labels and values are (n_outputs, n_rows), one of them empty.
-nb::dict grow(const BoundTable& bound, const std::string& criterion,
-              const nb::ndarray<const std::uint32_t, nb::c_contig, nb::device::cpu>& labels,
-              const std::vector<std::uint32_t>& n_classes,
-              const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
-              const std::optional<Array<double>>& weights, bool integral_weights,
-              std::size_t n_outputs, bool random_splits, std::int64_t max_depth,
-              std::int64_t min_samples_split, std::int64_t min_samples_leaf, double min_weight_leaf,
-              std::int64_t max_features, std::int64_t max_leaf_nodes, double min_impurity_decrease,
-              const std::vector<int>& monotonic, std::uint64_t seed, int n_threads,
-              nb::handle progress) {
-  Targets targets;
-  targets.n_rows = bound.table.n_rows;
-  targets.n_outputs = n_outputs;
-  targets.n_classes = n_classes;
-  if (!n_classes.empty()) {
-    targets.labels = labels.data();
-  } else {
-    targets.values = values.data();
-  }
-  targets.weights = weights ? weights->data() : nullptr;
-  targets.integral_weights = integral_weights;
-
-  GrowOptions options;
-  options.criterion = criterion_named(criterion);
-  options.random_splits = random_splits;
-  options.max_depth = max_depth;
-  options.min_samples_split = min_samples_split;
-  options.min_samples_leaf = min_samples_leaf;
-  options.min_weight_leaf = min_weight_leaf;
-  options.max_features = max_features;
-  options.max_leaf_nodes = max_leaf_nodes;
-  options.min_impurity_decrease = min_impurity_decrease;
-  for (const int sign : monotonic) options.monotonic.push_back(static_cast<std::int8_t>(sign));
-  options.seed = seed;
-  options.n_threads = n_threads;
-
-  Watch watch(make_hook(progress), targets.n_rows);
-  Tree tree;
-  {
-    const nb::gil_scoped_release release;
-    tree = grow_tree(bound.table, targets, options, watch);
-  }
+nb::dict tree_arrays(Tree&& tree) {
   nb::dict out;
   // Children and features as 64 bits: that is what users of scikit-learn's trees index with.
   out["children_left"] = to_numpy(std::vector<std::int64_t>(tree.left.begin(), tree.left.end()));
@@ -112,16 +59,82 @@ nb::dict grow(const BoundTable& bound, const std::string& criterion,
   return out;
 }
 
+namespace {
+
+nb::dict grow(const BoundTable& bound, const BoundTargets& targets, const GrowOptions& options,
+              nb::handle progress) {
+  Watch watch(make_hook(progress), targets.targets.n_rows);
+  Tree tree;
+  {
+    const nb::gil_scoped_release release;
+    tree = grow_tree(bound.table, targets.targets, options, watch);
+  }
+  return tree_arrays(std::move(tree));
+}
+
 }  // namespace
 
 void bind_tree(nb::module_& m) {
-  m.def("grow_tree", &grow, nb::arg("table"), nb::arg("criterion"), nb::arg("labels"),
-        nb::arg("n_classes"), nb::arg("values"), nb::arg("weights").none(),
-        nb::arg("integral_weights"), nb::arg("n_outputs"), nb::arg("random_splits"),
-        nb::arg("max_depth"), nb::arg("min_samples_split"), nb::arg("min_samples_leaf"),
-        nb::arg("min_weight_leaf"), nb::arg("max_features"), nb::arg("max_leaf_nodes"),
-        nb::arg("min_impurity_decrease"), nb::arg("monotonic"), nb::arg("seed"),
-        nb::arg("n_threads"), nb::arg("progress").none());
+  // labels or values: (n_outputs, n_rows); n_classes is empty for numbers.
+  nb::class_<BoundTargets>(m, "Targets")
+      .def(
+          "__init__",
+          [](BoundTargets* self, nb::object array, const std::vector<std::uint32_t>& n_classes,
+             nb::object weights, bool integral_weights) {
+            auto* bound = new (self) BoundTargets();
+            Targets& targets = bound->targets;
+            targets.n_classes = n_classes;
+            if (n_classes.empty()) {
+              const auto values = nb::cast<Matrix<double>>(array);
+              targets.values = values.data();
+              targets.n_outputs = values.shape(0);
+              targets.n_rows = values.shape(1);
+            } else {
+              const auto labels = nb::cast<Matrix<std::uint32_t>>(array);
+              targets.labels = labels.data();
+              targets.n_outputs = labels.shape(0);
+              targets.n_rows = labels.shape(1);
+            }
+            if (!weights.is_none()) {
+              const auto given = nb::cast<Array<double>>(weights);
+              targets.weights = given.data();
+              targets.integral_weights = integral_weights;
+            }
+            bound->owners = {std::move(array), std::move(weights)};
+          },
+          nb::arg("targets"), nb::arg("n_classes"), nb::arg("weights").none(),
+          nb::arg("integral_weights"));
+
+  nb::class_<GrowOptions>(m, "GrowOptions")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "criterion", [](const GrowOptions& self) { return static_cast<int>(self.criterion); },
+          [](GrowOptions& self, const std::string& name) {
+            self.criterion = criterion_named(name);
+          })
+      .def_rw("random_splits", &GrowOptions::random_splits)
+      .def_rw("max_depth", &GrowOptions::max_depth)
+      .def_rw("min_samples_split", &GrowOptions::min_samples_split)
+      .def_rw("min_samples_leaf", &GrowOptions::min_samples_leaf)
+      .def_rw("min_weight_leaf", &GrowOptions::min_weight_leaf)
+      .def_rw("max_features", &GrowOptions::max_features)
+      .def_rw("max_leaf_nodes", &GrowOptions::max_leaf_nodes)
+      .def_rw("min_impurity_decrease", &GrowOptions::min_impurity_decrease)
+      .def_prop_rw(
+          "monotonic",
+          [](const GrowOptions& self) {
+            return std::vector<int>(self.monotonic.begin(), self.monotonic.end());
+          },
+          [](GrowOptions& self, const std::vector<int>& signs) {
+            self.monotonic.assign(signs.begin(), signs.end());
+          })
+      .def_rw("coarse", &GrowOptions::coarse)
+      .def_rw("narrow_thresholds", &GrowOptions::narrow_thresholds)
+      .def_rw("seed", &GrowOptions::seed)
+      .def_rw("n_threads", &GrowOptions::n_threads);
+
+  m.def("grow_tree", &grow, nb::arg("table"), nb::arg("targets"), nb::arg("options"),
+        nb::arg("progress").none());
 
   m.def(
       "weakest_links",

@@ -7,7 +7,7 @@
 namespace spinney {
 
 // What a stream is for. Two purposes never share a stream, even with the same seed and index.
-enum class Purpose : std::uint64_t { features = 1, thresholds = 2, rows = 3 };
+enum class Purpose : std::uint64_t { features = 1, thresholds = 2, rows = 3, shuffles = 4 };
 
 // A bijective scrambling of 64 bits (the finaliser of SplitMix64).
 constexpr std::uint64_t mix(std::uint64_t x) {
@@ -34,16 +34,18 @@ class Stream {
   // Uniform on [0, 1), 53 bits.
   constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
-  // Uniform on 0 … n-1 without bias (n > 0). Values of the truncated last interval are redrawn.
+  // Uniform on 0 … n-1 without bias (n > 0): the upper half of a product, redrawn in the rare case
+  // that its lower half lies in the part that would be hit too often.
   constexpr std::uint64_t below(std::uint64_t n) {
-    const std::uint64_t reject = (0 - n) % n;
     for (;;) {
-      const std::uint64_t draw = bits();
-      if (draw >= reject) return draw % n;
+      const auto product = static_cast<Wide>(bits()) * n;
+      const auto low = static_cast<std::uint64_t>(product);
+      if (low >= n || low >= (0 - n) % n) return static_cast<std::uint64_t>(product >> 64);
     }
   }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   std::uint64_t key_;
   std::uint64_t counter_ = 0;
 };

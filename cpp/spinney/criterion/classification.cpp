@@ -5,6 +5,7 @@
 
 #include "spinney/common/check.h"
 #include "spinney/common/log.h"
+#include "spinney/criterion/class_lanes.h"
 #include "spinney/criterion/scan.h"
 
 namespace spinney {
@@ -497,7 +498,58 @@ class Gini final : public ClassCounts {
         reciprocals_[n] = 1.0 / static_cast<double>(n);
       }
     }
+    lanes_ = targets.n_classes[0] <= max_lane_classes;
+    for (std::size_t row = 0; weighted && lanes_ && row < targets.n_rows; ++row) {
+      lanes_ = targets.weights[row] < 65536;
+    }
+    if (!lanes_) return;
+    packed_.resize(targets.n_rows);
+    for (std::size_t row = 0; row < targets.n_rows; ++row) {
+      const auto w = weighted ? static_cast<std::uint32_t>(targets.weights[row]) : 1U;
+      packed_[row] = (w << 16) | targets.labels[row];
+    }
   }
+
+  void sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats, Row* n_rows,
+                 ScanScratch& scratch) const override {
+    if (!lanes_) return ClassCounts::sum_lanes(rows, n, masks, stats, n_rows, scratch);
+    sum_class_lanes(targets_.n_classes[0], rows, n, masks, packed_.data(), stats, n_rows);
+  }
+  double score(const double* left, const double* right) const override {
+    double of_left = 0;
+    double of_right = 0;
+    for (std::size_t k = 1; k < stat_size(); ++k) {
+      of_left += left[k] * left[k];
+      of_right += right[k] * right[k];
+    }
+    return of_left / left[0] + of_right / right[0];
+  }
+  bool has_lanes(const NodeView& node) const override {
+    return lanes_ && (node.n_rows > max_lane_rows || node.stat[0] <= max_lane_weight);
+  }
+  void load_lanes(const Row* rows, Row n, LaneRows& out) const override {
+    for (Row i = 0; i < n; ++i) {
+      const std::uint32_t packed = packed_[rows[i]];
+      out.label[i] = packed & 0xffff;
+      out.weight[i] = static_cast<std::int32_t>(packed >> 16);
+    }
+  }
+  void scan_lanes(const NodeView& node, Row margin, const LaneKeys* keys, Row n,
+                  const LaneRows& rows, LaneBest& best) const override {
+    scan_gini_lanes({targets_.n_classes[0], node.stat, small_reciprocals(), margin}, keys, n, rows,
+                    best);
+  }
+  std::size_t n_cells() const override {
+    std::size_t n = max_cells;
+    while (n > 64 && n * n_lanes * targets_.n_classes[0] > 8192) n /= 2;
+    return n;
+  }
+  void scan_cells(const NodeView& node, Row margin, const LaneCells* cells, const Row* rows, Row n,
+                  ScanScratch& scratch, LaneBest& best) const override {
+    scan_gini_cells({targets_.n_classes[0], node.stat, nullptr, margin}, cells, rows, n,
+                    packed_.data(), n_cells(), scratch.cell_counts, best);
+  }
+
   void scan(const ScanRequest& request, const NodeScratch&, ScanScratch& scratch,
             Split& best) const override {
     if (targets_.n_classes[0] == 2) {
@@ -521,6 +573,8 @@ class Gini final : public ClassCounts {
 
  private:
   std::vector<double> reciprocals_;  // of 0 … n_rows; a product is cheaper than a quotient
+  std::vector<std::uint32_t> packed_;  // weight and label of each row
+  bool lanes_ = false;
 };
 
 template <bool weighted>

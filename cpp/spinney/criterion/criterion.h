@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "spinney/common/types.h"
+#include "spinney/criterion/lanes.h"
 #include "spinney/table/coded_column.h"
 #include "spinney/table/entry.h"
 
@@ -93,6 +94,10 @@ struct ScanRequest {
   const Entry* entries = nullptr;
   Row n_entries = 0;
   std::int32_t feature = 0;
+  // Part of a numeric column: the entries are those of a range of values, and this the stat and the
+  // number of the rows before them; the rows after them have no entries either.
+  const double* before = nullptr;
+  Row n_before = 0;
   int monotonic = 0;  // +1: the value may not fall as the feature rises; -1: not rise; 0: free
   SplitLimits limits;
 
@@ -108,6 +113,9 @@ struct ScanScratch {
   std::vector<std::uint32_t> ranks;
   std::vector<std::uint32_t> links;
   std::vector<Entry> sequence;
+  std::vector<std::uint32_t> cell_counts;
+  std::vector<MeanCell> mean_cells;
+  std::vector<Row> rows;
 };
 
 // One per node in work: what a criterion prepares once for all columns of the node.
@@ -152,6 +160,23 @@ class Criterion {
   }
   virtual void scan(const ScanRequest& request, const NodeScratch& node_scratch,
                     ScanScratch& scratch, Split& best) const = 0;
+
+  // Lanes: whether the criterion can scan them in this node, the rows of a small node by position,
+  // and the scans. `margin` is the number of rows that each side must have.
+  virtual bool has_lanes(const NodeView& node) const {
+    static_cast<void>(node);
+    return false;
+  }
+  virtual void load_lanes(const Row*, Row, LaneRows&) const {}
+  virtual void scan_lanes(const NodeView&, Row, const LaneKeys*, Row, const LaneRows&,
+                          LaneBest&) const {}
+  // As many cells as the criterion's counts of eight lanes fit into the first cache for.
+  virtual std::size_t n_cells() const { return max_cells; }
+  virtual void scan_cells(const NodeView&, Row, const LaneCells*, const Row*, Row, ScanScratch&,
+                          LaneBest&) const {}
+  // stats[lane] = the sums over the rows whose masks are set in the lane; n_rows[lane] = how many.
+  virtual void sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats, Row* n_rows,
+                         ScanScratch& scratch) const;
   // Whether columns may leave a value implicit: the stat of the rows not listed must then be the
   // node's less the others'.
   virtual bool is_additive() const { return true; }

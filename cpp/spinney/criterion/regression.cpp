@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "spinney/common/log.h"
+#include "spinney/criterion/mean_lanes.h"
 #include "spinney/criterion/scan.h"
 
 namespace spinney {
@@ -27,12 +28,6 @@ SPINNEY_INLINE double explained(double s, double w, double total) {
   const double nothing = std::max(epsilon, 1e-12 * total);
   return s <= nothing ? -std::numeric_limits<double>::infinity() : s * log(s / w);
 }
-
-// Rows as the scan reads them: the weighted target, and the weight where there are weights.
-struct WeightedTarget {
-  double wy;
-  double w;
-};
 
 template <CriterionKind kind, bool weighted>
 class MeanScanner {
@@ -254,6 +249,7 @@ class Means final : public Criterion {
         weighted_[row] = {w * values_[row], w};
       }
     }
+    integral_ = targets.weights == nullptr || targets.integral_weights;
     if (kind == CriterionKind::squared_error && targets.n_outputs == 1 &&
         targets.weights == nullptr) {
       reciprocals_.resize(n + 1);
@@ -262,6 +258,36 @@ class Means final : public Criterion {
   }
 
   std::size_t stat_size() const override { return targets_.n_outputs + 2; }
+
+  void sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats, Row* n_rows,
+                 ScanScratch& scratch) const override {
+    if (targets_.n_outputs > 1) return Criterion::sum_lanes(rows, n, masks, stats, n_rows, scratch);
+    sum_mean_lanes(rows, n, masks, targets_.weights != nullptr ? weighted_.data() : nullptr,
+                   values_.data(), stats, n_rows);
+  }
+  bool has_lanes(const NodeView&) const override {
+    return kind == CriterionKind::squared_error && targets_.n_outputs == 1;
+  }
+  void load_lanes(const Row* rows, Row n, LaneRows& out) const override {
+    for (Row i = 0; i < n; ++i) {
+      const double w = targets_.weights != nullptr ? targets_.weights[rows[i]] : 1.0;
+      out.target[i] = targets_.weights != nullptr ? weighted_[rows[i]].wy : values_[rows[i]];
+      out.real_weight[i] = w;
+      out.weight[i] = integral_ ? static_cast<std::int32_t>(w) : 0;
+    }
+  }
+  void scan_lanes(const NodeView& node, Row margin, const LaneKeys* keys, Row n,
+                  const LaneRows& rows, LaneBest& best) const override {
+    const bool table = integral_ && node.stat[0] <= max_lane_weight;
+    scan_mean_lanes({node.stat[0], node.stat[1], table ? small_reciprocals() : nullptr, margin},
+                    keys, n, rows, best);
+  }
+  void scan_cells(const NodeView& node, Row margin, const LaneCells* cells, const Row* rows, Row n,
+                  ScanScratch& scratch, LaneBest& best) const override {
+    scan_mean_cells({node.stat[0], node.stat[1], nullptr, margin}, cells, rows, n,
+                    targets_.weights != nullptr ? weighted_.data() : nullptr, values_.data(),
+                    n_cells(), scratch.mean_cells, scratch.cell_counts, best);
+  }
 
   void sum(const Row* rows, Row n_rows, double* stat) const override {
     const std::size_t n_outputs = targets_.n_outputs;
@@ -364,6 +390,7 @@ class Means final : public Criterion {
   std::vector<double> shifts_;
   std::vector<double> values_;
   std::vector<WeightedTarget> weighted_;
+  bool integral_ = false;
   std::vector<double> reciprocals_;  // of 0 … n_rows; a product is cheaper than a quotient
 };
 

@@ -200,6 +200,32 @@ void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scr
   }
 }
 
+// A range of values of a numeric column; what is smaller is left already.
+template <class Scanner>
+void scan_range(Scanner& scanner, const ScanRequest& request, Split& best) {
+  const EntryLayout layout = scanner.layout();
+  const Entry* const entries = request.entries;
+  const Row n = request.node.n_rows;
+  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+  scanner.reset(request.node.stat);
+  scanner.move_block(request.before);
+  for (Row i = 0; i + 1 < request.n_entries; ++i) {
+    scanner.move(entries[i]);
+    if (layout.code(entries[i]) == layout.code(entries[i + 1])) continue;
+    const Row n_left = request.n_before + i + 1;
+    if (n_left < margin || n - n_left < margin) continue;
+    if (!improves(scanner, request, n_left, n - n_left, best)) continue;
+    best.feature = request.feature;
+    best.categorical = false;
+    best.only_missing_right = false;
+    best.n_left = n_left;
+    best.missing_left = n_left > n - n_left;
+    best.left_code = layout.code(entries[i]);
+    best.below = layout.row(entries[i]);
+    best.above = layout.row(entries[i + 1]);
+  }
+}
+
 // Categories: the rows of one category move together. Ordered by their mean (or the fraction of
 // the second class) the best prefix is the best subset, for one output and a concave impurity
 // (Fisher 1958, Breiman et al. 1984). With more classes all subsets are tried while they are few;
@@ -323,7 +349,9 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
 // Everything that the plain loop does not serve.
 template <class Scanner>
 void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
-  if (request.column->categorical) {
+  if (request.before != nullptr) {
+    scan_range(scanner, request, best);
+  } else if (request.column->categorical) {
     scan_categorical(scanner, request, scratch, best);
   } else {
     scan_numeric(scanner, request, scratch, best);
@@ -333,7 +361,7 @@ void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scrat
 // Whether the plain loop serves: every row of the node listed, none missing.
 inline bool is_dense(const ScanRequest& request, const EntryLayout& layout) {
   const CodedColumn& column = *request.column;
-  return !column.categorical && request.n_entries == request.node.n_rows &&
+  return request.before == nullptr && !column.categorical && request.n_entries == request.node.n_rows &&
          !(column.has_missing &&
            column.is_missing(layout.code(request.entries[request.n_entries - 1])));
 }

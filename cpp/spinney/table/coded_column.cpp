@@ -369,10 +369,10 @@ void code_column(const Column& column, Writer writer, const double* values, bool
 
 }  // namespace
 
-std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
-                                    const EntryLayout& layout, bool allow_implicit, int n_threads) {
+void code_columns(const Table& table, const CodingRows& sample, const EntryLayout& layout,
+                  bool allow_implicit, int n_threads,
+                  const std::function<void(std::size_t, CodedColumn&)>& consume) {
   const std::size_t n_features = table.n_features();
-  std::vector<CodedColumn> columns(n_features);
   const double work = 25.0 * static_cast<double>(sample.n_rows) * static_cast<double>(n_features);
   n_threads = worthwhile_threads(work, n_threads);
   // A cache line holds eight float64; but no more columns at a time than 16 MB hold.
@@ -389,10 +389,20 @@ std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample
     const bool reads_values = !(table.columns[first].kind == ColumnKind::sparse && allow_implicit);
     if (reads_values) read_block(table, first, count, sample, own.block);
     for (std::size_t j = 0; j < count; ++j) {
-      code_column(table.columns[first + j], Writer{columns[first + j], sample, layout},
+      CodedColumn column;
+      code_column(table.columns[first + j], Writer{column, sample, layout},
                   own.block.data() + (reads_values ? j * sample.n_rows : 0), allow_implicit, own);
+      consume(first + j, column);
     }
   });
+}
+
+std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
+                                    const EntryLayout& layout, bool allow_implicit, int n_threads) {
+  std::vector<CodedColumn> columns(table.n_features());
+  code_columns(
+      table, sample, layout, allow_implicit, n_threads,
+      [&](std::size_t feature, CodedColumn& column) { columns[feature] = std::move(column); });
   return columns;
 }
 

@@ -3,6 +3,7 @@
 // column of rare events costs what its events cost, and a sparse column is never made dense.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,13 @@ struct CodingRows {
   const std::uint32_t* labels = nullptr;  // indexed by row
 };
 
-// Codes every column of a table. allow_implicit = false lists every row of every column.
+// Codes every column of a table and hands each to `consume`, which may take it; columns come in any
+// order, from several threads. allow_implicit = false lists every row of every column.
+void code_columns(const Table& table, const CodingRows& sample, const EntryLayout& layout,
+                  bool allow_implicit, int n_threads,
+                  const std::function<void(std::size_t feature, CodedColumn& column)>& consume);
+
+// The same, all columns kept.
 std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
                                     const EntryLayout& layout, bool allow_implicit, int n_threads);
 

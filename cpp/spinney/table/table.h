@@ -89,6 +89,23 @@ struct Table {
   bool known_finite = true;  // no need to look for infinities any more
 
   std::size_t n_features() const { return columns.size(); }
+
+  // Whether the columns lie side by side in the rows of one matrix of floats.
+  bool is_row_major() const {
+    if (columns.empty()) return false;
+    const Column& head = columns[0];
+    if (head.kind != ColumnKind::numeric || head.dtype == Dtype::int32) return false;
+    const std::ptrdiff_t item = head.dtype == Dtype::float64 ? 8 : 4;
+    if (head.stride <= 0 || head.stride % item != 0) return false;
+    for (std::size_t f = 1; f < columns.size(); ++f) {
+      const Column& column = columns[f];
+      if (column.kind != head.kind || column.dtype != head.dtype || column.stride != head.stride ||
+          column.data != head.data + static_cast<std::ptrdiff_t>(f) * item) {
+        return false;
+      }
+    }
+    return true;
+  }
 };
 
 }  // namespace spinney

@@ -19,7 +19,9 @@ constexpr double shared_work = 300'000;
 
 class Grower {
  public:
-  Grower(const Table& table, const Targets& targets, const GrowOptions& options, Watch& watch)
+  // Without a prepared table the grower looks at all columns, sorted once, if it can.
+  Grower(const Table& table, const PreparedTable* prepared, const Targets& targets,
+         const GrowOptions& options, Watch& watch)
       : table_(table), options_(options), watch_(watch) {
     std::vector<Row> rows;
     rows.reserve(targets.n_rows);
@@ -37,9 +39,20 @@ class Grower {
     SearchInputs inputs{table, targets, options, layout_, *criterion_, std::move(rows)};
     const bool all_features = options.max_features == 0 ||
                               options.max_features >= static_cast<std::int64_t>(table.n_features());
-    search_ = !options.random_splits && all_features ? make_presorted_search(std::move(inputs))
-                                                     : make_sampled_search(std::move(inputs));
+    if (prepared == nullptr && !options.random_splits && all_features) {
+      search_ = make_presorted_search(std::move(inputs));
+      return;
+    }
+    if (prepared == nullptr) {
+      prepared_ =
+          std::make_unique<PreparedTable>(table, options.random_splits, options.n_threads);
+      prepared = prepared_.get();
+    }
+    search_ = options.random_splits ? make_random_search(std::move(inputs), *prepared)
+                                    : make_sampled_search(std::move(inputs), *prepared);
   }
+
+  std::vector<Row> take_rows() { return std::move(search_->rows()); }
 
   Tree grow() {
     Node root;
@@ -365,6 +378,7 @@ class Grower {
   const GrowOptions& options_;
   Watch& watch_;
   EntryLayout layout_;
+  std::unique_ptr<PreparedTable> prepared_;  // if it is this tree's own
   std::unique_ptr<Criterion> criterion_;
   std::unique_ptr<Search> search_;
   std::size_t n_values_ = 1;
@@ -375,7 +389,15 @@ class Grower {
 
 Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
                Watch& watch) {
-  return Grower(table, targets, options, watch).grow();
+  return Grower(table, nullptr, targets, options, watch).grow();
+}
+
+Tree grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
+               Watch& watch, std::vector<Row>& rows) {
+  Grower grower(prepared.table, &prepared, targets, options, watch);
+  Tree tree = grower.grow();
+  rows = grower.take_rows();
+  return tree;
 }
 
 }  // namespace spinney

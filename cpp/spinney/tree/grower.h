@@ -15,6 +15,8 @@
 
 namespace spinney {
 
+struct PreparedTable;
+
 struct GrowOptions {
   CriterionKind criterion = CriterionKind::gini;
   bool random_splits = false;
@@ -26,11 +28,20 @@ struct GrowOptions {
   std::int64_t max_leaf_nodes = 0;  // 0: no limit, depth first; else best first
   double min_impurity_decrease = 0;
   std::vector<std::int8_t> monotonic;  // empty, or one sign per feature
+  std::vector<std::int32_t> features;  // those that the tree may use; empty: all
+  // Count large nodes in cells and be exact only beside the best cut. For forests.
+  bool coarse = false;
+  // Round thresholds to float32 where that still divides the node's rows in the same way.
+  bool narrow_thresholds = false;
   std::uint64_t seed = 0;
   int n_threads = 1;
 };
 
 Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
                Watch& watch);
+
+// One of many trees on the same table; leaves its rows in `rows`, leaf by leaf from left to right.
+Tree grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
+               Watch& watch, std::vector<Row>& rows);
 
 }  // namespace spinney

@@ -1,14 +1,15 @@
-// A random subset of the columns at each node. Dividing all columns would cost more than it saves,
-// so a node owns only its rows: the columns drawn are gathered there and sorted (best split), or
-// cut at one random place each (random split).
+// Best splits over a random subset of the columns at each node. A node owns only its rows; the
+// columns drawn are gathered there, eight at a time (lanes). Up to 256 rows they are sorted side by
+// side. Larger nodes of a forest are counted in cells first; larger nodes of a single tree, and
+// columns or criteria that lanes do not serve, are sorted one by one and scanned as everywhere.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "spinney/common/dispatch.h"
-#include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 #include "spinney/table/radix_sort.h"
+#include "spinney/tree/feature_draw.h"
 #include "spinney/tree/search.h"
 
 namespace spinney {
@@ -17,356 +18,375 @@ namespace {
 // Below this many entries a comparison sort beats the radix sort's set-up.
 constexpr Row radix_from = 400;
 
-// Draws features without replacement. The permutation is put back after each node, so a draw
-// depends on the node's stream alone.
-class FeatureDraw {
- public:
-  FeatureDraw(std::vector<std::int32_t>& features, Stream stream)
-      : features_(features), stream_(stream) {}
-  ~FeatureDraw() {
-    for (auto swap = swaps_.rbegin(); swap != swaps_.rend(); ++swap) {
-      std::swap(features_[swap->first], features_[swap->second]);
+// Columns that are looked at together; unused lanes repeat the first.
+struct Batch {
+  std::size_t feature[n_lanes];
+  std::size_t n = 0;
+};
+
+template <class T>
+SPINNEY_INLINE void gather_keys(const T* codes, std::size_t stride, const Row* rows, Row n,
+                                const Batch& batch, LaneKeys* keys) {
+  for (Row i = 0; i < n; ++i) {
+    const T* const row = codes + static_cast<std::size_t>(rows[i]) * stride;
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      keys[i].lane[l] = (static_cast<std::uint32_t>(row[batch.feature[l]]) << lane_position_bits) |
+                        static_cast<std::uint32_t>(i);
     }
   }
-  FeatureDraw(const FeatureDraw&) = delete;
-  FeatureDraw& operator=(const FeatureDraw&) = delete;
-
-  bool has_next() const { return swaps_.size() < features_.size(); }
-  std::int32_t next() {
-    const std::size_t at = swaps_.size();
-    const std::size_t chosen = at + stream_.below(features_.size() - at);
-    std::swap(features_[at], features_[chosen]);
-    swaps_.emplace_back(at, chosen);
-    return features_[at];
-  }
-
- private:
-  std::vector<std::int32_t>& features_;
-  std::vector<std::pair<std::size_t, std::size_t>> swaps_;
-  Stream stream_;
-};
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-  bool any_missing = false;
-};
-
-// Smallest and largest value, and whether any is missing.
-SPINNEY_KERNEL Range find_range(const double* values, Row n) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  unsigned missing = 0;
-  for (Row i = 0; i < n; ++i) {
-    const double value = values[i];
-    missing |= value != value ? 1U : 0U;
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-  }
-  return {low, high, missing != 0};
 }
 
-// Copies the rows to one side or the other; returns how many went left.
-SPINNEY_KERNEL Row divide_by_threshold(const double* values, const Row* rows, Row n,
-                                       double threshold, bool missing_left, Row* left_rows,
-                                       Row* right_rows) {
-  const unsigned missing_side = missing_left ? 1U : 0U;
-  Row n_left = 0;
-  for (Row i = 0; i < n; ++i) {
-    const double value = values[i];
-    left_rows[n_left] = rows[i];
-    right_rows[i - n_left] = rows[i];
-    n_left += static_cast<unsigned>(value <= threshold) |
-              (static_cast<unsigned>(value != value) & missing_side);
+// Gathers the codes of the lanes and finds their range.
+template <class T>
+SPINNEY_INLINE void gather_codes(const T* codes, std::size_t stride, const Row* rows, Row n,
+                                 const Batch& batch, LaneKeys* out, LaneKeys& low, LaneKeys& high) {
+  LaneKeys least;
+  LaneKeys most;
+  for (std::size_t l = 0; l < n_lanes; ++l) {
+    least.lane[l] = std::numeric_limits<std::uint32_t>::max();
+    most.lane[l] = 0;
   }
-  return n_left;
+  for (Row i = 0; i < n; ++i) {
+    const T* const row = codes + static_cast<std::size_t>(rows[i]) * stride;
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      const auto code = static_cast<std::uint32_t>(row[batch.feature[l]]);
+      out[i].lane[l] = code;
+      least.lane[l] = code < least.lane[l] ? code : least.lane[l];
+      most.lane[l] = code > most.lane[l] ? code : most.lane[l];
+    }
+  }
+  low = least;
+  high = most;
+}
+
+#define SPINNEY_FOR_CODES(T)                                                                      \
+  SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n,   \
+                                    const Batch& batch, LaneKeys* keys) {                         \
+    gather_keys(codes, stride, rows, n, batch, keys);                                             \
+    sort_lanes(keys, n);                                                                          \
+  }                                                                                               \
+  SPINNEY_KERNEL void gather_range(const T* codes, std::size_t stride, const Row* rows, Row n,    \
+                                   const Batch& batch, LaneKeys* out, LaneKeys& low,              \
+                                   LaneKeys& high) {                                              \
+    gather_codes(codes, stride, rows, n, batch, out, low, high);                                  \
+  }
+SPINNEY_FOR_CODES(std::uint8_t)
+SPINNEY_FOR_CODES(std::uint16_t)
+SPINNEY_FOR_CODES(std::uint32_t)
+#undef SPINNEY_FOR_CODES
+
+// cells = (codes − low) >> shift.
+SPINNEY_KERNEL void cut_cells(const LaneKeys* codes, Row n, const LaneKeys& low,
+                              const LaneKeys& shift, LaneCells* cells) {
+  for (Row i = 0; i < n; ++i) {
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      cells[i].lane[l] =
+          static_cast<std::uint8_t>((codes[i].lane[l] - low.lane[l]) >> shift.lane[l]);
+    }
+  }
 }
 
 class SampledSearch final : public Search {
  public:
-  explicit SampledSearch(SearchInputs inputs) : in_(std::move(inputs)) {
-    const std::size_t n_features = in_.table.n_features();
-    n_features_drawn_ = in_.options.max_features == 0
-                            ? n_features
-                            : static_cast<std::size_t>(in_.options.max_features);
-    columns_.resize(n_features);
-    codes_.resize(n_features);
-    if (in_.options.random_splits) {
-      for (std::size_t f = 0; f < n_features; ++f) {
-        columns_[f].categorical = in_.table.columns[f].kind == ColumnKind::categorical;
-        columns_[f].missing_code = static_cast<Code>(in_.table.columns[f].n_categories);
-      }
-      return;
-    }
-    const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()), nullptr};
-    EntryLayout plain;  // no label: only codes are kept
-    plain.row_bits = in_.layout.row_bits;
-    columns_ = code_table(in_.table, sample, plain, true, in_.options.n_threads);
-    const double work = static_cast<double>(in_.table.n_rows) * static_cast<double>(n_features);
-    const int n_threads = worthwhile_threads(2 * work, in_.options.n_threads);
-    parallel_for(n_features, n_threads, [&](std::size_t f, int) {
-      CodedColumn& column = columns_[f];
-      codes_[f].assign(in_.table.n_rows, column.implicit_code);
-      for (Row i = 0; i < column.n_entries; ++i) {
-        codes_[f][plain.row(column.entries[i])] = plain.code(column.entries[i]);
-      }
-      column.entries.reset();
-    });
+  SampledSearch(SearchInputs inputs, const PreparedTable& prepared)
+      : in_(std::move(inputs)), codes_(prepared.codes) {
+    n_drawn_ = in_.n_features_drawn();
   }
 
   std::vector<Row>& rows() override { return in_.rows; }
   void open(Node&) override {}
 
   void find(Node& node, Worker& worker, int, Split& best) override {
-    if (worker.features.size() != columns_.size()) {
-      worker.features.resize(columns_.size());
-      for (std::size_t f = 0; f < columns_.size(); ++f) {
-        worker.features[f] = static_cast<std::int32_t>(f);
-      }
-    }
+    if (worker.features.empty()) worker.features = in_.features();
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
-    FeatureDraw draw(worker.features, Stream(in_.options.seed, Purpose::features, node.key));
-    Stream thresholds(in_.options.seed, Purpose::thresholds, node.key);
-    std::size_t n_useful = 0;
+    const NodeView view = node.view();
+    const bool small = node.n_rows() <= max_lane_rows && codes_.max_codes() <= max_lane_codes;
+    const bool lanes = in_.options.min_weight_leaf <= 0 && in_.options.monotonic.empty() &&
+                       in_.criterion.has_lanes(view);
+    if (small && lanes) {
+      in_.criterion.load_lanes(in_.rows.data() + node.begin, node.n_rows(), worker.lane_rows);
+    }
+    const double perfect = in_.criterion.perfect_score(view);
+    FeatureDraw draw(worker.features, worker.swaps,
+                     Stream(in_.options.seed, Purpose::features, node.key));
+    bool any_varies = false;
+    Batch batch;
     // Constant columns count among those drawn, but at least one must not be constant.
-    for (std::size_t n_drawn = 0; draw.has_next() && (n_drawn < n_features_drawn_ || n_useful == 0);
-         ++n_drawn) {
-      const std::int32_t feature = draw.next();
-      const bool useful = in_.options.random_splits
-                              ? try_random(node, feature, thresholds, worker, best)
-                              : try_best(node, feature, worker, best);
-      n_useful += useful;
+    for (std::size_t n_drawn = 0; draw.has_next() && (n_drawn < n_drawn_ || !any_varies);) {
+      const bool beyond = n_drawn >= n_drawn_;  // looking for one that varies, no more
+      const std::size_t wanted = beyond ? n_lanes : std::min(n_lanes, n_drawn_ - n_drawn);
+      batch.n = 0;
+      while (batch.n < wanted && draw.has_next()) {
+        batch.feature[batch.n++] = static_cast<std::size_t>(draw.next());
+      }
+      for (std::size_t l = batch.n; l < n_lanes; ++l) batch.feature[l] = batch.feature[0];
+      n_drawn += batch.n;
+      bool varies = false;
+      if (small) {
+        varies = try_sorted(node, batch, lanes, beyond, worker, best);
+      } else if (lanes && in_.options.coarse) {
+        varies = try_cells(node, batch, beyond, worker, best);
+      } else {
+        for (std::size_t l = 0; l < batch.n && !(beyond && varies); ++l) {
+          varies |= try_column(node, batch.feature[l], worker, best);
+        }
+      }
+      any_varies |= varies;
+      if (best.score >= perfect) return;
     }
   }
 
   void divide_rows(const Node& node, const Split& split, Worker& worker) override {
     Row* const rows = in_.rows.data() + node.begin;
-    const auto parts = divide(rows, node.n_rows(), split, worker);
-    std::copy(worker.rows.begin(), worker.rows.begin() + parts.second, rows + parts.first);
+    const Row n = node.n_rows();
+    if (worker.rows.size() < n) worker.rows.resize(n);
+    Row* const spare = worker.rows.data();
+    const auto feature = static_cast<std::size_t>(split.feature);
+    Row n_left = 0;
+    Row n_right = 0;
+    const auto move = [&](Row i, bool goes_left) {
+      const Row row = rows[i];
+      const Row left = goes_left ? 1 : 0;
+      rows[n_left] = row;
+      spare[n_right] = row;
+      n_left += left;
+      n_right += 1 - left;
+    };
+    codes_.visit([&](const auto* codes) {
+      const auto* column = codes + feature;
+      const std::size_t stride = codes_.n_features();
+      if (split.categorical) {
+        for (Row i = 0; i < n; ++i) {
+          const auto code = static_cast<Code>(column[rows[i] * stride]);
+          move(i, std::binary_search(split.left_codes.begin(), split.left_codes.end(), code));
+        }
+      } else {
+        const Code missing = codes_.column(feature).missing_code;
+        const bool missing_left = split.missing_left;
+        const Code limit = split.left_code;
+        for (Row i = 0; i < n; ++i) {
+          const auto code = static_cast<Code>(column[rows[i] * stride]);
+          move(i, (code <= limit) | ((code == missing) & missing_left));
+        }
+      }
+    });
+    std::copy(spare, spare + n_right, rows + n_left);
   }
 
   void divide_columns(const Node&, Node&, Node&, Worker&, int) override {}
 
   double threshold(const Split& split) const override {
     if (split.categorical) return std::numeric_limits<double>::quiet_NaN();
-    if (split.drawn) return split.threshold;
     if (split.only_missing_right) return std::numeric_limits<double>::infinity();
     const Column& column = in_.table.columns[static_cast<std::size_t>(split.feature)];
-    return midpoint(column.value(split.below), column.value(split.above));
+    const double below = column.value(split.below);
+    const double above = column.value(split.above);
+    const double middle = midpoint(below, above);
+    return in_.options.narrow_thresholds ? narrowed(middle, below, above) : middle;
   }
 
   double cost(const Node& node) const override {
-    return 30.0 * static_cast<double>(node.n_rows()) * static_cast<double>(n_features_drawn_);
+    return 10.0 * static_cast<double>(node.n_rows()) * static_cast<double>(n_drawn_);
   }
 
  private:
-  ScanRequest request(const Node& node, std::int32_t feature) const {
-    const auto f = static_cast<std::size_t>(feature);
+  ScanRequest request(const Node& node, std::size_t feature) const {
     ScanRequest request;
     request.node = node.view();
-    request.column = &columns_[f];
-    request.feature = feature;
-    request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[f];
+    request.column = &codes_.column(feature);
+    request.feature = static_cast<std::int32_t>(feature);
+    request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
     request.limits = {static_cast<Row>(in_.options.min_samples_leaf), in_.options.min_weight_leaf};
     return request;
   }
 
-  // Returns whether the column varies in the node.
-  bool try_best(const Node& node, std::int32_t feature, Worker& worker, Split& best) const {
-    const auto f = static_cast<std::size_t>(feature);
-    const Row n = node.n_rows();
-    const Row* rows = in_.rows.data() + node.begin;
-    const Code* codes = codes_[f].data();
-    const std::uint32_t* labels = in_.layout.label_bits > 0 ? in_.targets.labels : nullptr;
-    worker.entries.resize(n);
-    Code low = codes[rows[0]];
-    Code high = low;
-    for (Row i = 0; i < n; ++i) {
-      const Row row = rows[i];
-      const Code code = codes[row];
-      low = std::min(low, code);
-      high = std::max(high, code);
-      worker.entries[i] = in_.layout.pack(code, row, labels != nullptr ? labels[row] : 0);
-    }
-    if (low == high) return false;
-    const Entry* sorted = worker.entries.data();
-    if (n < radix_from) {
-      std::sort(worker.entries.begin(), worker.entries.end());
-    } else {
-      worker.swap.resize(n);
-      const int shift = in_.layout.code_shift();
-      sorted =
-          radix_sort(worker.entries.data(), worker.swap.data(), n, shift, shift + bits_of(high));
-    }
-    ScanRequest scan = request(node, feature);
-    scan.entries = sorted;
-    scan.n_entries = n;
-    in_.criterion.scan(scan, worker.node_scratch, worker.scans[0], best);
-    return true;
+  Row margin() const {
+    return static_cast<Row>(std::max<std::int64_t>(1, in_.options.min_samples_leaf));
+  }
+  Entry entry(Code code, Row row) const {
+    const bool labelled = in_.layout.label_bits > 0;
+    return in_.layout.pack(code, row, labelled ? in_.targets.labels[row] : 0);
+  }
+  // Categories, and columns with missing values in the node, have scans of their own.
+  bool is_plain(std::size_t feature, Code highest) const {
+    const CodedColumn& column = codes_.column(feature);
+    return !column.categorical && !(column.has_missing && highest == column.missing_code);
   }
 
-  bool try_random(const Node& node, std::int32_t feature, Stream& stream, Worker& worker,
+  // A small node: sorts the lanes, and scans them together where that serves. Returns whether any
+  // column varies; `only_first` leaves out what comes after the first that does.
+  bool try_sorted(const Node& node, const Batch& batch, bool lanes, bool only_first, Worker& worker,
                   Split& best) const {
-    const auto f = static_cast<std::size_t>(feature);
-    Split split;
-    split.feature = feature;
-    split.drawn = true;
-    bool has_missing = false;
-    const bool varies = columns_[f].categorical
-                            ? draw_categories(node, f, stream, split, has_missing)
-                            : draw_threshold(node, f, stream, worker, split, has_missing);
-    if (!varies) return false;
-    const Row n_left = gather_left(node, split, worker);
-    const Row n_right = node.n_rows() - n_left;
-    const ScanRequest limits = request(node, feature);
-    if (n_left < limits.limits.min_samples_leaf || n_right < limits.limits.min_samples_leaf) {
-      return true;
-    }
-    const std::size_t size = in_.criterion.stat_size();
-    worker.left_stat.resize(size);
-    worker.right_stat.resize(size);
-    in_.criterion.sum(worker.rows.data(), n_left, worker.left_stat.data());
-    if (in_.criterion.is_additive()) {
-      for (std::size_t k = 0; k < size; ++k) {
-        worker.right_stat[k] = node.stat[k] - worker.left_stat[k];
+    const Row n = node.n_rows();
+    const Row* rows = in_.rows.data() + node.begin;
+    worker.lanes.resize(max_lane_rows);
+    LaneKeys* const keys = worker.lanes.data();
+    codes_.visit([&](const auto* codes) {
+      gather_sorted(codes, codes_.n_features(), rows, n, batch, keys);
+    });
+    LaneBest found;
+    found.clear();
+    if (lanes) in_.criterion.scan_lanes(node.view(), margin(), keys, n, worker.lane_rows, found);
+    bool varies = false;
+    for (std::size_t l = 0; l < batch.n; ++l) {
+      const std::size_t feature = batch.feature[l];
+      const Code low = keys[0].lane[l] >> lane_position_bits;
+      const Code high = keys[n - 1].lane[l] >> lane_position_bits;
+      if (low == high) continue;
+      varies = true;
+      if (lanes && is_plain(feature, high)) {
+        if (found.at[l] != LaneBest::none && found.score[l] > best.score) {
+          const Row at = found.at[l];
+          const auto row_at = [&](Row i) { return rows[keys[i].lane[l] & (max_lane_rows - 1)]; };
+          best.clear();
+          best.score = found.score[l];
+          best.feature = static_cast<std::int32_t>(feature);
+          best.n_left = at + 1;
+          best.missing_left = best.n_left > n - best.n_left;
+          best.only_missing_right = false;
+          best.left_code = keys[at].lane[l] >> lane_position_bits;
+          best.below = row_at(at);
+          best.above = row_at(at + 1);
+        }
+      } else {
+        worker.entries.resize(n);
+        for (Row i = 0; i < n; ++i) {
+          const std::uint32_t key = keys[i].lane[l];
+          worker.entries[i] = entry(key >> lane_position_bits, rows[key & (max_lane_rows - 1)]);
+        }
+        scan(node, feature, worker.entries.data(), n, worker, best);
       }
-    } else {
-      in_.criterion.sum(worker.rows.data() + node.n_rows(), n_right, worker.right_stat.data());
+      if (only_first) break;
     }
-    const double* left = worker.left_stat.data();
-    const double* right = worker.right_stat.data();
-    if (left[0] < limits.limits.min_weight_leaf || right[0] < limits.limits.min_weight_leaf) {
-      return true;
-    }
-    if (limits.monotonic != 0) {
-      const double a = in_.criterion.bounded_value(left);
-      const double b = in_.criterion.bounded_value(right);
-      if (a < node.lower || b < node.lower || a > node.upper || b > node.upper ||
-          (a - b) * limits.monotonic > 0) {
-        return true;
-      }
-    }
-    split.score = in_.criterion.score(left, right);
-    split.n_left = n_left;
-    if (!has_missing) split.missing_left = n_left > n_right;
-    if (split.score > best.score) best = std::move(split);
-    return true;
+    return varies;
   }
 
-  // Leaves the node's values in worker.values.
-  bool draw_threshold(const Node& node, std::size_t feature, Stream& stream, Worker& worker,
-                      Split& split, bool& has_missing) const {
-    const Row* rows = in_.rows.data() + node.begin;
+  // A large node: counts the lanes in cells, then looks inside the two cells beside the best cut.
+  bool try_cells(const Node& node, const Batch& batch, bool only_first, Worker& worker,
+                 Split& best) const {
     const Row n = node.n_rows();
-    worker.values.resize(std::max<std::size_t>(worker.values.size(), n));
-    double* values = worker.values.data();
-    gather(in_.table.columns[feature], rows, n, values);
-    const Range range = find_range(values, n);
-    const double low = range.low;
-    const double high = range.high;
-    has_missing = range.any_missing;
-    if (low > high || (low == high && !has_missing)) return false;
-    const double u = stream.uniform();
-    split.threshold = low * (1 - u) + high * u;  // high - low could overflow
-    if (!(split.threshold >= low && split.threshold < high)) split.threshold = low;
-    if (has_missing) split.missing_left = stream.below(2) == 1;
-    return true;
+    const Row* rows = in_.rows.data() + node.begin;
+    if (worker.lanes.size() < n) worker.lanes.resize(n);
+    if (worker.cells.size() < n) worker.cells.resize(n);
+    LaneKeys* const codes = worker.lanes.data();
+    LaneKeys low;
+    LaneKeys high;
+    codes_.visit([&](const auto* matrix) {
+      gather_range(matrix, codes_.n_features(), rows, n, batch, codes, low, high);
+    });
+    const std::size_t n_cells = in_.criterion.n_cells();
+    LaneKeys shift;
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      shift.lane[l] = 0;
+      while (((high.lane[l] - low.lane[l]) >> shift.lane[l]) >= n_cells) ++shift.lane[l];
+    }
+    cut_cells(codes, n, low, shift, worker.cells.data());
+    LaneBest found;
+    found.clear();
+    in_.criterion.scan_cells(node.view(), margin(), worker.cells.data(), rows, n, worker.scans[0],
+                             found);
+    bool varies = false;
+    std::size_t chosen = n_lanes;
+    for (std::size_t l = 0; l < batch.n; ++l) {
+      if (low.lane[l] == high.lane[l]) continue;
+      varies = true;
+      if (!is_plain(batch.feature[l], high.lane[l])) {
+        try_column(node, batch.feature[l], worker, best);
+      } else if (found.at[l] != LaneBest::none &&
+                 (chosen == n_lanes || found.score[l] > found.score[chosen])) {
+        chosen = l;
+      }
+      if (only_first) break;
+    }
+    if (chosen != n_lanes && found.score[chosen] > best.score) {
+      refine(node, batch.feature[chosen], chosen, found.at[chosen], worker, best);
+    }
+    return varies;
   }
 
-  // Fills worker.rows with the rows that a drawn split sends left and, n_rows further on, with the
-  // others; returns how many go left.
-  Row gather_left(const Node& node, const Split& split, Worker& worker) const {
-    const Row* rows = in_.rows.data() + node.begin;
+  // The cut lies between cells `at` and the next one that has rows: scans the values of both.
+  void refine(const Node& node, std::size_t feature, std::size_t lane, std::uint32_t at,
+              Worker& worker, Split& best) const {
     const Row n = node.n_rows();
-    if (worker.rows.size() < 2 * static_cast<std::size_t>(n)) {
-      worker.rows.resize(2 * static_cast<std::size_t>(n));
-    }
-    Row* const left_rows = worker.rows.data();
-    Row* const right_rows = left_rows + n;
-    if (!split.categorical) {
-      return divide_by_threshold(worker.values.data(), rows, n, split.threshold, split.missing_left,
-                                 left_rows, right_rows);
-    }
-    Row n_left = 0;
+    const Row* rows = in_.rows.data() + node.begin;
+    std::uint32_t next = std::numeric_limits<std::uint32_t>::max();
     for (Row i = 0; i < n; ++i) {
-      left_rows[n_left] = rows[i];
-      right_rows[i - n_left] = rows[i];
-      n_left += goes_left(split, rows[i]) ? 1 : 0;
+      const std::uint32_t cell = worker.cells[i].lane[lane];
+      next = cell > at && cell < next ? cell : next;
     }
-    return n_left;
-  }
-
-  // Each category of the node goes left or right by the toss of a coin, both sides used.
-  bool draw_categories(const Node& node, std::size_t feature, Stream& stream, Split& split,
-                       bool& has_missing) const {
-    const Column& column = in_.table.columns[feature];
-    const Code missing_code = columns_[feature].missing_code;
-    const Row* rows = in_.rows.data() + node.begin;
-    std::vector<Code> present;
-    for (Row i = 0; i < node.n_rows(); ++i) {
-      const std::int32_t code = column.category(rows[i]);
-      present.push_back(code < 0 ? missing_code : static_cast<Code>(code));
-    }
-    std::sort(present.begin(), present.end());
-    present.erase(std::unique(present.begin(), present.end()), present.end());
-    if (present.size() < 2) return false;
-    split.categorical = true;
-    has_missing = present.back() == missing_code;
-    for (const Code code : present) {
-      if (stream.below(2) == 1) split.left_codes.push_back(code);
-    }
-    const std::size_t chosen = stream.below(present.size());
-    if (split.left_codes.empty()) split.left_codes.push_back(present[chosen]);
-    if (split.left_codes.size() == present.size()) {
-      split.left_codes.erase(split.left_codes.begin() + static_cast<std::ptrdiff_t>(chosen));
-    }
-    split.missing_left =
-        std::binary_search(split.left_codes.begin(), split.left_codes.end(), missing_code);
-    return true;
-  }
-
-  bool goes_left(const Split& split, Row row) const {
-    const auto f = static_cast<std::size_t>(split.feature);
-    const Column& column = in_.table.columns[f];
-    if (split.categorical) {
-      const std::int32_t code = column.category(row);
-      return std::binary_search(split.left_codes.begin(), split.left_codes.end(),
-                                code < 0 ? columns_[f].missing_code : static_cast<Code>(code));
-    }
-    if (split.drawn) {
-      const double value = column.value(row);
-      return std::isnan(value) ? split.missing_left : value <= split.threshold;
-    }
-    const Code code = codes_[f][row];
-    return columns_[f].is_missing(code) ? split.missing_left : code <= split.left_code;
-  }
-
-  // In place: left rows to the front, right rows into worker.rows; how many of each.
-  std::pair<Row, Row> divide(Row* rows, Row n, const Split& split, Worker& worker) const {
     if (worker.rows.size() < n) worker.rows.resize(n);
-    Row n_left = 0;
-    Row n_right = 0;
+    worker.entries.resize(n);
+    Row n_before = 0;
+    std::size_t n_inside = 0;
     for (Row i = 0; i < n; ++i) {
-      const Row row = rows[i];
-      const Row left = goes_left(split, row) ? 1 : 0;
-      rows[n_left] = row;
-      worker.rows[n_right] = row;
-      n_left += left;
-      n_right += 1 - left;
+      const std::uint32_t cell = worker.cells[i].lane[lane];
+      worker.rows[n_before] = rows[i];
+      n_before += cell < at ? 1 : 0;
+      worker.entries[n_inside] = entry(worker.lanes[i].lane[lane], rows[i]);
+      n_inside += cell == at || cell == next ? 1 : 0;
     }
-    return {n_left, n_right};
+    const Entry* inside = sort(worker, n_inside, code_bits(feature));
+    worker.left_stat.resize(in_.criterion.stat_size());
+    in_.criterion.sum(worker.rows.data(), n_before, worker.left_stat.data());
+    ScanRequest part = request(node, feature);
+    part.entries = inside;
+    part.n_entries = static_cast<Row>(n_inside);
+    part.before = worker.left_stat.data();
+    part.n_before = n_before;
+    in_.criterion.scan(part, worker.node_scratch, worker.scans[0], best);
+  }
+
+  int code_bits(std::size_t feature) const { return bits_of(codes_.column(feature).missing_code); }
+
+  // Sorts worker.entries[0 … n) by code; n_bits hold the codes.
+  const Entry* sort(Worker& worker, std::size_t n, int n_bits) const {
+    if (n < radix_from) {
+      std::sort(worker.entries.begin(), worker.entries.begin() + static_cast<std::ptrdiff_t>(n));
+      return worker.entries.data();
+    }
+    worker.swap.resize(n);
+    const int shift = in_.layout.code_shift();
+    return radix_sort(worker.entries.data(), worker.swap.data(), n, shift, shift + n_bits);
+  }
+
+  void scan(const Node& node, std::size_t feature, const Entry* sorted, Row n, Worker& worker,
+            Split& best) const {
+    ScanRequest column = request(node, feature);
+    column.entries = sorted;
+    column.n_entries = n;
+    in_.criterion.scan(column, worker.node_scratch, worker.scans[0], best);
+  }
+
+  // One column on its own; returns whether it varies in the node.
+  bool try_column(const Node& node, std::size_t feature, Worker& worker, Split& best) const {
+    const Row n = node.n_rows();
+    const Row* rows = in_.rows.data() + node.begin;
+    worker.entries.resize(n);
+    Code low = std::numeric_limits<Code>::max();
+    Code high = 0;
+    codes_.visit([&](const auto* codes) {
+      for (Row i = 0; i < n; ++i) {
+        const Row row = rows[i];
+        const auto code = static_cast<Code>(codes[row * codes_.n_features() + feature]);
+        low = std::min(low, code);
+        high = std::max(high, code);
+        worker.entries[i] = entry(code, row);
+      }
+    });
+    if (low == high) return false;
+    scan(node, feature, sort(worker, n, bits_of(high)), n, worker, best);
+    return true;
   }
 
   SearchInputs in_;
-  std::size_t n_features_drawn_ = 0;
-  std::vector<CodedColumn> columns_;
-  std::vector<std::vector<Code>> codes_;  // [feature][row]
+  const CodeMatrix& codes_;
+  std::size_t n_drawn_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Search> make_sampled_search(SearchInputs inputs) {
-  return std::make_unique<SampledSearch>(std::move(inputs));
+std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedTable& prepared) {
+  return std::make_unique<SampledSearch>(std::move(inputs), prepared);
 }
 
 }  // namespace spinney

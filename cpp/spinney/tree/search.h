@@ -1,12 +1,31 @@
 // How a node's best split is found and its rows are divided.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 
+#include "spinney/tree/feature_draw.h"
 #include "spinney/tree/grower.h"
 #include "spinney/tree/node.h"
+#include "spinney/tree/prepared_table.h"
 
 namespace spinney {
+
+// A question that was drawn, not found.
+struct Question {
+  bool asked = false;
+  bool categorical = false;
+  bool has_missing = false;  // some of the node's rows are missing there
+  bool missing_left = false;
+  double threshold = 0;
+  std::vector<Code> left_codes;  // ascending
+  std::vector<Code> present;     // scratch
+
+  bool has(Code code) const {
+    return std::binary_search(left_codes.begin(), left_codes.end(), code);
+  }
+};
 
 // What one thread needs while it works on nodes.
 struct Worker {
@@ -16,6 +35,11 @@ struct Worker {
   std::vector<Entry> entries;
   std::vector<Entry> swap;
   std::vector<std::int32_t> features;
+  FeatureDraw::Swaps swaps;
+  std::vector<LaneKeys> lanes;
+  std::vector<LaneCells> cells;
+  LaneRows lane_rows;
+  std::array<Question, n_lanes> questions;
   std::vector<double> values;
   std::vector<double> left_stat;
   std::vector<double> right_stat;
@@ -53,12 +77,33 @@ struct SearchInputs {
   const EntryLayout& layout;
   const Criterion& criterion;
   std::vector<Row> rows;  // rows of positive weight
+
+  // The features that a tree may use, and how many of them a node looks at.
+  std::vector<std::int32_t> features() const {
+    std::vector<std::int32_t> all = options.features;
+    for (std::size_t f = 0; options.features.empty() && f < table.n_features(); ++f) {
+      all.push_back(static_cast<std::int32_t>(f));
+    }
+    return all;
+  }
+  std::size_t n_features_drawn() const {
+    const std::size_t n = options.features.empty() ? table.n_features() : options.features.size();
+    const auto wanted = static_cast<std::size_t>(options.max_features);
+    return wanted == 0 ? n : std::min(n, wanted);
+  }
 };
 
 std::unique_ptr<Search> make_presorted_search(SearchInputs inputs);
-std::unique_ptr<Search> make_sampled_search(SearchInputs inputs);
+std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedTable& prepared);
+std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTable& prepared);
 
 // Halfway between two values, without overflow; never the upper one.
 double midpoint(double below, double above);
+
+// The float32 nearest to a threshold, if it divides the two values as well; else the threshold.
+inline double narrowed(double threshold, double below, double above) {
+  const auto rounded = static_cast<double>(static_cast<float>(threshold));
+  return rounded >= below && rounded < above ? rounded : threshold;
+}
 
 }  // namespace spinney

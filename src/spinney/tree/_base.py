@@ -49,6 +49,52 @@ def core_table(table: Table, schema: Schema) -> Any:
     )
 
 
+def core_targets(y: Any, n_classes: Any, weights: Any) -> Any:
+    """Hand targets, (n_rows, n_outputs), and weights to the core; it keeps the arrays alive."""
+    integral = (
+        weights is not None
+        and bool(np.all(weights == np.floor(weights)))
+        and float(weights.sum()) < 2**30  # products of two such sums are exact in the core
+    )
+    return _core.Targets(np.ascontiguousarray(y.T), [int(k) for k in n_classes], weights, integral)
+
+
+def encode_classes(estimator: Any, y: Any) -> tuple[Any, Any]:
+    """Set the classes of y and return codes and labels, both (n_rows, n_outputs)."""
+    y = check_array(
+        y,
+        ensure_2d=False,
+        dtype=None,
+        ensure_all_finite=False,
+        input_name="y",
+        estimator=estimator,
+    )
+    if y.dtype.kind in "fc":
+        check_array(y, ensure_2d=False, input_name="y", estimator=estimator)
+    y = np.reshape(y, (len(y), -1))
+    check_classification_targets(y)
+    codes = np.empty(y.shape, dtype=np.uint32)
+    estimator.classes_ = []
+    for k in range(y.shape[1]):
+        classes, codes[:, k] = np.unique(y[:, k], return_inverse=True)
+        estimator.classes_.append(classes)
+    estimator.n_classes_ = np.array([len(classes) for classes in estimator.classes_], dtype=np.intp)
+    return codes, y
+
+
+def encode_numbers(estimator: Any, y: Any, *, check: bool = True) -> Any:
+    """Return the targets of a regression, (n_rows, n_outputs), as the criterion needs them."""
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=estimator)
+    if estimator.criterion == "poisson" and check:
+        if np.any(y < 0):
+            raise ValueError(
+                "Some value(s) of y are negative which is not allowed for Poisson regression."
+            )
+        if np.sum(y) <= 0:
+            raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
+    return np.reshape(y, (len(y), -1))
+
+
 class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the trees; not to be used directly."""
 
@@ -139,28 +185,13 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
         is_classification = is_classifier(self)
         n_classes: Any = np.atleast_1d(self.n_classes_) if is_classification else []
-        targets = np.ascontiguousarray(y.T)
+        options = self._grow_options(n_rows, total_weight)
+        options.seed = self._seed()
+        options.n_threads = n_threads
         arrays = _core.grow_tree(
             core_table(table, self._schema),
-            self.criterion,
-            targets if is_classification else np.empty(0, dtype=np.uint32),
-            [int(k) for k in n_classes],
-            np.empty(0) if is_classification else targets,
-            weights,
-            weights is not None
-            and bool(np.all(weights == np.floor(weights)))
-            and total_weight < 2**30,  # products of two such sums are exact in the core
-            self.n_outputs_,
-            self.splitter == "random",
-            _UNLIMITED if self.max_depth is None else min(int(self.max_depth), _UNLIMITED),
-            *self._row_limits(n_rows),
-            self.min_weight_fraction_leaf * total_weight,
-            min(self._n_features_drawn(), self.n_features_in_),
-            0 if self.max_leaf_nodes is None else min(int(self.max_leaf_nodes), 2 * n_rows),
-            float(self.min_impurity_decrease),
-            self._monotonic_signs(),
-            self._seed(),
-            n_threads,
+            core_targets(y, n_classes, weights),
+            options,
             progress_hook(self),
         )
         self.tree_ = Tree.from_arrays(
@@ -177,44 +208,34 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             self.tree_ = self.tree_.collapse(node_alpha <= self.ccp_alpha)
         return self
 
+    def _grow_options(self, n_rows: int, total_weight: float) -> Any:
+        """Parameters in the core's terms; what the data had to tell is known by now."""
+        options = _core.GrowOptions()
+        options.criterion = self.criterion
+        options.random_splits = self.splitter == "random"
+        options.max_depth = (
+            _UNLIMITED if self.max_depth is None else min(int(self.max_depth), _UNLIMITED)
+        )
+        options.min_samples_split, options.min_samples_leaf = self._row_limits(n_rows)
+        options.min_weight_leaf = self.min_weight_fraction_leaf * total_weight
+        options.max_features = min(self._n_features_drawn(), self.n_features_in_)
+        if self.max_leaf_nodes is not None:
+            options.max_leaf_nodes = min(int(self.max_leaf_nodes), 2 * n_rows)
+        options.min_impurity_decrease = float(self.min_impurity_decrease)
+        options.monotonic = self._monotonic_signs()
+        return options
+
     def _encode_targets(self, y: Any, check_input: bool) -> tuple[Any, Any]:
         """Targets as (n_rows, n_outputs) codes or numbers, and the weights that classes ask for."""
         if is_classifier(self):
             return self._encode_classes(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
-        if self.criterion == "poisson" and check_input:
-            if np.any(y < 0):
-                raise ValueError(
-                    "Some value(s) of y are negative which is not allowed for Poisson regression."
-                )
-            if np.sum(y) <= 0:
-                raise ValueError(
-                    "Sum of y is not positive which is necessary for Poisson regression."
-                )
-        return np.reshape(y, (len(y), -1)), None
+        return encode_numbers(self, y, check=check_input), None
 
     def _encode_classes(self, y: Any) -> tuple[Any, Any]:
-        y = check_array(
-            y,
-            ensure_2d=False,
-            dtype=None,
-            ensure_all_finite=False,
-            input_name="y",
-            estimator=self,
-        )
-        if y.dtype.kind in "fc":
-            check_array(y, ensure_2d=False, input_name="y", estimator=self)
-        y = np.reshape(y, (len(y), -1))
-        check_classification_targets(y)
-        codes = np.empty(y.shape, dtype=np.uint32)
-        self.classes_ = []
-        for k in range(y.shape[1]):
-            classes, codes[:, k] = np.unique(y[:, k], return_inverse=True)
-            self.classes_.append(classes)
-        self.n_classes_ = np.array([len(classes) for classes in self.classes_], dtype=np.intp)
+        codes, labels = encode_classes(self, y)
         weights = None
         if self.class_weight is not None:
-            weights = compute_sample_weight(self.class_weight, y)
+            weights = compute_sample_weight(self.class_weight, labels)
         return codes, weights
 
     def _row_limits(self, n_rows: int) -> tuple[int, int]:

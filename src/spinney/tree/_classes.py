@@ -21,6 +21,19 @@ __all__ = [
 ]
 
 
+def renamed_criterion(criterion: str) -> str:
+    """Return what a criterion is called now, with a warning if that is another name."""
+    if not isinstance(criterion, str) or criterion != "friedman_mse":
+        return criterion
+    warnings.warn(
+        'criterion="friedman_mse" is deprecated, as in scikit-learn: it means "squared_error", '
+        "which finds the same splits. Pass that instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return "squared_error"
+
+
 class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     """A classification tree (CART), exact and fast.
 
@@ -374,15 +387,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         verbose: int = 0,
         callbacks: Any = None,
     ) -> None:
-        if isinstance(criterion, str) and criterion == "friedman_mse":
-            criterion = "squared_error"
-            warnings.warn(
-                'criterion="friedman_mse" is deprecated, as in scikit-learn: it means '
-                '"squared_error", which finds the same splits. Pass that instead.',
-                FutureWarning,
-                stacklevel=2,
-            )
-        self.criterion = criterion
+        self.criterion = renamed_criterion(criterion)
         self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split

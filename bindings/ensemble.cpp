@@ -1,0 +1,226 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "bindings.h"
+#include "spinney/ensemble/forest.h"
+#include "spinney/ensemble/forest_reader.h"
+#include "spinney/ensemble/forest_state.h"
+#include "spinney/ensemble/quantiles.h"
+#include "table.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+// A prepared table, with the arrays that its table reads.
+struct BoundPrepared {
+  BoundTable bound;
+  std::unique_ptr<PreparedTable> prepared;
+};
+
+Importance importance_named(const std::string& name) {
+  if (name == "corrected") return Importance::corrected;
+  if (name == "permutation") return Importance::permutation;
+  return Importance::none;
+}
+
+void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& targets,
+          ForestOptions options, const std::optional<Array<double>>& draw_weights,
+          const std::optional<Matrix<std::uint32_t>>& counts,
+          const std::optional<Matrix<std::int32_t>>& features, OutOfBag& out_of_bag,
+          nb::handle progress) {
+  if (draw_weights) options.draw_weights = draw_weights->data();
+  if (counts) options.counts = counts->data();
+  if (features) {
+    options.features = features->data();
+    options.n_features_per_tree = features->shape(1);
+  }
+  const auto n_rows = static_cast<double>(targets.targets.n_rows);
+  const double share = options.bootstrap && options.replace
+                           ? -std::expm1(-static_cast<double>(options.n_drawn) / n_rows)
+                           : 1.0;
+  const double total = share * n_rows * static_cast<double>(options.n_trees);
+  Watch watch(make_hook(progress), static_cast<std::uint64_t>(total));
+  const nb::gil_scoped_release release;
+  grow_forest(*bound.prepared, targets.targets, options, forest, out_of_bag, watch);
+}
+
+template <class T>
+nb::object copy(const std::vector<T>& values) {
+  return to_numpy(std::vector<T>(values));
+}
+
+}  // namespace
+
+void bind_ensemble(nb::module_& m) {
+  nb::class_<BoundPrepared>(m, "PreparedTable")
+      .def(
+          "__init__",
+          [](BoundPrepared* self, const BoundTable& bound, bool random_splits, int n_threads) {
+            auto* made = new (self) BoundPrepared{bound, nullptr};
+            const nb::gil_scoped_release release;
+            made->prepared =
+                std::make_unique<PreparedTable>(made->bound.table, random_splits, n_threads);
+          },
+          nb::arg("table"), nb::arg("random_splits"), nb::arg("n_threads"));
+
+  nb::class_<ForestOptions>(m, "ForestOptions")
+      .def(nb::init<>())
+      .def_rw("tree", &ForestOptions::tree)
+      .def_rw("first_tree", &ForestOptions::first_tree)
+      .def_rw("n_trees", &ForestOptions::n_trees)
+      .def_rw("n_threads", &ForestOptions::n_threads)
+      .def_rw("bootstrap", &ForestOptions::bootstrap)
+      .def_rw("replace", &ForestOptions::replace)
+      .def_rw("n_drawn", &ForestOptions::n_drawn)
+      .def_rw("balance_classes", &ForestOptions::balance_classes)
+      .def_rw("ccp_alpha", &ForestOptions::ccp_alpha)
+      .def_rw("hard_votes", &ForestOptions::hard_votes)
+      .def_rw("out_of_bag", &ForestOptions::out_of_bag)
+      .def_rw("keep_members", &ForestOptions::keep_members)
+      .def_prop_rw(
+          "importance",
+          [](const ForestOptions& self) { return static_cast<int>(self.importance); },
+          [](ForestOptions& self, const std::string& name) {
+            self.importance = importance_named(name);
+          });
+
+  nb::class_<OutOfBag>(m, "OutOfBag")
+      .def(nb::init<>())
+      .def(
+          "restore",
+          [](OutOfBag& self, const Array<double>& sums, const Array<double>& squares,
+             const Array<std::uint32_t>& n_trees, const Array<double>& curve,
+             const Array<double>& importances) {
+            self.sums.assign(sums.data(), sums.data() + sums.size());
+            self.squares.assign(squares.data(), squares.data() + squares.size());
+            self.n_trees.assign(n_trees.data(), n_trees.data() + n_trees.size());
+            self.curve.assign(curve.data(), curve.data() + curve.size());
+            self.importances.assign(importances.data(), importances.data() + importances.size());
+          },
+          nb::arg("sums"), nb::arg("squares"), nb::arg("n_trees"), nb::arg("curve"),
+          nb::arg("importances"))
+      .def_prop_ro("sums", [](const OutOfBag& self) { return copy(self.sums); })
+      .def_prop_ro("squares", [](const OutOfBag& self) { return copy(self.squares); })
+      .def_prop_ro("n_trees", [](const OutOfBag& self) { return copy(self.n_trees); })
+      .def_prop_ro("curve", [](const OutOfBag& self) { return copy(self.curve); })
+      .def_prop_ro("importances", [](const OutOfBag& self) { return copy(self.importances); });
+
+  m.def(
+      "draw_bag",
+      [](std::size_t n_rows, std::size_t n_drawn, bool replace,
+         const std::optional<Array<double>>& weights, std::uint64_t forest_seed,
+         std::size_t tree) {
+        return to_numpy(draw_bag(n_rows, n_drawn, replace, weights ? weights->data() : nullptr,
+                                 seed_of_tree(forest_seed, tree)));
+      },
+      nb::arg("n_rows"), nb::arg("n_drawn"), nb::arg("replace"), nb::arg("weights").none(),
+      nb::arg("forest_seed"), nb::arg("tree"));
+
+  nb::class_<Forest>(m, "Forest")
+      .def(
+          "__init__",
+          [](Forest* self, const std::string& criterion,
+             const std::vector<std::uint32_t>& n_classes, std::size_t n_outputs,
+             bool inner_values, const std::vector<std::int32_t>& n_categories) {
+            auto* forest = new (self) Forest();
+            forest->shape = {criterion_named(criterion), n_classes, n_outputs, inner_values};
+            forest->n_categories = n_categories;
+          },
+          nb::arg("criterion"), nb::arg("n_classes"), nb::arg("n_outputs"),
+          nb::arg("inner_values"), nb::arg("n_categories"))
+      .def("__len__", [](const Forest& self) { return self.trees.size(); })
+      .def("grow", &grow, nb::arg("prepared"), nb::arg("targets"), nb::arg("options"),
+           nb::arg("draw_weights").none(), nb::arg("counts").none(), nb::arg("features").none(),
+           nb::arg("out_of_bag"), nb::arg("progress").none())
+      .def(
+          "expand",
+          [](const Forest& self, std::size_t tree) {
+            return tree_arrays(expand(self.trees.at(tree), self.shape, self.n_categories));
+          },
+          nb::arg("tree"))
+      .def("node_counts",
+           [](const Forest& self) {
+             std::vector<std::int64_t> counts;
+             for (const CompactTree& tree : self.trees) {
+               counts.push_back(static_cast<std::int64_t>(tree.nodes.size() + tree.n_leaves()));
+             }
+             return to_numpy(std::move(counts));
+           })
+      .def(
+          "sum_predictions",
+          [](const Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
+             const OutArray<double>& out) {
+            const nb::gil_scoped_release release;
+            sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
+          },
+          nb::arg("table"), nb::arg("hard_votes"), nb::arg("n_threads"), nb::arg("out"))
+      .def(
+          "apply",
+          [](const Forest& self, const BoundTable& bound, int n_threads,
+             const OutArray<std::int64_t>& out) {
+            const nb::gil_scoped_release release;
+            apply(self, bound.table, n_threads, out.data());
+          },
+          nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
+      .def(
+          "path_lengths",
+          [](const Forest& self, const BoundTable& bound, int n_threads,
+             const OutArray<double>& out) {
+            const nb::gil_scoped_release release;
+            sum_path_lengths(self, bound.table, n_threads, out.data());
+          },
+          nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
+      .def(
+          "importances",
+          [](const Forest& self, int n_threads, const OutArray<double>& out) {
+            const nb::gil_scoped_release release;
+            impurity_importances(self, n_threads, out.data());
+          },
+          nb::arg("n_threads"), nb::arg("out"))
+      .def(
+          "moments",
+          [](const Forest& self, const BoundTable& bound, int n_threads,
+             const OutArray<double>& sums, const OutArray<double>& squares) {
+            const nb::gil_scoped_release release;
+            sum_moments(self, bound.table, n_threads, sums.data(), squares.data());
+          },
+          nb::arg("table"), nb::arg("n_threads"), nb::arg("sums"), nb::arg("squares"))
+      .def(
+          "quantiles",
+          [](const Forest& self, const BoundTable& bound, const Matrix<double>& targets,
+             const std::optional<Array<double>>& weights, const Array<double>& q, int n_threads,
+             const OutArray<double>& out) {
+            const nb::gil_scoped_release release;
+            predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
+                              weights ? weights->data() : nullptr, view(q), n_threads,
+                              out.data());
+          },
+          nb::arg("table"), nb::arg("targets"), nb::arg("weights").none(), nb::arg("q"),
+          nb::arg("n_threads"), nb::arg("out"))
+      .def("state",
+           [](const Forest& self) {
+             ForestState state = to_state(self);
+             nb::dict out;
+             state.visit([&](const char* name, auto& array) {
+               out[name] = to_numpy(std::move(array));
+             });
+             return out;
+           })
+      .def("restore", [](Forest& self, const nb::dict& arrays) {
+        ForestState state;
+        state.visit([&]<class T>(const char* name, std::vector<T>& array) {
+          const auto given = nb::cast<Array<T>>(arrays[name]);
+          array.assign(given.data(), given.data() + given.size());
+        });
+        from_state(state, self);
+      })
+      .def_prop_ro("nbytes", [](const Forest& self) { return to_state(self).nbytes(); });
+}

@@ -1,0 +1,109 @@
+// Several columns of one node side by side: a *lane* is a column. What is done to one lane is done
+// to all eight, in the same instruction where the processor can.
+//
+// Small nodes are sorted exactly: a *key* is a code and the position of its row in the node, and a
+// sorting network orders all lanes with the same sequence of minima and maxima, without a branch.
+// Large nodes are counted: codes are cut into *cells*, and only the cuts between cells are scored;
+// the search then looks at the values inside the two cells beside the best cut.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/types.h"
+
+namespace spinney {
+
+constexpr std::size_t n_lanes = 8;
+constexpr Row max_lane_rows = 256;   // positions take 8 bits of a key,
+constexpr int lane_position_bits = 8;
+constexpr std::size_t max_lane_codes = std::size_t{1} << 24;  // and codes the other 24
+constexpr std::size_t max_cells = 256;
+
+// 1/0 … 1/max_lane_weight: up to this weight of a small node a product replaces a quotient.
+constexpr std::int32_t max_lane_weight = 4096;
+inline const double* small_reciprocals() {
+  static const auto table = [] {
+    std::array<double, max_lane_weight + 1> out{};
+    for (std::size_t i = 1; i < out.size(); ++i) out[i] = 1.0 / static_cast<double>(i);
+    return out;
+  }();
+  return table.data();
+}
+
+struct alignas(32) LaneKeys {
+  std::uint32_t lane[n_lanes];
+};
+
+struct LaneCells {
+  std::uint8_t lane[n_lanes];
+};
+
+// The rows of a small node, by position: what a criterion adds up.
+struct LaneRows {
+  alignas(64) std::array<std::uint32_t, max_lane_rows> label;
+  alignas(64) std::array<std::int32_t, max_lane_rows> weight;
+  alignas(64) std::array<double, max_lane_rows> target;  // weighted
+  alignas(64) std::array<double, max_lane_rows> real_weight;
+};
+
+// A cell of a criterion that keeps means.
+struct MeanCell {
+  double sum = 0;
+  double weight = 0;
+};
+
+// The best cut of each lane: after `at` rows or cells, less one.
+struct LaneBest {
+  alignas(64) double score[n_lanes];
+  std::uint32_t at[n_lanes];
+
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  void clear() {
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      score[l] = -std::numeric_limits<double>::infinity();
+      at[l] = none;
+    }
+  }
+};
+
+// Keeps the better of the lanes' present cuts; equal neighbours are no cut.
+SPINNEY_INLINE void keep_better(const double* score, const LaneKeys& here, const LaneKeys& next,
+                                std::uint32_t i, LaneBest& best) {
+  for (std::size_t l = 0; l < n_lanes; ++l) {
+    const bool differs = ((here.lane[l] ^ next.lane[l]) >> lane_position_bits) != 0;
+    const bool better = differs & (score[l] > best.score[l]);
+    best.score[l] = better ? score[l] : best.score[l];
+    best.at[l] = better ? i : best.at[l];
+  }
+}
+
+// Sorts every lane of keys[0 … n): Batcher's odd-even merge sort, whose comparisons do not depend
+// on the data, with those left out that reach beyond n.
+SPINNEY_INLINE void sort_lanes(LaneKeys* keys, std::size_t n) {
+  const auto exchange = [&](std::size_t i, std::size_t j) {
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      const std::uint32_t a = keys[i].lane[l];
+      const std::uint32_t b = keys[j].lane[l];
+      keys[i].lane[l] = a < b ? a : b;
+      keys[j].lane[l] = a < b ? b : a;
+    }
+  };
+  for (std::size_t p = 1; p < n; p *= 2) {
+    for (std::size_t start = 0; start + p < n; start += 2 * p) {
+      const std::size_t end = start + 2 * p < n ? start + 2 * p : n;
+      for (std::size_t i = start; i + p < end; ++i) exchange(i, i + p);
+      for (std::size_t k = p / 2; k >= 1; k /= 2) {
+        for (std::size_t j = start + k; j + k < end; j += 2 * k) {
+          const std::size_t stop = j + 2 * k < end ? k : end - j - k;
+          for (std::size_t i = j; i < j + stop; ++i) exchange(i, i + k);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace spinney

@@ -1,0 +1,45 @@
+#include "spinney/ensemble/bag.h"
+
+namespace spinney {
+
+Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* weights)
+    : n_rows_(n_rows), n_drawn_(n_drawn), replace_(replace) {
+  if (weights == nullptr) return;
+  double total = 0;
+  for (std::size_t row = 0; row < n_rows; ++row) total += weights[row];
+  keep_.resize(n_rows);
+  alias_.resize(n_rows);
+  // Each row's share in units of 1/n: what one has too little is filled up by one that has too much.
+  std::vector<Row> small;
+  std::vector<Row> large;
+  Row heaviest = 0;
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    keep_[row] = weights[row] / total * static_cast<double>(n_rows);
+    alias_[row] = static_cast<Row>(row);
+    if (weights[row] > weights[heaviest]) heaviest = static_cast<Row>(row);
+    (keep_[row] < 1 ? small : large).push_back(static_cast<Row>(row));
+  }
+  while (!small.empty() && !large.empty()) {
+    const Row poor = small.back();
+    const Row rich = large.back();
+    small.pop_back();
+    alias_[poor] = rich;
+    keep_[rich] -= 1 - keep_[poor];
+    if (keep_[rich] < 1) {
+      large.pop_back();
+      small.push_back(rich);
+    }
+  }
+  for (const Row row : large) keep_[row] = 1;
+  // What rounding leaves over; a row without weight is never drawn.
+  for (const Row row : small) {
+    if (weights[row] > 0) {
+      keep_[row] = 1;
+    } else {
+      keep_[row] = 0;
+      alias_[row] = heaviest;
+    }
+  }
+}
+
+}  // namespace spinney

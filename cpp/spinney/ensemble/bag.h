@@ -1,0 +1,56 @@
+// Bootstrap samples: how often each row is drawn for a tree.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "spinney/common/random.h"
+#include "spinney/common/types.h"
+
+namespace spinney {
+
+// Draws rows uniformly or in proportion to weights: with replacement by Walker's alias method (two
+// numbers a draw, whatever the weights), without replacement by drawing again what was drawn before.
+class Bag {
+ public:
+  // weights: null for uniform.
+  Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* weights);
+
+  // Calls visit with the rows drawn for a tree, in the order drawn, and adds them to counts, which
+  // come as zeros.
+  template <class Visit>
+  void draw(std::uint64_t tree_seed, std::uint32_t* counts, const Visit& visit) const {
+    Stream stream(tree_seed, Purpose::rows, 0);
+    if (!replace_ && keep_.empty() && 2 * n_drawn_ > n_rows_) return shuffle(stream, counts, visit);
+    for (std::size_t i = 0; i < n_drawn_;) {
+      auto row = static_cast<std::size_t>(stream.below(n_rows_));
+      if (!keep_.empty() && stream.uniform() >= keep_[row]) row = alias_[row];
+      if (!replace_ && counts[row] > 0) continue;
+      ++counts[row];
+      visit(row);
+      ++i;
+    }
+  }
+
+ private:
+  // Most of the rows without replacement: the beginning of a random order.
+  template <class Visit>
+  void shuffle(Stream& stream, std::uint32_t* counts, const Visit& visit) const {
+    std::vector<Row> order(n_rows_);
+    for (std::size_t row = 0; row < n_rows_; ++row) order[row] = static_cast<Row>(row);
+    for (std::size_t i = 0; i < n_drawn_; ++i) {
+      std::swap(order[i], order[i + static_cast<std::size_t>(stream.below(n_rows_ - i))]);
+      ++counts[order[i]];
+      visit(static_cast<std::size_t>(order[i]));
+    }
+  }
+
+  std::size_t n_rows_;
+  std::size_t n_drawn_;
+  bool replace_;
+  std::vector<double> keep_;
+  std::vector<Row> alias_;
+};
+
+}  // namespace spinney

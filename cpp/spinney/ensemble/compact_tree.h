@@ -1,0 +1,88 @@
+// A tree of a forest, small: only questions are nodes, and what a fitted tree shows beside them
+// (rows, weights, impurities and values of every node) is derived from its leaves when asked for.
+//
+// Nodes are in pre-order; a child that is negative is a leaf, ~child its number. Leaves are numbered
+// from left to right. Thresholds are float32 where a float32 lies between the values that a
+// question divides, which is nearly always.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/criterion/criterion.h"
+#include "spinney/tree/tree.h"
+
+namespace spinney {
+
+struct CompactNode {
+  float threshold;        // of categories: where their bits begin, as an integer
+  std::uint32_t feature;  // with the two flags below
+  std::int32_t left;
+  std::int32_t right;
+
+  static constexpr std::uint32_t missing_left_flag = 1U << 31;
+  static constexpr std::uint32_t categorical_flag = 1U << 30;
+  static constexpr std::uint32_t feature_mask = categorical_flag - 1;
+};
+
+// What the leaves of all trees of a forest hold.
+struct LeafShape {
+  CriterionKind criterion = CriterionKind::squared_error;
+  std::vector<std::uint32_t> n_classes;  // classification: per output
+  std::size_t n_outputs = 1;
+  bool inner_values = false;  // values and impurities of inner nodes do not follow from the leaves
+
+  bool one_label() const { return is_classification(criterion) && n_outputs == 1; }
+  std::size_t width() const {  // numbers per leaf: outputs × classes
+    std::size_t most = 1;
+    for (const std::uint32_t k : n_classes) most = most < k ? k : most;
+    return n_outputs * most;
+  }
+};
+
+struct CompactTree {
+  std::vector<CompactNode> nodes;
+  std::vector<double> thresholds;  // empty if float32 serves
+  std::vector<std::uint32_t> leaf_rows;
+  std::vector<float> leaf_weight;         // empty if every row counts once …
+  std::vector<double> leaf_weight_exact;  // … and this instead where float32 does not hold them
+  // One output of classes: the class of a pure leaf, or n_classes + the number of a mixed leaf.
+  std::vector<std::uint32_t> leaf_class;
+  std::vector<float> mixed_counts;  // class weights of mixed leaves, where float32 holds them
+  // Class fractions of mixed leaves where it does not; anything but one output of classes: the
+  // values of all leaves.
+  std::vector<double> values;
+  std::vector<double> leaf_impurity;  // regression; empty if all are zero
+  std::vector<double> inner_value;    // where they do not follow from the leaves
+  std::vector<double> inner_impurity;
+  std::vector<std::uint32_t> category_bits;  // as in Tree
+  // Rows of the leaves that are not pure, each as often as it was drawn, and where a leaf's begin.
+  std::vector<std::uint32_t> members;
+  std::vector<std::uint32_t> member_start;
+
+  std::size_t n_leaves() const { return leaf_rows.size(); }
+  double weight_of(std::size_t leaf) const {
+    if (!leaf_weight.empty()) return static_cast<double>(leaf_weight[leaf]);
+    if (!leaf_weight_exact.empty()) return leaf_weight_exact[leaf];
+    return static_cast<double>(leaf_rows[leaf]);
+  }
+};
+
+// n_categories: of each feature, 0 for a numeric one.
+CompactTree compact(const Tree& tree, const LeafShape& shape,
+                    std::span<const std::int32_t> n_categories);
+
+// The whole tree again, nodes in pre-order.
+Tree expand(const CompactTree& tree, const LeafShape& shape,
+            std::span<const std::int32_t> n_categories);
+
+// The values of a leaf, width() numbers.
+void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t leaf, double* out);
+
+// Throws InputError unless every index of the tree is within bounds.
+void check_tree(const CompactTree& tree, const LeafShape& shape,
+                std::span<const std::int32_t> n_categories);
+
+}  // namespace spinney

@@ -1,0 +1,178 @@
+#include "spinney/ensemble/forest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "spinney/common/parallel.h"
+#include "spinney/ensemble/bag.h"
+#include "spinney/ensemble/forest_reader.h"
+#include "spinney/ensemble/out_of_bag.h"
+#include "spinney/tree/prune.h"
+
+namespace spinney {
+namespace {
+
+// Weights that make every class of the sample weigh the same.
+void balance(const Targets& targets, const std::uint32_t* counts, double* weights) {
+  for (std::size_t o = 0; o < targets.n_outputs; ++o) {
+    const std::uint32_t* labels = targets.labels + o * targets.n_rows;
+    std::vector<double> n_of_class(targets.n_classes[o]);
+    double n = 0;
+    for (std::size_t row = 0; row < targets.n_rows; ++row) {
+      n_of_class[labels[row]] += counts[row];
+      n += counts[row];
+    }
+    const auto n_present = static_cast<double>(std::count_if(
+        n_of_class.begin(), n_of_class.end(), [](double count) { return count > 0; }));
+    for (std::size_t row = 0; row < targets.n_rows; ++row) {
+      if (counts[row] > 0) weights[row] *= n / (n_present * n_of_class[labels[row]]);
+    }
+  }
+}
+
+// Rows of leaves that are not pure, each as often as it was drawn.
+void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts, CompactTree& tree) {
+  if (tree.leaf_impurity.empty()) return;
+  Row at = 0;
+  for (std::size_t leaf = 0; leaf < tree.n_leaves(); ++leaf) {
+    tree.member_start.push_back(static_cast<std::uint32_t>(tree.members.size()));
+    const Row end = at + tree.leaf_rows[leaf];
+    for (; at < end; ++at) {
+      if (tree.leaf_impurity[leaf] == 0) continue;
+      const std::uint32_t n = counts == nullptr ? 1 : counts[rows[at]];
+      tree.members.insert(tree.members.end(), n, rows[at]);
+    }
+  }
+  tree.member_start.push_back(static_cast<std::uint32_t>(tree.members.size()));
+  tree.members.shrink_to_fit();
+}
+
+// The tree without what cost-complexity pruning takes away.
+Tree pruned(const Tree& tree, double alpha, const std::vector<std::int32_t>& n_categories) {
+  const std::vector<std::int64_t> left(tree.left.begin(), tree.left.end());
+  const std::vector<std::int64_t> right(tree.right.begin(), tree.right.end());
+  std::vector<double> risk(tree.size());
+  for (std::size_t node = 0; node < tree.size(); ++node) {
+    risk[node] = tree.weight[node] * tree.impurity[node] / tree.weight[0];
+  }
+  const PruningPath path = weakest_links(left, right, risk);
+  Tree out;
+  out.value_size = tree.value_size;
+  struct Visit {
+    std::size_t node;
+    NodeIndex parent;
+    bool is_left;
+    std::int32_t depth;
+  };
+  std::vector<Visit> stack{{0, no_child, false, 0}};
+  while (!stack.empty()) {
+    const Visit visit = stack.back();
+    stack.pop_back();
+    const bool is_leaf = tree.left[visit.node] == no_child || path.node_alpha[visit.node] <= alpha;
+    const std::size_t n_words =
+        is_leaf || tree.category_start[visit.node] == no_categories
+            ? 0
+            : words_for(n_categories[static_cast<std::size_t>(tree.feature[visit.node])]);
+    const NodeIndex index = out.copy_node(tree, visit.node, n_words);
+    const auto at = static_cast<std::size_t>(index);
+    out.max_depth = std::max(out.max_depth, visit.depth);
+    if (visit.parent >= 0) {
+      (visit.is_left ? out.left : out.right)[static_cast<std::size_t>(visit.parent)] = index;
+    }
+    if (is_leaf) {
+      out.feature[at] = no_feature;
+      out.threshold[at] = -2.0;
+      out.missing_left[at] = 0;
+      out.category_start[at] = no_categories;
+      continue;
+    }
+    stack.push_back(
+        {static_cast<std::size_t>(tree.right[visit.node]), index, false, visit.depth + 1});
+    stack.push_back(
+        {static_cast<std::size_t>(tree.left[visit.node]), index, true, visit.depth + 1});
+  }
+  return out;
+}
+
+// One thread's arrays, used tree after tree.
+struct Sample {
+  std::vector<std::uint32_t> counts;
+  std::vector<double> weights;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> draw_bag(std::size_t n_rows, std::size_t n_drawn, bool replace,
+                                   const double* draw_weights, std::uint64_t tree_seed) {
+  std::vector<std::int64_t> rows;
+  rows.reserve(n_drawn);
+  const Bag bag(n_rows, n_drawn, replace, draw_weights);
+  std::vector<std::uint32_t> counts(n_rows);
+  bag.draw(tree_seed, counts.data(),
+           [&](std::size_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
+  return rows;
+}
+
+void grow_forest(const PreparedTable& prepared, const Targets& targets,
+                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag, Watch& watch) {
+  const std::size_t n_rows = targets.n_rows;
+  const Bag bag(n_rows, options.n_drawn, options.replace,
+                options.bootstrap ? options.draw_weights : nullptr);
+  const std::size_t first = forest.trees.size();
+  forest.trees.resize(first + options.n_trees);
+  OutOfBagTally tally(prepared.table, targets, forest, options, out_of_bag);
+  const auto n_workers = static_cast<std::size_t>(std::max(1, options.n_threads));
+  std::vector<Sample> samples(n_workers);
+  const bool sampled = options.bootstrap || options.counts != nullptr;
+
+  parallel_for(options.n_trees, options.n_threads, [&](std::size_t piece, int worker) {
+    Sample& sample = samples[static_cast<std::size_t>(worker)];
+    GrowOptions tree_options = options.tree;
+    tree_options.seed = seed_of_tree(options.tree.seed, options.first_tree + piece);
+    tree_options.n_threads = 1;
+    if (options.features != nullptr) {
+      const std::int32_t* list = options.features + piece * options.n_features_per_tree;
+      tree_options.features.assign(list, list + options.n_features_per_tree);
+    }
+    Targets own = targets;
+    const std::uint32_t* counts = nullptr;
+    if (sampled) {
+      if (options.counts != nullptr) {
+        counts = options.counts + piece * n_rows;
+      } else {
+        sample.counts.assign(n_rows, 0);
+        bag.draw(tree_options.seed, sample.counts.data(), [](std::size_t) {});
+        counts = sample.counts.data();
+      }
+      sample.weights.assign(counts, counts + n_rows);
+      own.integral_weights = true;
+      if (options.counts != nullptr && targets.weights != nullptr) {
+        for (std::size_t row = 0; row < n_rows; ++row) sample.weights[row] *= targets.weights[row];
+        own.integral_weights = targets.integral_weights;
+      }
+      if (options.balance_classes) {
+        balance(targets, counts, sample.weights.data());
+        own.integral_weights = false;
+      }
+      own.weights = sample.weights.data();
+    }
+    double total = static_cast<double>(n_rows);
+    if (own.weights != nullptr) {
+      total = 0;
+      for (std::size_t row = 0; row < n_rows; ++row) total += own.weights[row];
+    }
+    // Products of two such sums are exact.
+    own.integral_weights = own.integral_weights && total < 1073741824.0;
+    tree_options.min_weight_leaf = options.tree.min_weight_leaf * total;
+    std::vector<Row> rows;
+    Tree grown = grow_tree(prepared, own, tree_options, watch, rows);
+    if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);
+    CompactTree tree = compact(grown, forest.shape, forest.n_categories);
+    if (options.keep_members) keep_members(rows, counts, tree);
+    tally.add(piece, grown, tree, counts);
+    forest.trees[first + piece] = std::move(tree);
+  });
+}
+
+}  // namespace spinney

@@ -1,0 +1,72 @@
+// A forest: trees grown one by one, each from its own seed, and what is learned from the rows that a
+// tree did not see while it is still in the cache.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spinney/common/random.h"
+#include "spinney/common/watch.h"
+#include "spinney/ensemble/compact_tree.h"
+#include "spinney/tree/grower.h"
+#include "spinney/tree/prepared_table.h"
+
+namespace spinney {
+
+struct Forest {
+  LeafShape shape;
+  std::vector<std::int32_t> n_categories;  // of each feature, 0 for a numeric one
+  std::vector<CompactTree> trees;
+
+  std::size_t n_features() const { return n_categories.size(); }
+};
+
+enum class Importance : std::uint8_t { none, corrected, permutation };
+
+struct ForestOptions {
+  // Its seed is the forest's, from which each tree derives its own; min_weight_leaf is a share of
+  // the tree's weight.
+  GrowOptions tree;
+  std::size_t first_tree = 0;
+  std::size_t n_trees = 1;
+  int n_threads = 1;
+  // Rows of each tree: drawn, with replacement or without …
+  bool bootstrap = false;
+  bool replace = true;
+  std::size_t n_drawn = 0;
+  const double* draw_weights = nullptr;
+  // … or given, [tree][row], how often each counts.
+  const std::uint32_t* counts = nullptr;
+  bool balance_classes = false;  // in each sample, classes weigh the same
+  // Features of each tree, one list after another, if it may not use all.
+  const std::int32_t* features = nullptr;
+  std::size_t n_features_per_tree = 0;
+  double ccp_alpha = 0;  // cost-complexity pruning of each tree, by impurity
+  bool hard_votes = false;
+  bool out_of_bag = false;     // follow the rows that trees did not see
+  bool keep_members = false;   // remember the rows of leaves, for quantiles
+  Importance importance = Importance::none;
+};
+
+// What the rows out of the bag told. Fitting on adds to it.
+struct OutOfBag {
+  std::vector<double> sums;            // [row][width] over the trees that did not see the row
+  std::vector<double> squares;         // regression: the same, of squares
+  std::vector<std::uint32_t> n_trees;  // how many these are
+  std::vector<double> curve;           // score of the first 1, 2, … trees: accuracy, or R²
+  std::vector<double> importances;     // [tree][feature]
+};
+
+constexpr std::uint64_t seed_of_tree(std::uint64_t forest_seed, std::size_t tree) {
+  return combine(forest_seed, tree);
+}
+
+// Appends n_trees trees to the forest.
+void grow_forest(const PreparedTable& prepared, const Targets& targets,
+                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag, Watch& watch);
+
+// The rows drawn for a tree, in the order drawn.
+std::vector<std::int64_t> draw_bag(std::size_t n_rows, std::size_t n_drawn, bool replace,
+                                   const double* draw_weights, std::uint64_t tree_seed);
+
+}  // namespace spinney

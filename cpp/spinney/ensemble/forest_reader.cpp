@@ -1,0 +1,353 @@
+#include "spinney/ensemble/forest_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "spinney/common/check.h"
+#include "spinney/common/log.h"
+#include "spinney/common/parallel.h"
+#include "spinney/table/row_block.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t in_flight = 8;  // rows that descend together, to hide the latency of loads
+
+// Features that any tree asks about, ascending.
+std::vector<std::uint32_t> used_features(const Forest& forest) {
+  std::vector<std::uint8_t> used(forest.n_features());
+  for (const CompactTree& tree : forest.trees) {
+    for (const CompactNode& node : tree.nodes) used[node.feature & CompactNode::feature_mask] = 1;
+  }
+  std::vector<std::uint32_t> features;
+  for (std::size_t f = 0; f < used.size(); ++f) {
+    if (used[f] != 0) features.push_back(static_cast<std::uint32_t>(f));
+  }
+  return features;
+}
+
+bool has_categories(const CompactTree& tree) { return !tree.category_bits.empty(); }
+
+template <bool wide, bool may_miss, class Value>
+SPINNEY_INLINE std::int32_t step(const CompactTree& tree, const CompactNode* nodes,
+                                 const double* thresholds, std::int32_t at, const Value* row) {
+  static_cast<void>(tree);
+  const CompactNode node = nodes[at];
+  const auto value = static_cast<double>(row[node.feature & CompactNode::feature_mask]);
+  const double threshold = wide ? thresholds[at] : static_cast<double>(node.threshold);
+  bool right = value > threshold;
+  if constexpr (may_miss) {
+    right |= (value != value) & ((node.feature & CompactNode::missing_left_flag) == 0);
+  }
+  return right ? node.right : node.left;
+}
+
+template <bool wide, bool may_miss, class Value>
+void descend_together(const CompactTree& tree, const Value* rows, std::size_t stride,
+                      std::size_t n, std::uint32_t* leaf) {
+  const CompactNode* const nodes = tree.nodes.data();
+  const double* const thresholds = tree.thresholds.data();
+  std::array<std::int32_t, in_flight> at{};
+  std::array<const Value*, in_flight> row;
+  std::array<std::size_t, in_flight> number;
+  for (std::size_t i = 0; i < in_flight; ++i) {
+    row[i] = rows + i * stride;
+    number[i] = i;
+  }
+  std::size_t n_started = in_flight;
+  std::size_t n_idle = 0;
+  while (n_idle == 0) {
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < in_flight; ++i) {
+      const std::int32_t next = step<wide, may_miss>(tree, nodes, thresholds, at[i], row[i]);
+      at[i] = next;
+      if (next < 0) [[unlikely]] {
+        leaf[number[i]] = static_cast<std::uint32_t>(~next);
+        at[i] = 0;
+        if (n_started < n) {
+          row[i] = rows + n_started * stride;
+          number[i] = n_started++;
+        } else {
+          number[i] = n;  // nothing more to start: the others finish one by one
+          ++n_idle;
+          break;
+        }
+      }
+    }
+  }
+  for (std::size_t i = 0; i < in_flight; ++i) {
+    if (number[i] >= n) continue;
+    std::int32_t here = at[i];
+    while (here >= 0) here = step<wide, may_miss>(tree, nodes, thresholds, here, row[i]);
+    leaf[number[i]] = static_cast<std::uint32_t>(~here);
+  }
+}
+
+template <class Value>
+std::uint32_t descend_one(const CompactTree& tree, const Value* row) {
+  std::int32_t at = 0;
+  while (at >= 0) {
+    const auto index = static_cast<std::size_t>(at);
+    const CompactNode& node = tree.nodes[index];
+    const auto value = static_cast<double>(row[node.feature & CompactNode::feature_mask]);
+    bool left = false;
+    if (std::isnan(value)) {
+      left = (node.feature & CompactNode::missing_left_flag) != 0;
+    } else if ((node.feature & CompactNode::categorical_flag) != 0) {
+      const auto code = static_cast<std::size_t>(value);
+      const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
+      left = ((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
+    } else {
+      left = value <= (tree.thresholds.empty() ? static_cast<double>(node.threshold)
+                                               : tree.thresholds[index]);
+    }
+    at = left ? node.left : node.right;
+  }
+  return static_cast<std::uint32_t>(~at);
+}
+
+}  // namespace
+
+template <class Value>
+void descend(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
+             bool may_miss, std::uint32_t* leaf) {
+  if (tree.nodes.empty()) {
+    std::fill(leaf, leaf + n, 0U);
+  } else if (has_categories(tree) || n < in_flight) {
+    for (std::size_t i = 0; i < n; ++i) leaf[i] = descend_one(tree, rows + i * stride);
+  } else if (tree.thresholds.empty()) {
+    may_miss ? descend_together<false, true>(tree, rows, stride, n, leaf)
+             : descend_together<false, false>(tree, rows, stride, n, leaf);
+  } else {
+    may_miss ? descend_together<true, true>(tree, rows, stride, n, leaf)
+             : descend_together<true, false>(tree, rows, stride, n, leaf);
+  }
+}
+
+template void descend(const CompactTree&, const float*, std::size_t, std::size_t, bool,
+                      std::uint32_t*);
+template void descend(const CompactTree&, const double*, std::size_t, std::size_t, bool,
+                      std::uint32_t*);
+
+namespace {
+
+// Calls body(first, n, rows, stride, may_miss) for blocks of rows.
+template <class Body>
+void read_blocks(const Forest& forest, const Table& table, int n_threads, const Body& body) {
+  RowReader reader(table, forest.n_categories);
+  if (!reader.in_place()) reader.read_only(used_features(forest));
+  const std::size_t n_rows = table.n_rows;
+  std::size_t depth = 0;
+  for (const CompactTree& tree : forest.trees) {
+    depth += 2 + static_cast<std::size_t>(bits_of(tree.nodes.size()));
+  }
+  const double work = 3.0 * static_cast<double>(n_rows) * static_cast<double>(depth);
+  n_threads = worthwhile_threads(work, n_threads);
+  // Enough blocks that no thread waits long for the last one.
+  const std::size_t share = n_rows / (4 * static_cast<std::size_t>(n_threads)) + 1;
+  const std::size_t block =
+      n_threads == 1 ? reader.max_rows() : std::clamp<std::size_t>(share, 8, reader.max_rows());
+  parallel_for((n_rows + block - 1) / block, n_threads, [&](std::size_t piece, int) {
+    const std::size_t first = piece * block;
+    const std::size_t n = std::min(block, n_rows - first);
+    reader.read(first, n, [&](const auto* rows, std::size_t stride, bool may_miss) {
+      body(first, n, rows, stride, may_miss);
+    });
+  });
+}
+
+// The mean number of questions that part a row from n − 1 others at random.
+double mean_path_length(double n) {
+  if (n <= 1) return 0;
+  if (n == 2) return 1;
+  constexpr double euler = 0.57721566490153286;
+  return 2 * (log(n - 1) + euler) - 2 * (n - 1) / n;
+}
+
+}  // namespace
+
+void visit_leaves(
+    const Forest& forest, const Table& table, int n_threads,
+    const std::function<void(std::size_t, std::size_t, std::size_t, const std::uint32_t*)>& body) {
+  read_blocks(forest, table, n_threads,
+              [&](std::size_t first, std::size_t n, const auto* rows, std::size_t stride,
+                  bool may_miss) {
+                std::vector<std::uint32_t> leaves(n);
+                for (std::size_t t = 0; t < forest.trees.size(); ++t) {
+                  descend(forest.trees[t], rows, stride, n, may_miss, leaves.data());
+                  body(first, n, t, leaves.data());
+                }
+              });
+}
+
+void visit_blocks(
+    const Forest& forest, const Table& table, int n_threads,
+    const std::function<void(std::size_t, std::size_t, const std::uint32_t*)>& body) {
+  read_blocks(forest, table, n_threads,
+              [&](std::size_t first, std::size_t n, const auto* rows, std::size_t stride,
+                  bool may_miss) {
+                std::vector<std::uint32_t> leaves(n * forest.trees.size());
+                for (std::size_t t = 0; t < forest.trees.size(); ++t) {
+                  descend(forest.trees[t], rows, stride, n, may_miss, leaves.data() + t * n);
+                }
+                body(first, n, leaves.data());
+              });
+}
+
+void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t* out) {
+  const std::size_t n_trees = forest.trees.size();
+  // Leaves as nodes of the whole tree, in pre-order.
+  std::vector<std::vector<std::int64_t>> node_of(n_trees);
+  for (std::size_t t = 0; t < n_trees; ++t) {
+    const CompactTree& tree = forest.trees[t];
+    node_of[t].resize(tree.n_leaves());
+    std::vector<std::int32_t> stack{tree.nodes.empty() ? ~0 : 0};
+    for (std::int64_t index = 0; !stack.empty(); ++index) {
+      const std::int32_t name = stack.back();
+      stack.pop_back();
+      if (name < 0) {
+        node_of[t][static_cast<std::size_t>(~name)] = index;
+      } else {
+        stack.push_back(tree.nodes[static_cast<std::size_t>(name)].right);
+        stack.push_back(tree.nodes[static_cast<std::size_t>(name)].left);
+      }
+    }
+  }
+  visit_leaves(forest, table, n_threads,
+               [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
+                 for (std::size_t i = 0; i < n; ++i) {
+                   out[(first + i) * n_trees + t] = node_of[t][leaves[i]];
+                 }
+               });
+}
+
+void sum_moments(const Forest& forest, const Table& table, int n_threads, double* sums,
+                 double* squares) {
+  const std::size_t width = forest.shape.width();
+  std::fill(sums, sums + table.n_rows * width, 0.0);
+  std::fill(squares, squares + table.n_rows * width, 0.0);
+  visit_leaves(forest, table, n_threads,
+               [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
+                 const CompactTree& tree = forest.trees[t];
+                 for (std::size_t i = 0; i < n; ++i) {
+                   for (std::size_t o = 0; o < width; ++o) {
+                     const double value = tree.values[leaves[i] * width + o];
+                     sums[(first + i) * width + o] += value;
+                     squares[(first + i) * width + o] += value * value;
+                   }
+                 }
+               });
+}
+
+void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, double* sums) {
+  std::vector<std::vector<double>> length_of(forest.trees.size());
+  for (std::size_t t = 0; t < forest.trees.size(); ++t) {
+    const CompactTree& tree = forest.trees[t];
+    length_of[t].resize(tree.n_leaves());
+    struct Visit {
+      std::int32_t name;
+      std::int32_t depth;
+    };
+    std::vector<Visit> stack{{tree.nodes.empty() ? ~0 : 0, 0}};
+    while (!stack.empty()) {
+      const Visit visit = stack.back();
+      stack.pop_back();
+      if (visit.name < 0) {
+        const auto leaf = static_cast<std::size_t>(~visit.name);
+        length_of[t][leaf] = static_cast<double>(visit.depth) +
+                             mean_path_length(static_cast<double>(tree.leaf_rows[leaf]));
+      } else {
+        const CompactNode& node = tree.nodes[static_cast<std::size_t>(visit.name)];
+        stack.push_back({node.right, visit.depth + 1});
+        stack.push_back({node.left, visit.depth + 1});
+      }
+    }
+  }
+  std::fill(sums, sums + table.n_rows, 0.0);
+  visit_leaves(forest, table, n_threads,
+               [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
+                 const std::vector<double>& lengths = length_of[t];
+                 for (std::size_t i = 0; i < n; ++i) sums[first + i] += lengths[leaves[i]];
+               });
+}
+
+void impurity_importances(const Forest& forest, int n_threads, double* out) {
+  const std::size_t n_features = forest.n_features();
+  parallel_for(forest.trees.size(), n_threads, [&](std::size_t t, int) {
+    const Tree tree = expand(forest.trees[t], forest.shape, forest.n_categories);
+    double* const of_tree = out + t * n_features;
+    std::fill(of_tree, of_tree + n_features, 0.0);
+    double total = 0;
+    for (std::size_t node = 0; node < tree.size(); ++node) {
+      if (tree.left[node] == no_child) continue;
+      const auto left = static_cast<std::size_t>(tree.left[node]);
+      const auto right = static_cast<std::size_t>(tree.right[node]);
+      const double decrease = tree.weight[node] * tree.impurity[node] -
+                              tree.weight[left] * tree.impurity[left] -
+                              tree.weight[right] * tree.impurity[right];
+      of_tree[tree.feature[node]] += decrease;
+      total += decrease;
+    }
+    for (std::size_t f = 0; f < n_features && total > 0; ++f) of_tree[f] /= total;
+  });
+}
+
+void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, std::size_t leaf,
+              double* out) {
+  const std::size_t width = shape.width();
+  if (shape.one_label()) {
+    const std::uint32_t label = tree.leaf_class[leaf];
+    if (label < width) {
+      out[label] += 1.0;
+      return;
+    }
+    const std::size_t start = (label - width) * width;
+    if (!tree.mixed_counts.empty()) {
+      const float* counts = tree.mixed_counts.data() + start;
+      if (hard_vote) {
+        out[std::max_element(counts, counts + width) - counts] += 1.0;
+        return;
+      }
+      const double weight = tree.weight_of(leaf);
+      for (std::size_t k = 0; k < width; ++k) out[k] += static_cast<double>(counts[k]) / weight;
+      return;
+    }
+    const double* values = tree.values.data() + start;
+    if (hard_vote) {
+      out[std::max_element(values, values + width) - values] += 1.0;
+      return;
+    }
+    for (std::size_t k = 0; k < width; ++k) out[k] += values[k];
+    return;
+  }
+  const double* values = tree.values.data() + leaf * width;
+  if (hard_vote) {
+    const std::size_t stride = width / shape.n_outputs;
+    for (std::size_t o = 0; o < shape.n_outputs; ++o) {
+      const double* of_output = values + o * stride;
+      out[o * stride + static_cast<std::size_t>(
+                           std::max_element(of_output, of_output + shape.n_classes[o]) -
+                           of_output)] += 1.0;
+    }
+    return;
+  }
+  for (std::size_t k = 0; k < width; ++k) out[k] += values[k];
+}
+
+void sum_predictions(const Forest& forest, const Table& table, bool hard_votes, int n_threads,
+                     double* out) {
+  const LeafShape& shape = forest.shape;
+  const std::size_t width = shape.width();
+  std::fill(out, out + table.n_rows * width, 0.0);
+  visit_leaves(forest, table, n_threads,
+               [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
+                 const CompactTree& tree = forest.trees[t];
+                 for (std::size_t i = 0; i < n; ++i) {
+                   add_leaf(tree, shape, hard_votes, leaves[i], out + (first + i) * width);
+                 }
+               });
+}
+
+}  // namespace spinney

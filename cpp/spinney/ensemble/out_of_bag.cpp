@@ -1,0 +1,248 @@
+#include "spinney/ensemble/out_of_bag.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "spinney/common/random.h"
+#include "spinney/ensemble/forest_reader.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t block_rows = 1024;
+
+// Copies rows of a table side by side.
+void copy_rows(const Table& table, const Row* rows, std::size_t n, double* out) {
+  const std::size_t width = table.n_features();
+  for (std::size_t f = 0; f < width; ++f) {
+    for (std::size_t i = 0; i < n; ++i) out[i * width + f] = table.columns[f].value(rows[i]);
+  }
+}
+
+}  // namespace
+
+OutOfBagTally::OutOfBagTally(const Table& table, const Targets& targets, const Forest& forest,
+                             const ForestOptions& options, OutOfBag& out)
+    : table_(table), targets_(targets), forest_(forest), options_(options), out_(out) {
+  width_ = forest.shape.width();
+  if (options.importance != Importance::none) {
+    first_importance_ = out.importances.size();
+    out.importances.resize(first_importance_ + options.n_trees * forest.n_features());
+  }
+  if (!options.out_of_bag) return;
+  out.sums.resize(targets.n_rows * width_);
+  if (!is_classification(forest.shape.criterion)) out.squares.resize(targets.n_rows * width_);
+  out.n_trees.resize(targets.n_rows);
+  is_right_.resize(targets.n_rows);
+  for (std::size_t row = 0; row < targets.n_rows; ++row) {
+    if (out.n_trees[row] == 0) continue;
+    ++n_seen_;
+    is_right_[row] = row_error(row) == 0;
+    n_right_ += is_right_[row];
+  }
+}
+
+void OutOfBagTally::add(std::size_t piece, const Tree& grown, const CompactTree& tree,
+                        const std::uint32_t* counts) {
+  if (!options_.out_of_bag && options_.importance == Importance::none) return;
+  Report report;
+  for (std::size_t row = 0; row < targets_.n_rows; ++row) {
+    if (counts != nullptr && counts[row] == 0) report.rows.push_back(static_cast<Row>(row));
+  }
+  if (options_.importance != Importance::none) importances(piece, grown, tree, report.rows);
+  if (!options_.out_of_bag) return;
+  const std::size_t n = report.rows.size();
+  report.values.resize(n * width_);
+  std::vector<double> values(std::min(n, block_rows) * table_.n_features());
+  std::vector<std::uint32_t> leaves(std::min(n, block_rows));
+  for (std::size_t first = 0; first < n; first += block_rows) {
+    const std::size_t m = std::min(block_rows, n - first);
+    copy_rows(table_, report.rows.data() + first, m, values.data());
+    descend(tree, values.data(), table_.n_features(), m, true, leaves.data());
+    for (std::size_t i = 0; i < m; ++i) {
+      add_leaf(tree, forest_.shape, options_.hard_votes, leaves[i],
+               report.values.data() + (first + i) * width_);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  waiting_.emplace(piece, std::move(report));
+  for (auto at = waiting_.find(next_); at != waiting_.end(); at = waiting_.find(++next_)) {
+    count(at->second);
+    waiting_.erase(at);
+  }
+}
+
+void OutOfBagTally::count(const Report& report) {
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    const std::size_t row = report.rows[i];
+    n_right_ -= is_right_[row];
+    n_seen_ += out_.n_trees[row] == 0;
+    ++out_.n_trees[row];
+    for (std::size_t k = 0; k < width_; ++k) {
+      const double value = report.values[i * width_ + k];
+      out_.sums[row * width_ + k] += value;
+      if (!out_.squares.empty()) out_.squares[row * width_ + k] += value * value;
+    }
+    is_right_[row] = row_error(row) == 0;
+    n_right_ += is_right_[row];
+  }
+  out_.curve.push_back(score());
+}
+
+// Classification: how many of the outputs are wrong. Regression: not used row by row.
+double OutOfBagTally::row_error(std::size_t row) const {
+  if (!is_classification(forest_.shape.criterion)) return 1;
+  const std::size_t stride = width_ / targets_.n_outputs;
+  for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+    const double* sums = out_.sums.data() + row * width_ + o * stride;
+    const auto best = static_cast<std::uint32_t>(
+        std::max_element(sums, sums + targets_.n_classes[o]) - sums);
+    if (best != targets_.labels[o * targets_.n_rows + row]) return 1;
+  }
+  return 0;
+}
+
+double OutOfBagTally::score() const {
+  if (n_seen_ == 0) return std::numeric_limits<double>::quiet_NaN();
+  if (is_classification(forest_.shape.criterion)) {
+    return static_cast<double>(n_right_) / static_cast<double>(n_seen_);
+  }
+  // R², averaged over the outputs.
+  double total = 0;
+  for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+    const double* y = targets_.values + o * targets_.n_rows;
+    double mean = 0;
+    for (std::size_t row = 0; row < targets_.n_rows; ++row) {
+      if (out_.n_trees[row] > 0) mean += y[row];
+    }
+    mean /= static_cast<double>(n_seen_);
+    double residual = 0;
+    double spread = 0;
+    for (std::size_t row = 0; row < targets_.n_rows; ++row) {
+      if (out_.n_trees[row] == 0) continue;
+      const double guess = out_.sums[row * width_ + o] / static_cast<double>(out_.n_trees[row]);
+      residual += (y[row] - guess) * (y[row] - guess);
+      spread += (y[row] - mean) * (y[row] - mean);
+    }
+    // As in scikit-learn: a constant target is worth 1 if met, else 0.
+    total += spread > 0 ? 1 - residual / spread : (residual > 0 ? 0.0 : 1.0);
+  }
+  return total / static_cast<double>(targets_.n_outputs);
+}
+
+void OutOfBagTally::importances(std::size_t piece, const Tree& grown, const CompactTree& tree,
+                                const std::vector<Row>& rows) const {
+  double* const out =
+      out_.importances.data() + first_importance_ + piece * forest_.n_features();
+  if (rows.empty()) return;
+  if (options_.importance == Importance::corrected) {
+    corrected(grown, rows, out);
+  } else {
+    permutation(tree, seed_of_tree(options_.tree.seed, options_.first_tree + piece), rows, out);
+  }
+}
+
+// The impurity decrease measured where it was not sought: for each row out of the bag and each
+// question on its way, how much nearer the child's value is to the row's target than the node's
+// (Li, Wang, Basu, Kumbier, Yu 2019). A column that only chance made useful gains nothing.
+void OutOfBagTally::corrected(const Tree& grown, const std::vector<Row>& rows, double* out) const {
+  const bool classes = is_classification(forest_.shape.criterion);
+  const std::size_t stride = width_ / targets_.n_outputs;
+  for (const Row row : rows) {
+    std::size_t node = 0;
+    while (grown.left[node] != no_child) {
+      const auto feature = static_cast<std::size_t>(grown.feature[node]);
+      const double value = table_.columns[feature].value(row);
+      bool left = value <= grown.threshold[node];
+      if (std::isnan(value)) {
+        left = grown.missing_left[node] != 0;
+      } else if (grown.category_start[node] != no_categories) {
+        const auto code = static_cast<std::size_t>(value);
+        const auto start = static_cast<std::size_t>(grown.category_start[node]);
+        left = ((grown.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
+      }
+      const auto child = static_cast<std::size_t>(left ? grown.left[node] : grown.right[node]);
+      for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+        if (classes) {
+          const std::size_t k = o * stride + targets_.labels[o * targets_.n_rows + row];
+          out[feature] += grown.value[child * width_ + k] - grown.value[node * width_ + k];
+        } else {
+          // Targets are taken from the root's value, so that no constant weighs on the result.
+          const double y = targets_.values[o * targets_.n_rows + row] - grown.value[o];
+          out[feature] += (grown.value[child * width_ + o] - grown.value[node * width_ + o]) * y;
+        }
+      }
+      node = child;
+    }
+  }
+  for (std::size_t f = 0; f < forest_.n_features(); ++f) {
+    out[f] /= static_cast<double>(rows.size() * targets_.n_outputs);
+  }
+}
+
+// Classification: fraction of outputs that are right. Regression: minus the squared error.
+double OutOfBagTally::tree_score(std::size_t row, const double* values) const {
+  const std::size_t stride = width_ / targets_.n_outputs;
+  double total = 0;
+  for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+    if (is_classification(forest_.shape.criterion)) {
+      const double* of_output = values + o * stride;
+      const auto best = static_cast<std::uint32_t>(
+          std::max_element(of_output, of_output + targets_.n_classes[o]) - of_output);
+      total += best == targets_.labels[o * targets_.n_rows + row] ? 1 : 0;
+    } else {
+      const double error = targets_.values[o * targets_.n_rows + row] - values[o];
+      total -= error * error;
+    }
+  }
+  return total / static_cast<double>(targets_.n_outputs);
+}
+
+// How much worse the tree is on its rows out of the bag when a column is shuffled (Breiman 2001).
+void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
+                                const std::vector<Row>& rows, double* out) const {
+  const std::size_t n = rows.size();
+  const std::size_t n_features = table_.n_features();
+  std::vector<std::uint8_t> used(n_features);
+  for (const CompactNode& node : tree.nodes) used[node.feature & CompactNode::feature_mask] = 1;
+  std::vector<double> values(std::min(n, block_rows) * n_features);
+  std::vector<std::uint32_t> leaves(std::min(n, block_rows));
+  std::vector<std::uint32_t> shuffled_leaves(leaves.size());
+  std::vector<double> leaf(width_);
+  std::vector<Row> shuffled(rows);
+  const auto score_of = [&](std::uint32_t at, Row row) {
+    std::fill(leaf.begin(), leaf.end(), 0.0);
+    add_leaf(tree, forest_.shape, false, at, leaf.data());
+    return tree_score(row, leaf.data());
+  };
+  // One order for all columns of a tree: the columns are shuffled one at a time.
+  Stream stream(seed, Purpose::shuffles, 0);
+  for (std::size_t i = n; i > 1; --i) {
+    std::swap(shuffled[i - 1], shuffled[static_cast<std::size_t>(stream.below(i))]);
+  }
+  for (std::size_t first = 0; first < n; first += block_rows) {
+    const std::size_t m = std::min(block_rows, n - first);
+    copy_rows(table_, rows.data() + first, m, values.data());
+    descend(tree, values.data(), n_features, m, true, leaves.data());
+    for (std::size_t f = 0; f < n_features; ++f) {
+      if (used[f] == 0) continue;
+      const Column& column = table_.columns[f];
+      for (std::size_t i = 0; i < m; ++i) {
+        values[i * n_features + f] = column.value(shuffled[first + i]);
+      }
+      descend(tree, values.data(), n_features, m, true, shuffled_leaves.data());
+      for (std::size_t i = 0; i < m; ++i) {
+        if (shuffled_leaves[i] != leaves[i]) {
+          const Row row = rows[first + i];
+          out[f] += score_of(leaves[i], row) - score_of(shuffled_leaves[i], row);
+        }
+        values[i * n_features + f] = column.value(rows[first + i]);
+      }
+    }
+  }
+  for (std::size_t f = 0; f < n_features; ++f) out[f] /= static_cast<double>(n);
+}
+
+}  // namespace spinney

@@ -1,0 +1,56 @@
+// What the rows out of the bag tell about a forest while it grows: predictions, score, importances.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "spinney/ensemble/forest.h"
+
+namespace spinney {
+
+// Trees report in any order, from any thread; they are counted in their own order.
+class OutOfBagTally {
+ public:
+  OutOfBagTally(const Table& table, const Targets& targets, const Forest& forest,
+                const ForestOptions& options, OutOfBag& out);
+
+  // counts: how often the tree's sample has each row; null if it has all.
+  void add(std::size_t piece, const Tree& grown, const CompactTree& tree,
+           const std::uint32_t* counts);
+
+ private:
+  // What one tree says about the rows that it did not see.
+  struct Report {
+    std::vector<Row> rows;
+    std::vector<std::uint32_t> leaves;
+    const CompactTree* tree = nullptr;
+    std::vector<double> values;  // [row][width]
+  };
+
+  void count(const Report& report);
+  double score() const;
+  double row_error(std::size_t row) const;
+  void importances(std::size_t piece, const Tree& grown, const CompactTree& tree,
+                   const std::vector<Row>& rows) const;
+  void corrected(const Tree& grown, const std::vector<Row>& rows, double* out) const;
+  void permutation(const CompactTree& tree, std::uint64_t seed, const std::vector<Row>& rows,
+                   double* out) const;
+  double tree_score(std::size_t row, const double* values) const;
+
+  const Table& table_;
+  const Targets& targets_;
+  const Forest& forest_;
+  const ForestOptions& options_;
+  OutOfBag& out_;
+  std::size_t width_ = 1;
+  std::size_t first_importance_ = 0;
+  std::mutex mutex_;
+  std::size_t next_ = 0;
+  std::map<std::size_t, Report> waiting_;
+  std::vector<std::uint8_t> is_right_;
+  std::size_t n_right_ = 0;
+  std::size_t n_seen_ = 0;
+};
+
+}  // namespace spinney

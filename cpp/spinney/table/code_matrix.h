@@ -1,0 +1,46 @@
+// All codes of a table, row by row, in as few bytes each as the column with most codes needs. A row
+// is a few cache lines, so the columns that a node draws are read together; every tree of a forest
+// reads the same matrix.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/table/coded_column.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+class CodeMatrix {
+ public:
+  CodeMatrix() = default;
+  CodeMatrix(const Table& table, int n_threads);
+
+  std::size_t n_features() const { return columns_.size(); }
+  // What is known of a column; it has no entries.
+  const CodedColumn& column(std::size_t feature) const { return columns_[feature]; }
+  // Calls body with a typed pointer to the first row; rows lie n_features() codes apart.
+  template <class Body>
+  auto visit(const Body& body) const {
+    switch (width_) {
+      case 1:
+        return body(reinterpret_cast<const std::uint8_t*>(data_.data()));
+      case 2:
+        return body(reinterpret_cast<const std::uint16_t*>(data_.data()));
+      default:
+        return body(reinterpret_cast<const std::uint32_t*>(data_.data()));
+    }
+  }
+  // The number of codes of the column with most, missing included.
+  std::size_t max_codes() const { return max_codes_; }
+
+ private:
+  std::vector<CodedColumn> columns_;
+  std::vector<std::uint32_t> data_;  // as words, so that any width is aligned
+  int width_ = 4;
+  std::size_t max_codes_ = 0;
+};
+
+}  // namespace spinney

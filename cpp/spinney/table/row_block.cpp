@@ -1,0 +1,107 @@
+#include "spinney/table/row_block.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "spinney/common/check.h"
+#include "spinney/common/dispatch.h"
+
+namespace spinney {
+
+// In the bits, in a loop without branches.
+SPINNEY_KERNEL SpecialValues find_special(const double* values, std::size_t n) {
+  std::uint64_t infinite = 0;
+  std::uint64_t missing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t size = std::bit_cast<std::uint64_t>(values[i]) << 1;
+    infinite |= size == 0xffe0000000000000ULL ? 1U : 0U;
+    missing |= size > 0xffe0000000000000ULL ? 1U : 0U;
+  }
+  return {infinite != 0, missing != 0};
+}
+
+SPINNEY_KERNEL SpecialValues find_special(const float* values, std::size_t n) {
+  std::uint32_t infinite = 0;
+  std::uint32_t missing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t size = std::bit_cast<std::uint32_t>(values[i]) << 1;
+    infinite |= size == 0xff000000U ? 1U : 0U;
+    missing |= size > 0xff000000U ? 1U : 0U;
+  }
+  return {infinite != 0, missing != 0};
+}
+
+RowReader::RowReader(const Table& table, std::span<const std::int32_t> n_categories)
+    : table_(table) {
+  if (table.n_features() != n_categories.size()) {
+    throw InputError("X has another number of columns than the model was fitted on");
+  }
+  for (std::size_t f = 0; f < n_categories.size(); ++f) {
+    const bool categorical = table.columns[f].kind == ColumnKind::categorical;
+    if (categorical != (n_categories[f] > 0) ||
+        (categorical && table.columns[f].n_categories > n_categories[f])) {
+      throw InputError("X has columns of other kinds than the model was fitted on");
+    }
+  }
+  in_place_ = table.is_row_major();
+  if (in_place_) {
+    const Column& head = table.columns[0];
+    stride_ = static_cast<std::size_t>(head.stride) / (head.dtype == Dtype::float64 ? 8 : 4);
+  } else {
+    features_.resize(table.n_features());
+    for (std::size_t f = 0; f < features_.size(); ++f) features_[f] = static_cast<std::uint32_t>(f);
+  }
+}
+
+std::size_t RowReader::max_rows() const {
+  constexpr std::size_t rows = 2048;
+  constexpr std::size_t values = 1 << 20;  // 8 MB
+  if (in_place_) return rows;
+  return std::clamp<std::size_t>(values / std::max<std::size_t>(table_.n_features(), 1), 8, rows);
+}
+
+template <class Value>
+bool RowReader::look(const Value* rows, std::size_t n) const {
+  const std::size_t width = table_.n_features();
+  SpecialValues found;
+  if (stride_ == width) {
+    found = find_special(rows, n * width);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) {
+      const SpecialValues row = find_special(rows + i * stride_, width);
+      found.infinite |= row.infinite;
+      found.missing |= row.missing;
+    }
+  }
+  if (found.infinite && !table_.known_finite) throw InputError("Input X contains infinity");
+  return found.missing;
+}
+
+template bool RowReader::look(const double*, std::size_t) const;
+template bool RowReader::look(const float*, std::size_t) const;
+
+void RowReader::copy(std::size_t first, std::size_t n, double* rows) const {
+  const std::size_t width = table_.n_features();
+  for (const std::uint32_t f : features_) {
+    const Column& column = table_.columns[f];
+    double* const to = rows + f;
+    if (column.kind == ColumnKind::sparse) {
+      for (std::size_t i = 0; i < n; ++i) to[i * width] = 0.0;
+      const auto* end = column.rows + column.n_stored;
+      const auto* at = std::lower_bound(column.rows, end, static_cast<std::int32_t>(first));
+      for (; at != end && static_cast<std::size_t>(*at) < first + n; ++at) {
+        to[(static_cast<std::size_t>(*at) - first) * width] =
+            column.stored(static_cast<std::size_t>(at - column.rows));
+      }
+    } else {
+      for (std::size_t i = 0; i < n; ++i) to[i * width] = column.value(first + i);
+    }
+    if (table_.known_finite) continue;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (std::isinf(to[i * width])) throw InputError("Input X contains infinity");
+    }
+  }
+}
+
+}  // namespace spinney

@@ -1,0 +1,67 @@
+// Reading a table a block of rows at a time, for those who jump about in a row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+struct SpecialValues {
+  bool infinite = false;
+  bool missing = false;
+};
+
+SpecialValues find_special(const double* values, std::size_t n);
+SpecialValues find_special(const float* values, std::size_t n);
+
+// Rows of a C-contiguous matrix are read where they are (and brought into the cache, in order, by
+// the look for special values); others are copied. Categories are codes, NaN is missing.
+class RowReader {
+ public:
+  // n_categories: of each feature of the model, 0 for a numeric one; the table must match.
+  RowReader(const Table& table, std::span<const std::int32_t> n_categories);
+
+  bool in_place() const { return in_place_; }
+  // Rows that are copied need no other columns than these.
+  void read_only(std::vector<std::uint32_t> features) { features_ = std::move(features); }
+  // As many rows as a block may have: fewer where they are wide and have to be copied.
+  std::size_t max_rows() const;
+
+  // Calls body(first row, values from one row to the next, whether any may be missing), typed.
+  // Throws InputError at an infinite value, unless the table is known to have none.
+  template <class Body>
+  void read(std::size_t first, std::size_t n, const Body& body) const {
+    if (!in_place_) {
+      std::vector<double> rows(n * table_.n_features());
+      copy(first, n, rows.data());
+      body(static_cast<const double*>(rows.data()), table_.n_features(), true);
+      return;
+    }
+    const Column& head = table_.columns[0];
+    const std::byte* at = head.data + static_cast<std::ptrdiff_t>(first) * head.stride;
+    if (head.dtype == Dtype::float64) {
+      const auto* rows = reinterpret_cast<const double*>(at);
+      body(rows, stride_, look(rows, n));
+    } else {
+      const auto* rows = reinterpret_cast<const float*>(at);
+      body(rows, stride_, look(rows, n));
+    }
+  }
+
+ private:
+  template <class Value>
+  bool look(const Value* rows, std::size_t n) const;
+  void copy(std::size_t first, std::size_t n, double* rows) const;
+
+  const Table& table_;
+  std::vector<std::uint32_t> features_;  // ascending
+  bool in_place_ = false;
+  std::size_t stride_ = 0;
+};
+
+}  // namespace spinney

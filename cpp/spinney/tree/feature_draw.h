@@ -1,0 +1,45 @@
+// Features in random order, without replacement.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "spinney/common/random.h"
+
+namespace spinney {
+
+// Draws from a list and puts it back in order when it goes, so that a draw depends on the node's
+// stream alone. `swaps` is scratch.
+class FeatureDraw {
+ public:
+  using Swaps = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+  FeatureDraw(std::vector<std::int32_t>& features, Swaps& swaps, Stream stream)
+      : features_(features), swaps_(swaps), stream_(stream) {
+    swaps_.clear();
+  }
+  ~FeatureDraw() {
+    for (auto swap = swaps_.rbegin(); swap != swaps_.rend(); ++swap) {
+      std::swap(features_[swap->first], features_[swap->second]);
+    }
+  }
+  FeatureDraw(const FeatureDraw&) = delete;
+  FeatureDraw& operator=(const FeatureDraw&) = delete;
+
+  bool has_next() const { return swaps_.size() < features_.size(); }
+  std::int32_t next() {
+    const std::size_t at = swaps_.size();
+    const std::size_t chosen = at + stream_.below(features_.size() - at);
+    std::swap(features_[at], features_[chosen]);
+    swaps_.emplace_back(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(chosen));
+    return features_[at];
+  }
+
+ private:
+  std::vector<std::int32_t>& features_;
+  Swaps& swaps_;
+  Stream stream_;
+};
+
+}  // namespace spinney
