@@ -5,8 +5,13 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if __GNUC__ >= 12
+// Levels, not processors: "arch=haswell" would be chosen on that one processor of one maker only.
 #define SPINNEY_KERNEL \
-  __attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define SPINNEY_KERNEL __attribute__((target_clones("default", "avx2", "avx512f")))
+#endif
 #else
 #define SPINNEY_KERNEL
 #endif

@@ -1,4 +1,4 @@
-// Gini over lanes, with integer weights and one output.
+// Gini over lanes and cells, with integer weights and one output.
 #pragma once
 
 #include "spinney/criterion/criterion.h"
@@ -8,23 +8,23 @@ namespace spinney {
 
 constexpr std::uint32_t max_lane_classes = 64;
 
-struct ClassLanes {
-  std::uint32_t n_classes = 2;
-  const double* stat = nullptr;         // of the node: weight, class weights
-  const double* reciprocals = nullptr;  // of 0 … max_lane_weight
-  Row margin = 1;                       // rows that each side must have
-};
+// stat: of the node, weight and class weights.
+void scan_gini_lanes(std::uint32_t n_classes, const double* stat, const LaneTask& task,
+                     const LaneKeys* keys, LaneBest& best);
 
-void scan_gini_lanes(const ClassLanes& node, const LaneKeys* keys, Row n, const LaneRows& rows,
-                     LaneBest& best);
+// counts is scratch.
+CellCut scan_gini_cells(std::uint32_t n_classes, const double* stat, const CellTask& task,
+                        std::vector<std::uint32_t>& counts);
 
-// packed[row] is the row's weight (upper 16 bits) and label; counts is scratch.
-void scan_gini_cells(const ClassLanes& node, const LaneCells* cells, const Row* rows, Row n,
-                     const std::uint32_t* packed, std::size_t n_cells,
-                     std::vector<std::uint32_t>& counts, LaneBest& best);
+// stats[lane] = weight and class weights of the rows whose values are at most those of `cut`;
+// n_rows[lane] = how many they are.
+void sum_class_lanes(std::uint32_t n_classes, const LaneTask& task, const LaneValues* values,
+                     const LaneValues& cut, double* stats, Row* n_rows);
 
-// stats[lane] = weight and class weights of the rows whose masks are set; n_rows[lane] = how many.
-void sum_class_lanes(std::uint32_t n_classes, const Row* rows, Row n, const LaneKeys* masks,
-                     const std::uint32_t* packed, double* stats, Row* n_rows);
+// The same for one column; returns how many rows they are.
+Row sum_classes_below(std::uint32_t n_classes, const RowSpan& rows, const double* values,
+                      double cut, double* stat);
+
+void sum_classes(std::uint32_t n_classes, const RowSpan& rows, double* stat);
 
 }  // namespace spinney

@@ -502,18 +502,42 @@ class Gini final : public ClassCounts {
     for (std::size_t row = 0; weighted && lanes_ && row < targets.n_rows; ++row) {
       lanes_ = targets.weights[row] < 65536;
     }
-    if (!lanes_) return;
-    packed_.resize(targets.n_rows);
-    for (std::size_t row = 0; row < targets.n_rows; ++row) {
-      const auto w = weighted ? static_cast<std::uint32_t>(targets.weights[row]) : 1U;
-      packed_[row] = (w << 16) | targets.labels[row];
-    }
   }
 
-  void sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats, Row* n_rows,
-                 ScanScratch& scratch) const override {
-    if (!lanes_) return ClassCounts::sum_lanes(rows, n, masks, stats, n_rows, scratch);
-    sum_class_lanes(targets_.n_classes[0], rows, n, masks, packed_.data(), stats, n_rows);
+  bool has_lanes() const override { return lanes_; }
+  bool fits_lanes(const NodeView& node) const override {
+    return node.n_rows <= max_lane_rows && node.stat[0] <= max_lane_weight;
+  }
+  void load(const Row* rows, Row n, RowTargets& out) const override {
+    if (!lanes_) return;
+    out.packed.resize(n);
+    for (Row i = 0; i < n; ++i) {
+      const auto w = weighted ? static_cast<std::uint32_t>(targets_.weights[rows[i]]) : 1U;
+      out.packed[i] = (w << 16) | targets_.labels[rows[i]];
+    }
+  }
+  using ClassCounts::sum;
+  void sum(const RowSpan& rows, double* stat) const override {
+    if (rows.packed == nullptr) return ClassCounts::sum(rows.rows, rows.n, stat);
+    sum_classes(targets_.n_classes[0], rows, stat);
+  }
+  void scan_lanes(const NodeView& node, const LaneTask& task, const LaneKeys* keys,
+                  LaneBest& best) const override {
+    scan_gini_lanes(targets_.n_classes[0], node.stat, task, keys, best);
+  }
+  CellCut scan_cells(const NodeView& node, const CellTask& task,
+                     ScanScratch& scratch) const override {
+    return scan_gini_cells(targets_.n_classes[0], node.stat, task, scratch.cell_counts);
+  }
+  void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
+                 double* stats, Row* n_rows, ScanScratch& scratch) const override {
+    if (!lanes_) return ClassCounts::sum_lanes(task, values, cut, stats, n_rows, scratch);
+    sum_class_lanes(targets_.n_classes[0], task, values, cut, stats, n_rows);
+  }
+  Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
+                ScanScratch& scratch) const override {
+    if (!lanes_) return ClassCounts::sum_below(rows, values, cut, stat, scratch);
+    return sum_classes_below(targets_.n_classes[0], rows, values, cut, stat);
   }
   double score(const double* left, const double* right) const override {
     double of_left = 0;
@@ -524,32 +548,6 @@ class Gini final : public ClassCounts {
     }
     return of_left / left[0] + of_right / right[0];
   }
-  bool has_lanes(const NodeView& node) const override {
-    return lanes_ && (node.n_rows > max_lane_rows || node.stat[0] <= max_lane_weight);
-  }
-  void load_lanes(const Row* rows, Row n, LaneRows& out) const override {
-    for (Row i = 0; i < n; ++i) {
-      const std::uint32_t packed = packed_[rows[i]];
-      out.label[i] = packed & 0xffff;
-      out.weight[i] = static_cast<std::int32_t>(packed >> 16);
-    }
-  }
-  void scan_lanes(const NodeView& node, Row margin, const LaneKeys* keys, Row n,
-                  const LaneRows& rows, LaneBest& best) const override {
-    scan_gini_lanes({targets_.n_classes[0], node.stat, small_reciprocals(), margin}, keys, n, rows,
-                    best);
-  }
-  std::size_t n_cells() const override {
-    std::size_t n = max_cells;
-    while (n > 64 && n * n_lanes * targets_.n_classes[0] > 8192) n /= 2;
-    return n;
-  }
-  void scan_cells(const NodeView& node, Row margin, const LaneCells* cells, const Row* rows, Row n,
-                  ScanScratch& scratch, LaneBest& best) const override {
-    scan_gini_cells({targets_.n_classes[0], node.stat, nullptr, margin}, cells, rows, n,
-                    packed_.data(), n_cells(), scratch.cell_counts, best);
-  }
-
   void scan(const ScanRequest& request, const NodeScratch&, ScanScratch& scratch,
             Split& best) const override {
     if (targets_.n_classes[0] == 2) {
@@ -573,7 +571,6 @@ class Gini final : public ClassCounts {
 
  private:
   std::vector<double> reciprocals_;  // of 0 … n_rows; a product is cheaper than a quotient
-  std::vector<std::uint32_t> packed_;  // weight and label of each row
   bool lanes_ = false;
 };
 

@@ -6,17 +6,27 @@
 
 namespace spinney {
 
-void Criterion::sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats,
-                          Row* n_rows, ScanScratch& scratch) const {
-  for (std::size_t l = 0; l < n_lanes; ++l) {
+void Criterion::sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
+                          double* stats, Row* n_rows, ScanScratch& scratch) const {
+  for (std::size_t l = 0; l < task.n_used; ++l) {
     scratch.rows.clear();
-    for (Row i = 0; i < n; ++i) {
-      if (masks[i].lane[l] != 0) scratch.rows.push_back(rows[i]);
+    for (Row i = 0; i < task.rows.n; ++i) {
+      if (values[i].lane[l] <= cut.lane[l]) scratch.rows.push_back(task.rows.rows[i]);
     }
     n_rows[l] = static_cast<Row>(scratch.rows.size());
-    if (n_rows[l] == 0) continue;
-    sum(scratch.rows.data(), n_rows[l], stats + l * stat_size());
+    if (n_rows[l] > 0) sum(scratch.rows.data(), n_rows[l], stats + l * stat_size());
   }
+}
+
+Row Criterion::sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
+                         ScanScratch& scratch) const {
+  scratch.rows.clear();
+  for (Row i = 0; i < rows.n; ++i) {
+    if (values[i] <= cut) scratch.rows.push_back(rows.rows[i]);
+  }
+  const auto n = static_cast<Row>(scratch.rows.size());
+  if (n > 0) sum(scratch.rows.data(), n, stat);
+  return n;
 }
 
 std::unique_ptr<Criterion> make_criterion(CriterionKind kind, const Targets& targets,

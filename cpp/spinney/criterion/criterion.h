@@ -59,6 +59,8 @@ struct Split {
   bool categorical = false;
   bool missing_left = false;
   bool only_missing_right = false;  // numeric: everything that is not missing goes left
+  // Numeric: false if n_left, below, above and missing_left are found only as rows are divided.
+  bool settled = true;
   Row n_left = 0;
   // Numeric: left are the codes up to left_code; below and above are rows with the two values
   // between which the threshold lies.
@@ -77,6 +79,7 @@ struct Split {
     score = tie = -std::numeric_limits<double>::infinity();
     feature = -1;
     categorical = drawn = false;
+    settled = true;
     left_codes.clear();
   }
 };
@@ -161,22 +164,23 @@ class Criterion {
   virtual void scan(const ScanRequest& request, const NodeScratch& node_scratch,
                     ScanScratch& scratch, Split& best) const = 0;
 
-  // Lanes: whether the criterion can scan them in this node, the rows of a small node by position,
-  // and the scans. `margin` is the number of rows that each side must have.
-  virtual bool has_lanes(const NodeView& node) const {
-    static_cast<void>(node);
-    return false;
-  }
-  virtual void load_lanes(const Row*, Row, LaneRows&) const {}
-  virtual void scan_lanes(const NodeView&, Row, const LaneKeys*, Row, const LaneRows&,
-                          LaneBest&) const {}
-  // As many cells as the criterion's counts of eight lanes fit into the first cache for.
-  virtual std::size_t n_cells() const { return max_cells; }
-  virtual void scan_cells(const NodeView&, Row, const LaneCells*, const Row*, Row, ScanScratch&,
-                          LaneBest&) const {}
-  // stats[lane] = the sums over the rows whose masks are set in the lane; n_rows[lane] = how many.
-  virtual void sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats, Row* n_rows,
-                         ScanScratch& scratch) const;
+  // What follows is for nodes that own their rows only. Lanes and cells: whether the criterion can
+  // scan them in such a node; the rows' targets, to travel with them; the scans.
+  virtual bool has_lanes() const { return false; }
+  virtual bool fits_lanes(const NodeView& node) const { return node.n_rows <= max_lane_rows; }
+  virtual void load(const Row*, Row, RowTargets&) const {}
+  virtual void scan_lanes(const NodeView&, const LaneTask&, const LaneKeys*, LaneBest&) const {}
+  virtual CellCut scan_cells(const NodeView&, const CellTask&, ScanScratch&) const { return {}; }
+  // stat = the sums over the rows.
+  virtual void sum(const RowSpan& rows, double* stat) const { sum(rows.rows, rows.n, stat); }
+  // stats[lane] = the sums over the rows whose values are at most those of `cut`; n_rows[lane] = how
+  // many they are.
+  virtual void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
+                         double* stats, Row* n_rows, ScanScratch& scratch) const;
+  // The same for one column; returns how many they are.
+  virtual Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
+                        ScanScratch& scratch) const;
+
   // Whether columns may leave a value implicit: the stat of the rows not listed must then be the
   // node's less the others'.
   virtual bool is_additive() const { return true; }

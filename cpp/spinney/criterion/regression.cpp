@@ -29,6 +29,12 @@ SPINNEY_INLINE double explained(double s, double w, double total) {
   return s <= nothing ? -std::numeric_limits<double>::infinity() : s * log(s / w);
 }
 
+// Rows as the scan reads them: the weighted target, and the weight where there are weights.
+struct WeightedTarget {
+  double wy;
+  double w;
+};
+
 template <CriterionKind kind, bool weighted>
 class MeanScanner {
  public:
@@ -259,34 +265,49 @@ class Means final : public Criterion {
 
   std::size_t stat_size() const override { return targets_.n_outputs + 2; }
 
-  void sum_lanes(const Row* rows, Row n, const LaneKeys* masks, double* stats, Row* n_rows,
-                 ScanScratch& scratch) const override {
-    if (targets_.n_outputs > 1) return Criterion::sum_lanes(rows, n, masks, stats, n_rows, scratch);
-    sum_mean_lanes(rows, n, masks, targets_.weights != nullptr ? weighted_.data() : nullptr,
-                   values_.data(), stats, n_rows);
-  }
-  bool has_lanes(const NodeView&) const override {
+  bool has_lanes() const override {
     return kind == CriterionKind::squared_error && targets_.n_outputs == 1;
   }
-  void load_lanes(const Row* rows, Row n, LaneRows& out) const override {
+  void load(const Row* rows, Row n, RowTargets& out) const override {
+    if (!has_lanes()) return;
+    out.means.resize(n);
     for (Row i = 0; i < n; ++i) {
       const double w = targets_.weights != nullptr ? targets_.weights[rows[i]] : 1.0;
-      out.target[i] = targets_.weights != nullptr ? weighted_[rows[i]].wy : values_[rows[i]];
-      out.real_weight[i] = w;
-      out.weight[i] = integral_ ? static_cast<std::int32_t>(w) : 0;
+      out.means[i] = {values_[rows[i]], w};
     }
   }
-  void scan_lanes(const NodeView& node, Row margin, const LaneKeys* keys, Row n,
-                  const LaneRows& rows, LaneBest& best) const override {
-    const bool table = integral_ && node.stat[0] <= max_lane_weight;
-    scan_mean_lanes({node.stat[0], node.stat[1], table ? small_reciprocals() : nullptr, margin},
-                    keys, n, rows, best);
+  void sum(const RowSpan& rows, double* stat) const override {
+    if (rows.means == nullptr) return sum(rows.rows, rows.n, stat);
+    double weight = 0;
+    double total = 0;
+    double own = 0;
+    for (Row i = 0; i < rows.n; ++i) {
+      const MeanTarget row = rows.means[i];
+      weight += row.w;
+      total += row.w * row.y;
+      own += row.w * own_term<kind>(row.y);
+    }
+    stat[0] = weight;
+    stat[1] = total;
+    stat[2] = own;
   }
-  void scan_cells(const NodeView& node, Row margin, const LaneCells* cells, const Row* rows, Row n,
-                  ScanScratch& scratch, LaneBest& best) const override {
-    scan_mean_cells({node.stat[0], node.stat[1], nullptr, margin}, cells, rows, n,
-                    targets_.weights != nullptr ? weighted_.data() : nullptr, values_.data(),
-                    n_cells(), scratch.mean_cells, scratch.cell_counts, best);
+  void scan_lanes(const NodeView& node, const LaneTask& task, const LaneKeys* keys,
+                  LaneBest& best) const override {
+    scan_mean_lanes(node.stat, integral_, task, keys, best);
+  }
+  CellCut scan_cells(const NodeView& node, const CellTask& task,
+                     ScanScratch& scratch) const override {
+    return scan_mean_cells(node.stat, task, scratch.mean_cells, scratch.cell_counts);
+  }
+  void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
+                 double* stats, Row* n_rows, ScanScratch& scratch) const override {
+    if (!has_lanes()) return Criterion::sum_lanes(task, values, cut, stats, n_rows, scratch);
+    sum_mean_lanes(task, values, cut, stats, n_rows);
+  }
+  Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
+                ScanScratch& scratch) const override {
+    if (!has_lanes()) return Criterion::sum_below(rows, values, cut, stat, scratch);
+    return sum_means_below(rows, values, cut, stat);
   }
 
   void sum(const Row* rows, Row n_rows, double* stat) const override {

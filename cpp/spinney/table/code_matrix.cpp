@@ -14,35 +14,18 @@ constexpr bool holds(std::size_t n_codes) {
   return n_codes <= std::size_t{std::numeric_limits<T>::max()} + 1;
 }
 
-// A column's codes by row, before the width that all columns share is known.
-struct Codes {
-  std::vector<std::uint8_t> bytes;
-  int width = 4;
-
-  template <class T>
-  void fill(const CodedColumn& column, const EntryLayout& layout, std::size_t n_rows) {
-    width = static_cast<int>(sizeof(T));
-    bytes.resize(n_rows * sizeof(T));
-    T* const codes = reinterpret_cast<T*>(bytes.data());
-    std::fill(codes, codes + n_rows, static_cast<T>(column.implicit_code));
-    for (Row i = 0; i < column.n_entries; ++i) {
-      codes[layout.row(column.entries[i])] = static_cast<T>(layout.code(column.entries[i]));
-    }
+template <class T>
+ColumnCodes narrow(const CodedColumn& column, const EntryLayout& layout, std::size_t n_rows) {
+  ColumnCodes out;
+  out.width = static_cast<int>(sizeof(T));
+  out.bytes.resize(n_rows * sizeof(T));
+  T* const codes = reinterpret_cast<T*>(out.bytes.data());
+  std::fill(codes, codes + n_rows, static_cast<T>(column.implicit_code));
+  for (Row i = 0; i < column.n_entries; ++i) {
+    codes[layout.row(column.entries[i])] = static_cast<T>(layout.code(column.entries[i]));
   }
-  template <class T>
-  void copy_to(T* out, std::size_t stride, std::size_t begin, std::size_t end) const {
-    const auto copy = [&](const auto* codes) {
-      for (std::size_t row = begin; row < end; ++row) out[row * stride] = static_cast<T>(codes[row]);
-    };
-    if (width == 1) {
-      copy(bytes.data());
-    } else if (width == 2) {
-      copy(reinterpret_cast<const std::uint16_t*>(bytes.data()));
-    } else {
-      copy(reinterpret_cast<const std::uint32_t*>(bytes.data()));
-    }
-  }
-};
+  return out;
+}
 
 }  // namespace
 
@@ -54,22 +37,22 @@ CodeMatrix::CodeMatrix(const Table& table, int n_threads) {
   const CodingRows sample{rows.data(), static_cast<Row>(n_rows), nullptr};
   EntryLayout layout;  // no label: only codes are kept
   columns_.resize(n_features);
-  std::vector<Codes> codes(n_features);
+  by_column_.resize(n_features);
   code_columns(table, sample, layout, true, n_threads, [&](std::size_t f, CodedColumn& column) {
     const std::size_t n_codes = std::size_t{column.missing_code} + 1;
     if (holds<std::uint8_t>(n_codes)) {
-      codes[f].fill<std::uint8_t>(column, layout, n_rows);
+      by_column_[f] = narrow<std::uint8_t>(column, layout, n_rows);
     } else if (holds<std::uint16_t>(n_codes)) {
-      codes[f].fill<std::uint16_t>(column, layout, n_rows);
+      by_column_[f] = narrow<std::uint16_t>(column, layout, n_rows);
     } else {
-      codes[f].fill<std::uint32_t>(column, layout, n_rows);
+      by_column_[f] = narrow<std::uint32_t>(column, layout, n_rows);
     }
     column.entries.reset();
     columns_[f] = std::move(column);
   });
   width_ = 1;
   for (std::size_t f = 0; f < n_features; ++f) {
-    width_ = std::max(width_, codes[f].width);
+    width_ = std::max(width_, by_column_[f].width);
     max_codes_ = std::max(max_codes_, std::size_t{columns_[f].missing_code} + 1);
   }
   data_.resize((n_rows * n_features * static_cast<std::size_t>(width_) + 3) / 4);
@@ -84,7 +67,11 @@ CodeMatrix::CodeMatrix(const Table& table, int n_threads) {
                    using T = std::remove_const_t<std::remove_pointer_t<decltype(shared)>>;
                    T* const out = const_cast<T*>(shared);
                    for (std::size_t f = 0; f < n_features; ++f) {
-                     codes[f].copy_to(out + f, n_features, begin, end);
+                     visit_column(f, [&](const auto* codes) {
+                       for (std::size_t row = begin; row < end; ++row) {
+                         out[row * n_features + f] = static_cast<T>(codes[row]);
+                       }
+                     });
                    }
                  });
                });

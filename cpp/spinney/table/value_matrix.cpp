@@ -31,22 +31,41 @@ void copy_column(const Column& column, std::size_t n_rows, std::size_t stride, V
 
 ValueMatrix::ValueMatrix(const Table& table, int n_threads) {
   const std::size_t n_features = table.n_features();
+  const std::size_t n_rows = table.n_rows;
+  const std::size_t n_values = n_rows * n_features;
+  const double work = 3.0 * static_cast<double>(n_values);
+  n_threads = worthwhile_threads(work, n_threads);
   if (table.is_row_major()) {
     const Column& head = table.columns[0];
-    view_ = head.data;
+    rows_ = head.data;
     is_float_ = head.dtype == Dtype::float32;
     stride_ = static_cast<std::size_t>(head.stride) / (is_float_ ? 4 : 8);
-    return;
+  } else {
+    is_float_ = std::all_of(table.columns.begin(), table.columns.end(), fits_float);
+    stride_ = n_features;
+    row_copy_.resize(is_float_ ? (n_values + 1) / 2 : n_values);
+    parallel_for(n_features, n_threads, [&](std::size_t f, int) {
+      visit([&](const auto* first, std::size_t) {
+        using Value = std::remove_const_t<std::remove_pointer_t<decltype(first)>>;
+        copy_column(table.columns[f], n_rows, stride_, const_cast<Value*>(first) + f);
+      });
+    });
   }
-  is_float_ = std::all_of(table.columns.begin(), table.columns.end(), fits_float);
-  stride_ = n_features;
-  const std::size_t n_values = table.n_rows * n_features;
-  copy_.resize(is_float_ ? (n_values + 1) / 2 : n_values);
-  const double work = 3.0 * static_cast<double>(n_values);
-  parallel_for(n_features, worthwhile_threads(work, n_threads), [&](std::size_t f, int) {
-    visit([&](const auto* first, std::size_t) {
+  columns_.resize(n_features);
+  parallel_for(n_features, n_threads, [&](std::size_t f, int) {
+    const Column& column = table.columns[f];
+    ValueColumn& out = columns_[f];
+    out.is_float = fits_float(column);
+    const std::ptrdiff_t item = out.is_float ? 4 : 8;
+    if (column.kind == ColumnKind::numeric && column.dtype != Dtype::int32 &&
+        column.stride == item) {
+      out.data = column.data;
+      return;
+    }
+    out.copy.resize(out.is_float ? (n_rows + 1) / 2 : n_rows);
+    visit_column(f, [&](const auto* first) {
       using Value = std::remove_const_t<std::remove_pointer_t<decltype(first)>>;
-      copy_column(table.columns[f], table.n_rows, stride_, const_cast<Value*>(first) + f);
+      copy_column(column, n_rows, 1, const_cast<Value*>(first));
     });
   });
 }

@@ -1,6 +1,6 @@
-// The values of a table row by row, categories as their codes and NaN for what is missing: where the
-// caller has a row-major matrix this is a view of it, otherwise a copy, in float32 where that holds
-// every column.
+// The values of a table, categories as their codes and NaN for what is missing, twice: row by row
+// for small nodes, column by column for large ones. What the caller has in that order is only
+// looked at; what is copied is float32 where that holds every value.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,34 @@ class ValueMatrix {
   // Calls body(pointer to the first row, values from one row to the next), typed.
   template <class Body>
   auto visit(const Body& body) const {
-    const std::byte* first = view_ != nullptr ? view_ : reinterpret_cast<const std::byte*>(
-                                                            copy_.data());
+    const std::byte* first =
+        rows_ != nullptr ? rows_ : reinterpret_cast<const std::byte*>(row_copy_.data());
     return is_float_ ? body(reinterpret_cast<const float*>(first), stride_)
                      : body(reinterpret_cast<const double*>(first), stride_);
   }
+  // Calls body(pointer to a column's values), typed.
+  template <class Body>
+  auto visit_column(std::size_t feature, const Body& body) const {
+    const ValueColumn& column = columns_[feature];
+    const std::byte* first =
+        column.data != nullptr ? column.data
+                               : reinterpret_cast<const std::byte*>(column.copy.data());
+    return column.is_float ? body(reinterpret_cast<const float*>(first))
+                           : body(reinterpret_cast<const double*>(first));
+  }
 
  private:
-  const std::byte* view_ = nullptr;
-  std::vector<double> copy_;  // as float64, so that any type is aligned
+  struct ValueColumn {
+    const std::byte* data = nullptr;
+    std::vector<double> copy;  // as float64, so that any type is aligned
+    bool is_float = false;
+  };
+
+  const std::byte* rows_ = nullptr;
+  std::vector<double> row_copy_;
   std::size_t stride_ = 0;
   bool is_float_ = false;
+  std::vector<ValueColumn> columns_;
 };
 
 }  // namespace spinney

@@ -59,7 +59,7 @@ class Grower {
     root.end = static_cast<Row>(search_->rows().size());
     root.key = mix(options_.seed);
     root.stat.resize(criterion_->stat_size());
-    criterion_->sum(search_->rows().data(), root.n_rows(), root.stat.data());
+    search_->sum(root, root.stat.data());
     root.impurity = criterion_->impurity(root.stat.data());
     total_weight_ = root.weight();
     root.terminal = is_terminal(root);
@@ -151,7 +151,7 @@ class Grower {
   }
 
   // Makes the children of a split and divides the rows; the columns are divided by the caller.
-  void divide(const Node& node, const Split& split, Worker& worker, Node& left, Node& right) const {
+  void divide(const Node& node, Split& split, Worker& worker, Node& left, Node& right) const {
     search_->divide_rows(node, split, worker);
     left.begin = node.begin;
     left.end = right.begin = node.begin + split.n_left;
@@ -163,8 +163,9 @@ class Grower {
       child->key = combine(node.key, child->is_left ? 1 : 2);
       child->lower = node.lower;
       child->upper = node.upper;
+      child->constants = node.constants;
       child->stat.resize(criterion_->stat_size());
-      criterion_->sum(search_->rows().data() + child->begin, child->n_rows(), child->stat.data());
+      search_->sum(*child, child->stat.data());
       child->impurity = criterion_->impurity(child->stat.data());
       child->terminal = is_terminal(*child);
     }

@@ -32,6 +32,19 @@ struct Node {
   bool terminal = false;
   std::vector<double> stat;
   std::vector<Segment> segments;
+  // Searches without segments: one bit for each column that is known to be constant here, and so
+  // below; empty while none is. Very wide tables do without.
+  std::vector<std::uint64_t> constants;
+
+  static constexpr std::size_t max_tracked = 4096;
+  bool is_constant(std::size_t feature) const {
+    return !constants.empty() && ((constants[feature / 64] >> (feature % 64)) & 1) != 0;
+  }
+  void mark_constant(std::size_t feature, std::size_t n_features) {
+    if (n_features > max_tracked) return;
+    if (constants.empty()) constants.resize((n_features + 63) / 64);
+    constants[feature / 64] |= std::uint64_t{1} << (feature % 64);
+  }
 
   Row n_rows() const { return end - begin; }
   double weight() const { return stat[0]; }

@@ -74,6 +74,9 @@ class PresortedSearch final : public Search {
 
   std::vector<Row>& rows() override { return in_.rows; }
 
+  void sum(const Node& node, double* stat) const override {
+    in_.criterion.sum(in_.rows.data() + node.begin, node.n_rows(), stat);
+  }
   void open(Node& root) override {
     root.segments.reserve(columns_.size());
     for (std::size_t feature = 0; feature < columns_.size(); ++feature) {
@@ -126,7 +129,7 @@ class PresortedSearch final : public Search {
     });
   }
 
-  void divide_rows(const Node& node, const Split& split, Worker& worker) override {
+  void divide_rows(const Node& node, Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
     const CodedColumn& column = columns_[feature];
     const auto segment =

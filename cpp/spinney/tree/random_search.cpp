@@ -7,137 +7,141 @@
 
 #include "spinney/common/dispatch.h"
 #include "spinney/common/random.h"
-#include "spinney/tree/feature_draw.h"
-#include "spinney/tree/search.h"
+#include "spinney/tree/row_search.h"
 
 namespace spinney {
 namespace {
 
-struct Batch {
-  std::size_t feature[n_lanes];
-  std::size_t n = 0;
-};
-
 struct Ranges {
-  double low[n_lanes];
-  double high[n_lanes];
-  std::uint32_t missing[n_lanes];
+  LaneValues low;
+  LaneValues high;
+  bool missing[n_lanes];
 };
 
-template <class Value>
-SPINNEY_INLINE void gather_lanes(const Value* values, std::size_t stride, const Row* rows, Row n,
-                                 const Batch& batch, Value* out, Ranges& ranges) {
-  constexpr Value infinity = std::numeric_limits<Value>::infinity();
-  alignas(64) Value low[n_lanes];
-  alignas(64) Value high[n_lanes];
-  alignas(64) std::uint32_t missing[n_lanes] = {};
-  for (std::size_t l = 0; l < n_lanes; ++l) {
-    low[l] = infinity;
-    high[l] = -infinity;
+// A few rows are written, one value at a time, before they are read again eight at a time: a read
+// that comes too soon after the writes would have to wait for them.
+constexpr Row rows_apart = 32;
+
+template <std::size_t width, class Value>
+SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row* rows, Row n,
+                              const Batch& batch, LaneValues* out, Ranges& ranges) {
+  auto low = LanesReal{} + std::numeric_limits<double>::infinity();
+  auto high = -low;
+  Lanes64 present{};
+  for (Row begin = 0; begin < n; begin += rows_apart) {
+    const Row end = n - begin < rows_apart ? n : begin + rows_apart;
+    for (Row i = begin; i < end; ++i) {
+      const Value* const row = values + static_cast<std::size_t>(rows[i]) * stride;
+      for (std::size_t l = 0; l < width; ++l) {
+        out[i].lane[l] = static_cast<double>(row[batch.feature[l]]);
+      }
+    }
+    for (Row i = begin; i < end; ++i) {
+      const auto value = load_lanes<LanesReal>(out[i]);
+      low = value < low ? value : low;
+      high = value > high ? value : high;
+      present -= value == value;
+    }
   }
+  store_lanes(low, ranges.low);
+  store_lanes(high, ranges.high);
+  for (std::size_t l = 0; l < width; ++l) {
+    ranges.missing[l] = present[l] != static_cast<std::int64_t>(n);
+  }
+}
+
+SPINNEY_KERNEL void gather_values(const float* values, std::size_t stride, const Row* rows, Row n,
+                                  const Batch& batch, LaneValues* out, Ranges& ranges) {
+  with_lanes(batch.n, [&](auto width) {
+    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
+  });
+}
+
+SPINNEY_KERNEL void gather_values(const double* values, std::size_t stride, const Row* rows, Row n,
+                                  const Batch& batch, LaneValues* out, Ranges& ranges) {
+  with_lanes(batch.n, [&](auto width) {
+    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
+  });
+}
+
+// out[lane][i] = value of the i-th row.
+template <std::size_t width, class Value>
+SPINNEY_INLINE void gather_rows(const Value* values, std::size_t stride, const Row* rows, Row n,
+                                const Batch& batch, double* const* out) {
   for (Row i = 0; i < n; ++i) {
     const Value* const row = values + static_cast<std::size_t>(rows[i]) * stride;
-    Value* const to = out + static_cast<std::size_t>(i) * n_lanes;
-    for (std::size_t l = 0; l < n_lanes; ++l) to[l] = row[batch.feature[l]];
-    for (std::size_t l = 0; l < n_lanes; ++l) {
-      const Value value = to[l];
-      low[l] = value < low[l] ? value : low[l];
-      high[l] = value > high[l] ? value : high[l];
-      missing[l] |= value != value ? 1U : 0U;
+    for (std::size_t l = 0; l < width; ++l) {
+      out[l][i] = static_cast<double>(row[batch.feature[l]]);
     }
-  }
-  for (std::size_t l = 0; l < n_lanes; ++l) {
-    ranges.low[l] = static_cast<double>(low[l]);
-    ranges.high[l] = static_cast<double>(high[l]);
-    ranges.missing[l] = missing[l];
   }
 }
 
-struct Thresholds {
-  double at[n_lanes];
-  std::uint32_t missing_left[n_lanes];  // all bits or none
+struct ValueRange {
+  double low;
+  double high;
+  bool any_missing;
 };
 
-// masks = all bits where the row goes left.
-template <class Value>
-SPINNEY_INLINE void cut_lanes(const Value* values, Row n, const Thresholds& cut, LaneKeys* masks) {
+SPINNEY_KERNEL ValueRange find_range(const double* values, Row n) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  std::uint64_t missing = 0;
   for (Row i = 0; i < n; ++i) {
-    const Value* const row = values + static_cast<std::size_t>(i) * n_lanes;
-    for (std::size_t l = 0; l < n_lanes; ++l) {
-      const std::uint32_t below = static_cast<double>(row[l]) <= cut.at[l] ? ~0U : 0U;
-      const std::uint32_t missing = row[l] != row[l] ? ~0U : 0U;
-      masks[i].lane[l] = below | (missing & cut.missing_left[l]);
-    }
+    const double value = values[i];
+    missing |= value != value ? 1U : 0U;
+    low = value < low ? value : low;
+    high = value > high ? value : high;
   }
+  return {low, high, missing != 0};
 }
 
-#define SPINNEY_FOR_VALUES(Value)                                                               \
-  SPINNEY_KERNEL void gather_values(const Value* values, std::size_t stride, const Row* rows,   \
-                                    Row n, const Batch& batch, Value* out, Ranges& ranges) {    \
-    gather_lanes(values, stride, rows, n, batch, out, ranges);                                  \
-  }                                                                                             \
-  SPINNEY_KERNEL void cut_values(const Value* values, Row n, const Thresholds& cut,             \
-                                 LaneKeys* masks) {                                             \
-    cut_lanes(values, n, cut, masks);                                                           \
-  }
-SPINNEY_FOR_VALUES(float)
-SPINNEY_FOR_VALUES(double)
-#undef SPINNEY_FOR_VALUES
-
-class RandomSearch final : public Search {
+class RandomSearch final : public RowSearch {
  public:
   RandomSearch(SearchInputs inputs, const PreparedTable& prepared)
-      : in_(std::move(inputs)), values_(prepared.values) {
-    n_drawn_ = in_.n_features_drawn();
-  }
-
-  std::vector<Row>& rows() override { return in_.rows; }
-  void open(Node&) override {}
+      : RowSearch(std::move(inputs)), values_(prepared.values) {}
 
   void find(Node& node, Worker& worker, int, Split& best) override {
     if (worker.features.empty()) worker.features = in_.features();
-    FeatureDraw draw(worker.features, worker.swaps,
-                     Stream(in_.options.seed, Purpose::features, node.key));
+    ColumnDraw draw(worker.features, worker.swaps,
+                    Stream(in_.options.seed, Purpose::features, node.key), n_drawn_);
     Stream thresholds(in_.options.seed, Purpose::thresholds, node.key);
     bool any_varies = false;
     Batch batch;
-    // Constant columns count among those drawn, but at least one must not be constant.
-    for (std::size_t n_drawn = 0; draw.has_next() && (n_drawn < n_drawn_ || !any_varies);) {
-      const bool beyond = n_drawn >= n_drawn_;  // looking for one that varies, no more
-      const std::size_t wanted = beyond ? n_lanes : std::min(n_lanes, n_drawn_ - n_drawn);
-      batch.n = 0;
-      while (batch.n < wanted && draw.has_next()) {
-        batch.feature[batch.n++] = static_cast<std::size_t>(draw.next());
+    const bool small = node.n_rows() <= max_lane_rows;
+    while (draw.next(node, any_varies, batch)) {
+      if (!small) {
+        any_varies |= try_columns(node, batch, thresholds, worker, best);
+        continue;
       }
-      for (std::size_t l = batch.n; l < n_lanes; ++l) batch.feature[l] = batch.feature[0];
-      n_drawn += batch.n;
-      any_varies |= try_batch(node, batch, beyond, thresholds, worker, best);
+      any_varies |= try_batch(node, batch, thresholds, worker, best);
     }
   }
 
-  void divide_rows(const Node& node, const Split& split, Worker& worker) override {
-    Row* const rows = in_.rows.data() + node.begin;
-    const Row n = node.n_rows();
-    if (worker.rows.size() < n) worker.rows.resize(n);
-    Row* const spare = worker.rows.data();
-    Row n_left = 0;
-    Row n_right = 0;
-    values_.visit([&](const auto* values, std::size_t stride) {
-      const auto* column = values + split.feature;
-      for (Row i = 0; i < n; ++i) {
-        const Row row = rows[i];
-        const auto value = static_cast<double>(column[row * stride]);
-        const Row left = goes_left(split, value) ? 1 : 0;
-        rows[n_left] = row;
-        spare[n_right] = row;
-        n_left += left;
-        n_right += 1 - left;
+  void divide_rows(const Node& node, Split& split, Worker& worker) override {
+    const auto divide = [&](const auto& value_of) {
+      if (split.categorical || split.missing_left) {
+        divide_by(node, worker, [&](Row row) {
+          return goes_left(split, static_cast<double>(value_of(row)));
+        });
+      } else {
+        const double threshold = split.threshold;
+        divide_by(node, worker, [&](Row row) {
+          return static_cast<double>(value_of(row)) <= threshold;
+        });
       }
-    });
-    std::copy(spare, spare + n_right, rows + n_left);
+    };
+    const auto feature = static_cast<std::size_t>(split.feature);
+    if (reads_columns(node.n_rows())) {
+      values_.visit_column(feature, [&](const auto* values) {
+        divide([&](Row row) { return values[row]; });
+      });
+    } else {
+      values_.visit([&](const auto* values, std::size_t stride) {
+        const auto* column = values + feature;
+        divide([&](Row row) { return column[row * stride]; });
+      });
+    }
   }
-
-  void divide_columns(const Node&, Node&, Node&, Worker&, int) override {}
 
   double threshold(const Split& split) const override {
     return split.categorical ? std::numeric_limits<double>::quiet_NaN() : split.threshold;
@@ -164,92 +168,64 @@ class RandomSearch final : public Search {
     return (value <= split.threshold) | ((value != value) & split.missing_left);
   }
 
-  bool try_batch(const Node& node, const Batch& batch, bool only_first, Stream& stream,
-                 Worker& worker, Split& best) const {
+  // Draws a question for each lane and keeps the best of all. Whatever the question, the lane's
+  // values are made such that "at most the cut" means left.
+  bool try_batch(Node& node, const Batch& batch, Stream& stream, Worker& worker,
+                 Split& best) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     const Row n = node.n_rows();
-    const Row* rows = in_.rows.data() + node.begin;
+    if (worker.values.size() < n) worker.values.resize(n);
+    LaneValues* const gathered = worker.values.data();
     Ranges ranges;
-    if (worker.lanes.size() < n) worker.lanes.resize(n);
-    LaneKeys* const masks = worker.lanes.data();
-    // Lanes that vary, with their questions.
-    std::size_t n_useful = 0;
     values_.visit([&](const auto* values, std::size_t stride) {
-      using Value = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
-      worker.values.resize(std::max<std::size_t>(worker.values.size(), n * n_lanes));
-      Value* const gathered = reinterpret_cast<Value*>(worker.values.data());
-      gather_values(values, stride, rows, n, batch, gathered, ranges);
-      Thresholds cut;
-      for (std::size_t l = 0; l < n_lanes; ++l) {
-        cut.at[l] = -std::numeric_limits<double>::infinity();
-        cut.missing_left[l] = 0;
-      }
-      bool any_categorical = false;
-      for (std::size_t l = 0; l < batch.n && !(only_first && n_useful > 0); ++l) {
-        Question& question = worker.questions[l];
-        question.asked = draw(node, batch.feature[l], ranges, l, gathered, n, stream, question);
-        if (!question.asked) continue;
-        ++n_useful;
-        any_categorical |= question.categorical;
-        if (question.categorical) continue;
-        cut.at[l] = question.threshold;
-        cut.missing_left[l] = question.missing_left ? ~0U : 0U;
-      }
-      if (n_useful == 0) return;
-      for (std::size_t l = n_asked(worker, batch, only_first); l < n_lanes; ++l) {
-        worker.questions[l].asked = false;
-      }
-      cut_values(gathered, n, cut, masks);
-      if (any_categorical) {
-        for (std::size_t l = 0; l < batch.n; ++l) {
-          const Question& question = worker.questions[l];
-          if (!question.asked || !question.categorical) continue;
-          for (Row i = 0; i < n; ++i) {
-            const auto value = static_cast<double>(gathered[i * n_lanes + l]);
-            masks[i].lane[l] = question.has(code_of(value, batch.feature[l])) ? ~0U : 0U;
-          }
-        }
-      }
+      gather_values(values, stride, in_.rows.data() + node.begin, n, batch, gathered, ranges);
     });
-    if (n_useful == 0) return false;
-    judge(node, batch, worker, best);
-    return true;
+    LaneValues cut;
+    bool any = false;
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      Question& question = worker.questions[l];
+      cut.lane[l] = -infinity;
+      question.asked = false;
+      if (l >= batch.n || (batch.only_first && any)) continue;
+      const std::size_t feature = batch.feature[l];
+      question.has_missing = ranges.missing[l];
+      question.categorical = column(feature).kind == ColumnKind::categorical;
+      question.asked =
+          question.categorical
+              ? draw_categories(feature, [&](Row i) { return gathered[i].lane[l]; }, n, stream,
+                                question)
+              : draw_threshold(ranges.low.lane[l], ranges.high.lane[l], stream, question);
+      if (!question.asked) {
+        node.mark_constant(feature, in_.table.n_features());
+        continue;
+      }
+      any = true;
+      cut.lane[l] =
+          settle(question, feature, n, [&](Row i) -> double& { return gathered[i].lane[l]; });
+    }
+    if (any) judge(node, batch, cut, worker, best);
+    return any;
   }
 
-  // How many lanes have been decided upon: all of the batch, or those up to the first that varies.
-  static std::size_t n_asked(const Worker& worker, const Batch& batch, bool only_first) {
-    if (!only_first) return batch.n;
-    std::size_t l = 0;
-    while (l < batch.n && !worker.questions[l].asked) ++l;
-    return std::min(l + 1, batch.n);
-  }
-
-  // Draws a lane's question; false if the column does not vary in the node.
-  template <class Value>
-  bool draw(const Node&, std::size_t feature, const Ranges& ranges, std::size_t lane,
-            const Value* gathered, Row n, Stream& stream, Question& question) const {
-    const bool has_missing = ranges.missing[lane] != 0;
-    question.has_missing = has_missing;
-    question.categorical = column(feature).kind == ColumnKind::categorical;
-    if (question.categorical) return draw_categories(feature, lane, gathered, n, stream, question);
-    const double low = ranges.low[lane];
-    const double high = ranges.high[lane];
-    if (low > high || (low == high && !has_missing)) return false;
+  // Draws a threshold; false if the column does not vary in the node.
+  bool draw_threshold(double low, double high, Stream& stream, Question& question) const {
+    if (low > high || (low == high && !question.has_missing)) return false;
     const double u = stream.uniform();
     question.threshold = low * (1 - u) + high * u;  // high - low could overflow
     if (!(question.threshold >= low && question.threshold < high)) question.threshold = low;
     if (in_.options.narrow_thresholds) question.threshold = narrowed(question.threshold, low, high);
-    question.missing_left = has_missing && stream.below(2) == 1;
+    question.missing_left = question.has_missing && stream.below(2) == 1;
     return true;
   }
 
   // Each category of the node goes left or right by the toss of a coin, both sides used.
-  template <class Value>
-  bool draw_categories(std::size_t feature, std::size_t lane, const Value* gathered, Row n,
-                       Stream& stream, Question& question) const {
+  template <class ValueAt>
+  bool draw_categories(std::size_t feature, const ValueAt& value_at, Row n, Stream& stream,
+                       Question& question) const {
     std::vector<Code>& present = question.present;
     present.clear();
     for (Row i = 0; i < n; ++i) {
-      present.push_back(code_of(static_cast<double>(gathered[i * n_lanes + lane]), feature));
+      present.push_back(code_of(value_at(i), feature));
     }
     std::sort(present.begin(), present.end());
     present.erase(std::unique(present.begin(), present.end()), present.end());
@@ -268,48 +244,122 @@ class RandomSearch final : public Search {
   }
 
   // Scores the questions by the stats of their left sides, and keeps the best.
-  void judge(const Node& node, const Batch& batch, Worker& worker, Split& best) const {
-    const Row n = node.n_rows();
-    const Row* rows = in_.rows.data() + node.begin;
+  void judge(const Node& node, const Batch& batch, const LaneValues& cut, Worker& worker,
+             Split& best) const {
     const std::size_t size = in_.criterion.stat_size();
-    const auto min_rows = static_cast<Row>(std::max<std::int64_t>(1, in_.options.min_samples_leaf));
     Row n_left[n_lanes];
     worker.left_stat.resize(n_lanes * size);
-    worker.right_stat.resize(size);
-    in_.criterion.sum_lanes(rows, n, worker.lanes.data(), worker.left_stat.data(), n_left,
-                            worker.scans[0]);
+    in_.criterion.sum_lanes({span(node), batch.n, margin()}, worker.values.data(), cut,
+                            worker.left_stat.data(), n_left, worker.scans[0]);
     for (std::size_t l = 0; l < batch.n; ++l) {
-      const Question& question = worker.questions[l];
-      if (!question.asked) continue;
-      const Row n_right = n - n_left[l];
-      if (n_left[l] < min_rows || n_right < min_rows) continue;
-      const double* left = worker.left_stat.data() + l * size;
-      double* const right = worker.right_stat.data();
-      if (in_.criterion.is_additive()) {
-        for (std::size_t k = 0; k < size; ++k) right[k] = node.stat[k] - left[k];
-      } else {
-        worker.rows.clear();
-        for (Row i = 0; i < n; ++i) {
-          if (worker.lanes[i].lane[l] == 0) worker.rows.push_back(rows[i]);
-        }
-        in_.criterion.sum(worker.rows.data(), n_right, right);
-      }
-      const double min_weight = in_.options.min_weight_leaf;
-      if (left[0] < min_weight || right[0] < min_weight) continue;
-      if (!keeps_order(node, batch.feature[l], left, right)) continue;
-      const double score = in_.criterion.score(left, right);
-      if (!(score > best.score)) continue;
-      best.clear();
-      best.score = score;
-      best.drawn = true;
-      best.feature = static_cast<std::int32_t>(batch.feature[l]);
-      best.categorical = question.categorical;
-      best.threshold = question.threshold;
-      best.only_missing_right = false;
-      best.n_left = n_left[l];
-      best.missing_left = question.has_missing ? question.missing_left : n_left[l] > n_right;
-      if (question.categorical) best.left_codes = question.left_codes;
+      if (!worker.questions[l].asked) continue;
+      judge_one(node, batch.feature[l], worker.questions[l], worker.left_stat.data() + l * size,
+                n_left[l], [&](Row i) { return worker.values[i].lane[l] <= cut.lane[l]; }, worker,
+                best);
     }
+  }
+
+  template <class IsLeft>
+  void judge_one(const Node& node, std::size_t feature, const Question& question,
+                 const double* left, Row n_left, const IsLeft& is_left, Worker& worker,
+                 Split& best) const {
+    const std::size_t size = in_.criterion.stat_size();
+    const Row n_right = node.n_rows() - n_left;
+    if (n_left < margin() || n_right < margin()) return;
+    worker.right_stat.resize(size);
+    double* const right = worker.right_stat.data();
+    if (in_.criterion.is_additive()) {
+      for (std::size_t k = 0; k < size; ++k) right[k] = node.stat[k] - left[k];
+    } else {
+      worker.rows.clear();
+      for (Row i = 0; i < node.n_rows(); ++i) {
+        if (!is_left(i)) worker.rows.push_back(in_.rows[node.begin + i]);
+      }
+      in_.criterion.sum(worker.rows.data(), n_right, right);
+    }
+    const double min_weight = in_.options.min_weight_leaf;
+    if (left[0] < min_weight || right[0] < min_weight) return;
+    if (!keeps_order(node, feature, left, right)) return;
+    const double score = in_.criterion.score(left, right);
+    if (!(score > best.score)) return;
+    best.clear();
+    best.score = score;
+    best.drawn = true;
+    best.feature = static_cast<std::int32_t>(feature);
+    best.categorical = question.categorical;
+    best.threshold = question.threshold;
+    best.only_missing_right = false;
+    best.n_left = n_left;
+    best.missing_left = question.has_missing ? question.missing_left : n_left > n_right;
+    if (question.categorical) best.left_codes = question.left_codes;
+  }
+
+  // A large node: the same, column by column.
+  bool try_columns(Node& node, const Batch& batch, Stream& stream, Worker& worker,
+                   Split& best) const {
+    const Row n = node.n_rows();
+    const Row* rows = in_.rows.data() + node.begin;
+    double* out[n_lanes];
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      if (worker.columns[l].size() < n) worker.columns[l].resize(n);
+      out[l] = worker.columns[l].data();
+    }
+    if (reads_columns(n)) {
+      for (std::size_t l = 0; l < batch.n; ++l) {
+        values_.visit_column(batch.feature[l], [&](const auto* values) {
+          for (Row i = 0; i < n; ++i) out[l][i] = static_cast<double>(values[rows[i]]);
+        });
+      }
+    } else {
+      values_.visit([&](const auto* values, std::size_t stride) {
+        with_lanes(batch.n, [&](auto width) {
+          gather_rows<width()>(values, stride, rows, n, batch, out);
+        });
+      });
+    }
+    bool any = false;
+    worker.left_stat.resize(n_lanes * in_.criterion.stat_size());
+    for (std::size_t l = 0; l < batch.n && !(batch.only_first && any); ++l) {
+      const std::size_t feature = batch.feature[l];
+      Question& question = worker.questions[l];
+      const ValueRange range = find_range(out[l], n);
+      question.has_missing = range.any_missing;
+      question.categorical = column(feature).kind == ColumnKind::categorical;
+      const bool varies =
+          question.categorical
+              ? draw_categories(feature, [&](Row i) { return out[l][i]; }, n, stream, question)
+              : draw_threshold(range.low, range.high, stream, question);
+      if (!varies) {
+        node.mark_constant(feature, in_.table.n_features());
+        continue;
+      }
+      any = true;
+      const double cut = settle(question, feature, n, [&](Row i) -> double& { return out[l][i]; });
+      const Row n_left = in_.criterion.sum_below(span(node), out[l], cut, worker.left_stat.data(),
+                                                 worker.scans[0]);
+      judge_one(node, feature, question, worker.left_stat.data(), n_left,
+                [&](Row i) { return out[l][i] <= cut; }, worker, best);
+    }
+    return any;
+  }
+
+  // Makes the values such that "at most the cut" means left, whatever the question; returns the cut.
+  template <class ValueAt>
+  double settle(const Question& question, std::size_t feature, Row n,
+                const ValueAt& value_at) const {
+    if (question.categorical) {
+      for (Row i = 0; i < n; ++i) {
+        value_at(i) = question.has(code_of(value_at(i), feature)) ? -1 : 1;
+      }
+      return 0;
+    }
+    if (question.has_missing && question.missing_left) {
+      for (Row i = 0; i < n; ++i) {
+        double& value = value_at(i);
+        value = value != value ? -std::numeric_limits<double>::infinity() : value;
+      }
+    }
+    return question.threshold;
   }
 
   bool keeps_order(const Node& node, std::size_t feature, const double* left,
@@ -322,9 +372,7 @@ class RandomSearch final : public Search {
            (a - b) * sign <= 0;
   }
 
-  SearchInputs in_;
   const ValueMatrix& values_;
-  std::size_t n_drawn_ = 0;
 };
 
 }  // namespace

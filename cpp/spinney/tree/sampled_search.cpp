@@ -9,8 +9,7 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/random.h"
 #include "spinney/table/radix_sort.h"
-#include "spinney/tree/feature_draw.h"
-#include "spinney/tree/search.h"
+#include "spinney/tree/row_search.h"
 
 namespace spinney {
 namespace {
@@ -18,162 +17,108 @@ namespace {
 // Below this many entries a comparison sort beats the radix sort's set-up.
 constexpr Row radix_from = 400;
 
-// Columns that are looked at together; unused lanes repeat the first.
-struct Batch {
-  std::size_t feature[n_lanes];
-  std::size_t n = 0;
-};
-
-template <class T>
+template <std::size_t width, class T>
 SPINNEY_INLINE void gather_keys(const T* codes, std::size_t stride, const Row* rows, Row n,
                                 const Batch& batch, LaneKeys* keys) {
   for (Row i = 0; i < n; ++i) {
     const T* const row = codes + static_cast<std::size_t>(rows[i]) * stride;
-    for (std::size_t l = 0; l < n_lanes; ++l) {
+    for (std::size_t l = 0; l < width; ++l) {
       keys[i].lane[l] = (static_cast<std::uint32_t>(row[batch.feature[l]]) << lane_position_bits) |
                         static_cast<std::uint32_t>(i);
     }
   }
 }
 
-// Gathers the codes of the lanes and finds their range.
-template <class T>
-SPINNEY_INLINE void gather_codes(const T* codes, std::size_t stride, const Row* rows, Row n,
-                                 const Batch& batch, LaneKeys* out, LaneKeys& low, LaneKeys& high) {
-  LaneKeys least;
-  LaneKeys most;
-  for (std::size_t l = 0; l < n_lanes; ++l) {
-    least.lane[l] = std::numeric_limits<std::uint32_t>::max();
-    most.lane[l] = 0;
-  }
+// out[lane][i] = code of the i-th row.
+template <std::size_t width, class T>
+SPINNEY_INLINE void gather_rows(const T* codes, std::size_t stride, const Row* rows, Row n,
+                                const Batch& batch, Code* const* out) {
   for (Row i = 0; i < n; ++i) {
     const T* const row = codes + static_cast<std::size_t>(rows[i]) * stride;
-    for (std::size_t l = 0; l < n_lanes; ++l) {
-      const auto code = static_cast<std::uint32_t>(row[batch.feature[l]]);
-      out[i].lane[l] = code;
-      least.lane[l] = code < least.lane[l] ? code : least.lane[l];
-      most.lane[l] = code > most.lane[l] ? code : most.lane[l];
-    }
+    for (std::size_t l = 0; l < width; ++l) out[l][i] = static_cast<Code>(row[batch.feature[l]]);
   }
-  low = least;
-  high = most;
 }
 
-#define SPINNEY_FOR_CODES(T)                                                                      \
-  SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n,   \
-                                    const Batch& batch, LaneKeys* keys) {                         \
-    gather_keys(codes, stride, rows, n, batch, keys);                                             \
-    sort_lanes(keys, n);                                                                          \
-  }                                                                                               \
-  SPINNEY_KERNEL void gather_range(const T* codes, std::size_t stride, const Row* rows, Row n,    \
-                                   const Batch& batch, LaneKeys* out, LaneKeys& low,              \
-                                   LaneKeys& high) {                                              \
-    gather_codes(codes, stride, rows, n, batch, out, low, high);                                  \
+#define SPINNEY_FOR_CODES(T)                                                                    \
+  SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n, \
+                                    const Batch& batch, LaneKeys* keys) {                       \
+    with_lanes(batch.n, [&](auto width) {                                                       \
+      gather_keys<width()>(codes, stride, rows, n, batch, keys);                                \
+    });                                                                                         \
+    sort_lanes(keys, n);                                                                        \
   }
 SPINNEY_FOR_CODES(std::uint8_t)
 SPINNEY_FOR_CODES(std::uint16_t)
 SPINNEY_FOR_CODES(std::uint32_t)
 #undef SPINNEY_FOR_CODES
 
-// cells = (codes − low) >> shift.
-SPINNEY_KERNEL void cut_cells(const LaneKeys* codes, Row n, const LaneKeys& low,
-                              const LaneKeys& shift, LaneCells* cells) {
+struct CodeRange {
+  Code low;
+  Code high;
+};
+
+SPINNEY_KERNEL CodeRange find_range(const Code* codes, Row n) {
+  Code low = std::numeric_limits<Code>::max();
+  Code high = 0;
   for (Row i = 0; i < n; ++i) {
-    for (std::size_t l = 0; l < n_lanes; ++l) {
-      cells[i].lane[l] =
-          static_cast<std::uint8_t>((codes[i].lane[l] - low.lane[l]) >> shift.lane[l]);
-    }
+    low = codes[i] < low ? codes[i] : low;
+    high = codes[i] > high ? codes[i] : high;
   }
+  return {low, high};
 }
 
-class SampledSearch final : public Search {
+SPINNEY_KERNEL void cut_cells(const Code* codes, Row n, Code low, unsigned shift,
+                              std::uint8_t* cells) {
+  for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>((codes[i] - low) >> shift);
+}
+
+class SampledSearch final : public RowSearch {
  public:
   SampledSearch(SearchInputs inputs, const PreparedTable& prepared)
-      : in_(std::move(inputs)), codes_(prepared.codes) {
-    n_drawn_ = in_.n_features_drawn();
-  }
-
-  std::vector<Row>& rows() override { return in_.rows; }
-  void open(Node&) override {}
+      : RowSearch(std::move(inputs)), codes_(prepared.codes) {}
 
   void find(Node& node, Worker& worker, int, Split& best) override {
     if (worker.features.empty()) worker.features = in_.features();
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     const NodeView view = node.view();
-    const bool small = node.n_rows() <= max_lane_rows && codes_.max_codes() <= max_lane_codes;
     const bool lanes = in_.options.min_weight_leaf <= 0 && in_.options.monotonic.empty() &&
-                       in_.criterion.has_lanes(view);
-    if (small && lanes) {
-      in_.criterion.load_lanes(in_.rows.data() + node.begin, node.n_rows(), worker.lane_rows);
-    }
+                       in_.criterion.has_lanes();
+    const bool small = node.n_rows() <= max_lane_rows && codes_.max_codes() <= max_lane_codes;
     const double perfect = in_.criterion.perfect_score(view);
-    FeatureDraw draw(worker.features, worker.swaps,
-                     Stream(in_.options.seed, Purpose::features, node.key));
+    ColumnDraw draw(worker.features, worker.swaps,
+                    Stream(in_.options.seed, Purpose::features, node.key), n_drawn_);
     bool any_varies = false;
     Batch batch;
-    // Constant columns count among those drawn, but at least one must not be constant.
-    for (std::size_t n_drawn = 0; draw.has_next() && (n_drawn < n_drawn_ || !any_varies);) {
-      const bool beyond = n_drawn >= n_drawn_;  // looking for one that varies, no more
-      const std::size_t wanted = beyond ? n_lanes : std::min(n_lanes, n_drawn_ - n_drawn);
-      batch.n = 0;
-      while (batch.n < wanted && draw.has_next()) {
-        batch.feature[batch.n++] = static_cast<std::size_t>(draw.next());
-      }
-      for (std::size_t l = batch.n; l < n_lanes; ++l) batch.feature[l] = batch.feature[0];
-      n_drawn += batch.n;
-      bool varies = false;
+    while (draw.next(node, any_varies, batch)) {
       if (small) {
-        varies = try_sorted(node, batch, lanes, beyond, worker, best);
+        any_varies |= try_sorted(node, batch, lanes && in_.criterion.fits_lanes(view), worker, best);
       } else if (lanes && in_.options.coarse) {
-        varies = try_cells(node, batch, beyond, worker, best);
+        any_varies |= try_cells(node, batch, worker, best);
       } else {
-        for (std::size_t l = 0; l < batch.n && !(beyond && varies); ++l) {
+        bool varies = false;
+        for (std::size_t l = 0; l < batch.n && !(batch.only_first && varies); ++l) {
           varies |= try_column(node, batch.feature[l], worker, best);
         }
+        any_varies |= varies;
       }
-      any_varies |= varies;
       if (best.score >= perfect) return;
     }
   }
 
-  void divide_rows(const Node& node, const Split& split, Worker& worker) override {
-    Row* const rows = in_.rows.data() + node.begin;
-    const Row n = node.n_rows();
-    if (worker.rows.size() < n) worker.rows.resize(n);
-    Row* const spare = worker.rows.data();
+  void divide_rows(const Node& node, Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
-    Row n_left = 0;
-    Row n_right = 0;
-    const auto move = [&](Row i, bool goes_left) {
-      const Row row = rows[i];
-      const Row left = goes_left ? 1 : 0;
-      rows[n_left] = row;
-      spare[n_right] = row;
-      n_left += left;
-      n_right += 1 - left;
-    };
-    codes_.visit([&](const auto* codes) {
-      const auto* column = codes + feature;
-      const std::size_t stride = codes_.n_features();
-      if (split.categorical) {
-        for (Row i = 0; i < n; ++i) {
-          const auto code = static_cast<Code>(column[rows[i] * stride]);
-          move(i, std::binary_search(split.left_codes.begin(), split.left_codes.end(), code));
-        }
-      } else {
-        const Code missing = codes_.column(feature).missing_code;
-        const bool missing_left = split.missing_left;
-        const Code limit = split.left_code;
-        for (Row i = 0; i < n; ++i) {
-          const auto code = static_cast<Code>(column[rows[i] * stride]);
-          move(i, (code <= limit) | ((code == missing) & missing_left));
-        }
-      }
-    });
-    std::copy(spare, spare + n_right, rows + n_left);
+    if (reads_columns(node.n_rows())) {
+      codes_.visit_column(feature, [&](const auto* codes) {
+        divide(node, split, worker, [&](Row row) { return static_cast<Code>(codes[row]); });
+      });
+    } else {
+      codes_.visit([&](const auto* codes) {
+        const auto* column = codes + feature;
+        const std::size_t stride = codes_.n_features();
+        divide(node, split, worker, [&](Row row) { return static_cast<Code>(column[row * stride]); });
+      });
+    }
   }
-
-  void divide_columns(const Node&, Node&, Node&, Worker&, int) override {}
 
   double threshold(const Split& split) const override {
     if (split.categorical) return std::numeric_limits<double>::quiet_NaN();
@@ -200,9 +145,45 @@ class SampledSearch final : public Search {
     return request;
   }
 
-  Row margin() const {
-    return static_cast<Row>(std::max<std::int64_t>(1, in_.options.min_samples_leaf));
+  template <class CodeOf>
+  void divide(const Node& node, Split& split, Worker& worker, const CodeOf& code_of) {
+    if (split.categorical) {
+      divide_by(node, worker, [&](Row row) {
+        return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code_of(row));
+      });
+      return;
+    }
+    const Code limit = split.left_code;
+    if (split.settled) {
+      const Code missing = codes_.column(static_cast<std::size_t>(split.feature)).missing_code;
+      const bool missing_left = split.missing_left;
+      divide_by(node, worker, [&](Row row) {
+        const Code code = code_of(row);
+        return (code <= limit) | ((code == missing) & missing_left);
+      });
+      return;
+    }
+    // None is missing; on the way the rows beside the cut are found.
+    Code below = 0;
+    Code above = std::numeric_limits<Code>::max();
+    split.n_left = divide_by(node, worker, [&](Row row) {
+      const Code code = code_of(row);
+      const bool left = code <= limit;
+      if (left && code >= below) {
+        below = code;
+        split.below = row;
+      }
+      if (!left && code < above) {
+        above = code;
+        split.above = row;
+      }
+      return left;
+    });
+    split.left_code = below;
+    split.missing_left = 2 * split.n_left > node.n_rows();
+    split.settled = true;
   }
+
   Entry entry(Code code, Row row) const {
     const bool labelled = in_.layout.label_bits > 0;
     return in_.layout.pack(code, row, labelled ? in_.targets.labels[row] : 0);
@@ -213,10 +194,13 @@ class SampledSearch final : public Search {
     return !column.categorical && !(column.has_missing && highest == column.missing_code);
   }
 
+  LaneTask task(const Node& node, const Batch& batch) const {
+    return {span(node), batch.n, margin()};
+  }
+
   // A small node: sorts the lanes, and scans them together where that serves. Returns whether any
-  // column varies; `only_first` leaves out what comes after the first that does.
-  bool try_sorted(const Node& node, const Batch& batch, bool lanes, bool only_first, Worker& worker,
-                  Split& best) const {
+  // column varies.
+  bool try_sorted(Node& node, const Batch& batch, bool lanes, Worker& worker, Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     worker.lanes.resize(max_lane_rows);
@@ -226,13 +210,16 @@ class SampledSearch final : public Search {
     });
     LaneBest found;
     found.clear();
-    if (lanes) in_.criterion.scan_lanes(node.view(), margin(), keys, n, worker.lane_rows, found);
+    if (lanes) in_.criterion.scan_lanes(node.view(), task(node, batch), keys, found);
     bool varies = false;
     for (std::size_t l = 0; l < batch.n; ++l) {
       const std::size_t feature = batch.feature[l];
       const Code low = keys[0].lane[l] >> lane_position_bits;
       const Code high = keys[n - 1].lane[l] >> lane_position_bits;
-      if (low == high) continue;
+      if (low == high) {
+        node.mark_constant(feature, codes_.n_features());
+        continue;
+      }
       varies = true;
       if (lanes && is_plain(feature, high)) {
         if (found.at[l] != LaneBest::none && found.score[l] > best.score) {
@@ -256,62 +243,91 @@ class SampledSearch final : public Search {
         }
         scan(node, feature, worker.entries.data(), n, worker, best);
       }
-      if (only_first) break;
+      if (batch.only_first) break;
     }
     return varies;
   }
 
-  // A large node: counts the lanes in cells, then looks inside the two cells beside the best cut.
-  bool try_cells(const Node& node, const Batch& batch, bool only_first, Worker& worker,
-                 Split& best) const {
+  // Fills worker.codes with the codes of the batch's columns.
+  void gather(const Node& node, const Batch& batch, Worker& worker) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
-    if (worker.lanes.size() < n) worker.lanes.resize(n);
-    if (worker.cells.size() < n) worker.cells.resize(n);
-    LaneKeys* const codes = worker.lanes.data();
-    LaneKeys low;
-    LaneKeys high;
-    codes_.visit([&](const auto* matrix) {
-      gather_range(matrix, codes_.n_features(), rows, n, batch, codes, low, high);
-    });
-    const std::size_t n_cells = in_.criterion.n_cells();
-    LaneKeys shift;
+    Code* out[n_lanes];
     for (std::size_t l = 0; l < n_lanes; ++l) {
-      shift.lane[l] = 0;
-      while (((high.lane[l] - low.lane[l]) >> shift.lane[l]) >= n_cells) ++shift.lane[l];
+      if (worker.codes[l].size() < n) worker.codes[l].resize(n);
+      out[l] = worker.codes[l].data();
     }
-    cut_cells(codes, n, low, shift, worker.cells.data());
-    LaneBest found;
-    found.clear();
-    in_.criterion.scan_cells(node.view(), margin(), worker.cells.data(), rows, n, worker.scans[0],
-                             found);
-    bool varies = false;
-    std::size_t chosen = n_lanes;
-    for (std::size_t l = 0; l < batch.n; ++l) {
-      if (low.lane[l] == high.lane[l]) continue;
-      varies = true;
-      if (!is_plain(batch.feature[l], high.lane[l])) {
-        try_column(node, batch.feature[l], worker, best);
-      } else if (found.at[l] != LaneBest::none &&
-                 (chosen == n_lanes || found.score[l] > found.score[chosen])) {
-        chosen = l;
+    if (reads_columns(n)) {
+      for (std::size_t l = 0; l < batch.n; ++l) {
+        codes_.visit_column(batch.feature[l], [&](const auto* codes) {
+          for (Row i = 0; i < n; ++i) out[l][i] = static_cast<Code>(codes[rows[i]]);
+        });
       }
-      if (only_first) break;
+      return;
     }
-    if (chosen != n_lanes && found.score[chosen] > best.score) {
-      refine(node, batch.feature[chosen], chosen, found.at[chosen], worker, best);
+    codes_.visit([&](const auto* codes) {
+      with_lanes(batch.n, [&](auto width) {
+        gather_rows<width()>(codes, codes_.n_features(), rows, n, batch, out);
+      });
+    });
+  }
+
+  // A large node: counts each column in cells, then looks inside the two cells beside the best cut.
+  bool try_cells(Node& node, const Batch& batch, Worker& worker, Split& best) const {
+    const Row n = node.n_rows();
+    gather(node, batch, worker);
+    if (worker.cells.size() < n) worker.cells.resize(n);
+    CellTask cells{span(node), worker.cells.data(), n < 4096 ? 64 : max_cells, margin()};
+    bool varies = false;
+    CellCut found;
+    std::size_t chosen = n_lanes;
+    CodeRange range{};
+    unsigned shift = 0;
+    for (std::size_t l = 0; l < batch.n && !(batch.only_first && varies); ++l) {
+      const Code* codes = worker.codes[l].data();
+      const CodeRange own = find_range(codes, n);
+      if (own.low == own.high) {
+        node.mark_constant(batch.feature[l], codes_.n_features());
+        continue;
+      }
+      varies = true;
+      if (!is_plain(batch.feature[l], own.high)) {
+        try_column(node, batch.feature[l], worker, best);
+        continue;
+      }
+      unsigned own_shift = 0;
+      while (((own.high - own.low) >> own_shift) >= cells.n_cells) ++own_shift;
+      cut_cells(codes, n, own.low, own_shift, worker.cells.data());
+      const CellCut cut = in_.criterion.scan_cells(node.view(), cells, worker.scans[0]);
+      if (!(cut.score > found.score)) continue;
+      found = cut;
+      chosen = l;
+      range = own;
+      shift = own_shift;
+    }
+    if (chosen == n_lanes || !(found.score > best.score)) return varies;
+    if (shift == 0) {  // a cell is a value
+      best.clear();
+      best.score = found.score;
+      best.feature = static_cast<std::int32_t>(batch.feature[chosen]);
+      best.left_code = range.low + found.at;
+      best.settled = false;
+      best.only_missing_right = false;
+    } else {
+      cut_cells(worker.codes[chosen].data(), n, range.low, shift, worker.cells.data());
+      refine(node, batch.feature[chosen], worker.codes[chosen].data(), found.at, worker, best);
     }
     return varies;
   }
 
-  // The cut lies between cells `at` and the next one that has rows: scans the values of both.
-  void refine(const Node& node, std::size_t feature, std::size_t lane, std::uint32_t at,
+  // The cut lies between the cell `at` and the next one that has rows: scans the values of both.
+  void refine(const Node& node, std::size_t feature, const Code* codes, std::uint32_t at,
               Worker& worker, Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     std::uint32_t next = std::numeric_limits<std::uint32_t>::max();
     for (Row i = 0; i < n; ++i) {
-      const std::uint32_t cell = worker.cells[i].lane[lane];
+      const std::uint32_t cell = worker.cells[i];
       next = cell > at && cell < next ? cell : next;
     }
     if (worker.rows.size() < n) worker.rows.resize(n);
@@ -319,10 +335,10 @@ class SampledSearch final : public Search {
     Row n_before = 0;
     std::size_t n_inside = 0;
     for (Row i = 0; i < n; ++i) {
-      const std::uint32_t cell = worker.cells[i].lane[lane];
+      const std::uint32_t cell = worker.cells[i];
       worker.rows[n_before] = rows[i];
       n_before += cell < at ? 1 : 0;
-      worker.entries[n_inside] = entry(worker.lanes[i].lane[lane], rows[i]);
+      worker.entries[n_inside] = entry(codes[i], rows[i]);
       n_inside += cell == at || cell == next ? 1 : 0;
     }
     const Entry* inside = sort(worker, n_inside, code_bits(feature));
@@ -358,7 +374,7 @@ class SampledSearch final : public Search {
   }
 
   // One column on its own; returns whether it varies in the node.
-  bool try_column(const Node& node, std::size_t feature, Worker& worker, Split& best) const {
+  bool try_column(Node& node, std::size_t feature, Worker& worker, Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     worker.entries.resize(n);
@@ -373,14 +389,15 @@ class SampledSearch final : public Search {
         worker.entries[i] = entry(code, row);
       }
     });
-    if (low == high) return false;
+    if (low == high) {
+      node.mark_constant(feature, codes_.n_features());
+      return false;
+    }
     scan(node, feature, sort(worker, n, bits_of(high)), n, worker, best);
     return true;
   }
 
-  SearchInputs in_;
   const CodeMatrix& codes_;
-  std::size_t n_drawn_ = 0;
 };
 
 }  // namespace

@@ -37,10 +37,12 @@ struct Worker {
   std::vector<std::int32_t> features;
   FeatureDraw::Swaps swaps;
   std::vector<LaneKeys> lanes;
-  std::vector<LaneCells> cells;
-  LaneRows lane_rows;
+  std::vector<std::uint8_t> cells;
+  std::array<std::vector<Code>, n_lanes + 1> codes;  // of each lane, and of the best column so far
+  std::array<std::vector<double>, n_lanes> columns;  // values of each lane
+  RowTargets targets;
   std::array<Question, n_lanes> questions;
-  std::vector<double> values;
+  std::vector<LaneValues> values;
   std::vector<double> left_stat;
   std::vector<double> right_stat;
   Split split;
@@ -58,8 +60,11 @@ class Search {
   // Looks for the node's best split and leaves it in `best`, which comes empty; may drop columns
   // that it finds constant from node.segments.
   virtual void find(Node& node, Worker& worker, int n_threads, Split& best) = 0;
-  // Divides the node's rows, stably, so that the left ones come first.
-  virtual void divide_rows(const Node& node, const Split& split, Worker& worker) = 0;
+  // Divides the node's rows, stably, so that the left ones come first; completes the split if it is
+  // not settled.
+  virtual void divide_rows(const Node& node, Split& split, Worker& worker) = 0;
+  // stat = the sums over the node's rows.
+  virtual void sum(const Node& node, double* stat) const = 0;
   // Divides the node's segments between its children, which know their rows and whether they are
   // terminal; a terminal child gets none.
   virtual void divide_columns(const Node& node, Node& left, Node& right, Worker& worker,

@@ -1,0 +1,56 @@
+// The columns that a node looks at, drawn at random, eight at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "spinney/criterion/lanes.h"
+#include "spinney/tree/feature_draw.h"
+#include "spinney/tree/node.h"
+
+namespace spinney {
+
+// Columns that are looked at together; unused lanes repeat the first.
+struct Batch {
+  std::size_t feature[n_lanes];
+  std::size_t n = 0;
+  bool only_first = false;  // of those that vary: nothing that was drawn before did
+};
+
+// Constant columns count among those drawn, but at least one must not be constant. Columns that are
+// known to be constant in the node, as they were above it, are passed over.
+class ColumnDraw {
+ public:
+  ColumnDraw(std::vector<std::int32_t>& features, FeatureDraw::Swaps& swaps, Stream stream,
+             std::size_t n_drawn)
+      : draw_(features, swaps, stream), n_left_(n_drawn) {}
+
+  // Fills the next batch; false if there is nothing more to look at.
+  bool next(const Node& node, bool any_varies, Batch& batch) {
+    batch.n = 0;
+    while (n_left_ > 0 && batch.n < n_lanes && draw_.has_next()) {
+      --n_left_;
+      add(node, batch);
+    }
+    batch.only_first = false;
+    if (batch.n == 0 && !any_varies) {
+      batch.only_first = true;
+      while (batch.n < n_lanes && draw_.has_next()) add(node, batch);
+    }
+    if (batch.n == 0) return false;
+    for (std::size_t l = batch.n; l < n_lanes; ++l) batch.feature[l] = batch.feature[0];
+    return true;
+  }
+
+ private:
+  void add(const Node& node, Batch& batch) {
+    const auto feature = static_cast<std::size_t>(draw_.next());
+    batch.feature[batch.n] = feature;
+    batch.n += node.is_constant(feature) ? 0 : 1;
+  }
+
+  FeatureDraw draw_;
+  std::size_t n_left_;
+};
+
+}  // namespace spinney
