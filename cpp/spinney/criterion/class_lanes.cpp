@@ -86,14 +86,23 @@ SPINNEY_KERNEL void scan_many(std::uint32_t n_classes, const double* stat, const
 }
 
 // Adds the rows to counts[cell][class]; where a margin asks for it also the number of rows, as one
-// more class.
+// more class. Neighbours often add to the same place, and would wait for each other: they are
+// counted in two tables, the second of which is added in the end.
 void count_cells(const CellTask& task, std::size_t width, std::uint32_t* counts) {
-  for (Row i = 0; i < task.rows.n; ++i) {
-    const std::uint32_t row = task.rows.packed[i];
-    counts[task.cells[i] * width + label_of(row)] += weight_of(row);
+  const std::size_t size = task.n_cells * width;
+  std::uint32_t* const second = counts + size;
+  const std::uint32_t* const packed = task.rows.packed;
+  const Row n = task.rows.n;
+  Row i = 0;
+  for (; i + 1 < n; i += 2) {
+    counts[task.cells[i] * width + label_of(packed[i])] += weight_of(packed[i]);
+    second[task.cells[i + 1] * width + label_of(packed[i + 1])] += weight_of(packed[i + 1]);
   }
-  if (task.margin <= 1) return;
-  for (Row i = 0; i < task.rows.n; ++i) ++counts[task.cells[i] * width + width - 1];
+  for (; i < n; ++i) counts[task.cells[i] * width + label_of(packed[i])] += weight_of(packed[i]);
+  if (task.margin > 1) {
+    for (i = 0; i < n; ++i) ++counts[task.cells[i] * width + width - 1];
+  }
+  for (std::size_t k = 0; k < size; ++k) counts[k] += second[k];
 }
 
 SPINNEY_KERNEL void sum_below(const RowSpan& rows, const LaneValues* values, const LaneValues& cut,
@@ -136,7 +145,7 @@ CellCut scan_gini_cells(std::uint32_t n_classes, const double* stat, const CellT
                         std::vector<std::uint32_t>& counts) {
   const bool with_rows = task.margin > 1;
   const std::size_t width = n_classes + (with_rows ? 1U : 0U);
-  counts.assign(task.n_cells * width, 0);
+  counts.assign(2 * task.n_cells * width, 0);
   count_cells(task, width, counts.data());
   std::int64_t left[max_lane_classes] = {};
   std::int64_t totals[max_lane_classes];
@@ -196,21 +205,37 @@ void sum_class_lanes(std::uint32_t n_classes, const LaneTask& task, const LaneVa
 
 Row sum_classes_below(std::uint32_t n_classes, const RowSpan& rows, const double* values,
                       double cut, double* stat) {
-  std::uint64_t counts[2 * max_lane_classes] = {};
+  // Left and right apart, and neighbours apart, so that no addition waits for the one before.
+  std::uint64_t counts[4 * max_lane_classes] = {};
+  std::uint64_t* const second = counts + 2 * max_lane_classes;
   Row n_left = 0;
-  for (Row i = 0; i < rows.n; ++i) {
+  const auto add = [&](Row i, std::uint64_t* to) {
     const std::uint32_t row = rows.packed[i];
-    const bool left = values[i] <= cut;
-    counts[(left ? 0 : max_lane_classes) + label_of(row)] += weight_of(row);
-    n_left += left ? 1 : 0;
+    const std::uint32_t right = values[i] <= cut ? 0 : 1;
+    to[right * max_lane_classes + label_of(row)] += weight_of(row);
+    n_left += 1 - right;
+  };
+  Row i = 0;
+  for (; i + 1 < rows.n; i += 2) {
+    add(i, counts);
+    add(i + 1, second);
   }
+  for (; i < rows.n; ++i) add(i, counts);
+  for (std::uint32_t k = 0; k < n_classes; ++k) counts[k] += second[k];
   fill_stat(n_classes, counts, stat);
   return n_left;
 }
 
 void sum_classes(std::uint32_t n_classes, const RowSpan& rows, double* stat) {
-  std::uint64_t counts[max_lane_classes] = {};
-  for (Row i = 0; i < rows.n; ++i) counts[label_of(rows.packed[i])] += weight_of(rows.packed[i]);
+  std::uint64_t counts[2 * max_lane_classes] = {};
+  std::uint64_t* const second = counts + max_lane_classes;
+  Row i = 0;
+  for (; i + 1 < rows.n; i += 2) {
+    counts[label_of(rows.packed[i])] += weight_of(rows.packed[i]);
+    second[label_of(rows.packed[i + 1])] += weight_of(rows.packed[i + 1]);
+  }
+  for (; i < rows.n; ++i) counts[label_of(rows.packed[i])] += weight_of(rows.packed[i]);
+  for (std::uint32_t k = 0; k < n_classes; ++k) counts[k] += second[k];
   fill_stat(n_classes, counts, stat);
 }
 

@@ -140,8 +140,8 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
     if (tree.left[node] == no_child) continue;
     CompactNode packed{};
     packed.feature = static_cast<std::uint32_t>(tree.feature[node]);
-    packed.left = name[static_cast<std::size_t>(tree.left[node])];
-    packed.right = name[static_cast<std::size_t>(tree.right[node])];
+    packed.child[0] = name[static_cast<std::size_t>(tree.left[node])];
+    packed.child[1] = name[static_cast<std::size_t>(tree.right[node])];
     if (tree.missing_left[node] != 0) packed.feature |= CompactNode::missing_left_flag;
     if (tree.category_start[node] != no_categories) {
       packed.feature |= CompactNode::categorical_flag;
@@ -259,8 +259,8 @@ Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
       tree.threshold[at] = compact_tree.thresholds.empty() ? static_cast<double>(node.threshold)
                                                            : compact_tree.thresholds[inner];
     }
-    stack.push_back({node.right, index, false, visit.depth + 1});
-    stack.push_back({node.left, index, true, visit.depth + 1});
+    stack.push_back({node.child[1], index, false, visit.depth + 1});
+    stack.push_back({node.child[0], index, true, visit.depth + 1});
   }
   const std::size_t width = tree.value_size;
   // Children come after their parents: backwards, they are known when the parent is reached.
@@ -327,7 +327,7 @@ void check_tree(const CompactTree& tree, const LeafShape& shape,
   }
   for (std::size_t at = 0; at < n_nodes; ++at) {
     const CompactNode& node = tree.nodes[at];
-    for (const std::int32_t child : {node.left, node.right}) {
+    for (const std::int32_t child : {node.child[0], node.child[1]}) {
       // A child after its parent: no way leads back.
       require(child >= 0 ? static_cast<std::size_t>(child) > at &&
                                static_cast<std::size_t>(child) < n_nodes

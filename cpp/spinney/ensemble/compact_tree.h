@@ -19,8 +19,7 @@ namespace spinney {
 struct CompactNode {
   float threshold;        // of categories: where their bits begin, as an integer
   std::uint32_t feature;  // with the two flags below
-  std::int32_t left;
-  std::int32_t right;
+  std::int32_t child[2];  // left, right: an index, and no branch, chooses between them
 
   static constexpr std::uint32_t missing_left_flag = 1U << 31;
   static constexpr std::uint32_t categorical_flag = 1U << 30;

@@ -13,7 +13,7 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t in_flight = 8;  // rows that descend together, to hide the latency of loads
+constexpr std::size_t in_flight = 16;  // rows that descend together, to hide the latency of loads
 
 // Features that any tree asks about, ascending.
 std::vector<std::uint32_t> used_features(const Forest& forest) {
@@ -31,17 +31,16 @@ std::vector<std::uint32_t> used_features(const Forest& forest) {
 bool has_categories(const CompactTree& tree) { return !tree.category_bits.empty(); }
 
 template <bool wide, bool may_miss, class Value>
-SPINNEY_INLINE std::int32_t step(const CompactTree& tree, const CompactNode* nodes,
-                                 const double* thresholds, std::int32_t at, const Value* row) {
-  static_cast<void>(tree);
-  const CompactNode node = nodes[at];
+SPINNEY_INLINE std::int32_t step(const CompactNode* nodes, const double* thresholds,
+                                 std::int32_t at, const Value* row) {
+  const CompactNode& node = nodes[at];
   const auto value = static_cast<double>(row[node.feature & CompactNode::feature_mask]);
   const double threshold = wide ? thresholds[at] : static_cast<double>(node.threshold);
-  bool right = value > threshold;
+  auto right = static_cast<std::uint32_t>(value > threshold);
   if constexpr (may_miss) {
-    right |= (value != value) & ((node.feature & CompactNode::missing_left_flag) == 0);
+    right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
   }
-  return right ? node.right : node.left;
+  return node.child[right];
 }
 
 template <bool wide, bool may_miss, class Value>
@@ -61,7 +60,7 @@ void descend_together(const CompactTree& tree, const Value* rows, std::size_t st
   while (n_idle == 0) {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < in_flight; ++i) {
-      const std::int32_t next = step<wide, may_miss>(tree, nodes, thresholds, at[i], row[i]);
+      const std::int32_t next = step<wide, may_miss>(nodes, thresholds, at[i], row[i]);
       at[i] = next;
       if (next < 0) [[unlikely]] {
         leaf[number[i]] = static_cast<std::uint32_t>(~next);
@@ -80,7 +79,7 @@ void descend_together(const CompactTree& tree, const Value* rows, std::size_t st
   for (std::size_t i = 0; i < in_flight; ++i) {
     if (number[i] >= n) continue;
     std::int32_t here = at[i];
-    while (here >= 0) here = step<wide, may_miss>(tree, nodes, thresholds, here, row[i]);
+    while (here >= 0) here = step<wide, may_miss>(nodes, thresholds, here, row[i]);
     leaf[number[i]] = static_cast<std::uint32_t>(~here);
   }
 }
@@ -103,7 +102,7 @@ std::uint32_t descend_one(const CompactTree& tree, const Value* row) {
       left = value <= (tree.thresholds.empty() ? static_cast<double>(node.threshold)
                                                : tree.thresholds[index]);
     }
-    at = left ? node.left : node.right;
+    at = left ? node.child[0] : node.child[1];
   }
   return static_cast<std::uint32_t>(~at);
 }
@@ -210,8 +209,8 @@ void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t
       if (name < 0) {
         node_of[t][static_cast<std::size_t>(~name)] = index;
       } else {
-        stack.push_back(tree.nodes[static_cast<std::size_t>(name)].right);
-        stack.push_back(tree.nodes[static_cast<std::size_t>(name)].left);
+        stack.push_back(tree.nodes[static_cast<std::size_t>(name)].child[1]);
+        stack.push_back(tree.nodes[static_cast<std::size_t>(name)].child[0]);
       }
     }
   }
@@ -260,8 +259,8 @@ void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, d
                              mean_path_length(static_cast<double>(tree.leaf_rows[leaf]));
       } else {
         const CompactNode& node = tree.nodes[static_cast<std::size_t>(visit.name)];
-        stack.push_back({node.right, visit.depth + 1});
-        stack.push_back({node.left, visit.depth + 1});
+        stack.push_back({node.child[1], visit.depth + 1});
+        stack.push_back({node.child[0], visit.depth + 1});
       }
     }
   }

@@ -55,7 +55,7 @@ RowReader::RowReader(const Table& table, std::span<const std::int32_t> n_categor
 }
 
 std::size_t RowReader::max_rows() const {
-  constexpr std::size_t rows = 2048;
+  constexpr std::size_t rows = 16384;
   constexpr std::size_t values = 1 << 20;  // 8 MB
   if (in_place_) return rows;
   return std::clamp<std::size_t>(values / std::max<std::size_t>(table_.n_features(), 1), 8, rows);

@@ -277,7 +277,8 @@ class SampledSearch final : public RowSearch {
     const Row n = node.n_rows();
     gather(node, batch, worker);
     if (worker.cells.size() < n) worker.cells.resize(n);
-    CellTask cells{span(node), worker.cells.data(), n < 4096 ? 64 : max_cells, margin()};
+    const std::size_t n_cells = n < 4096 ? 64 : max_cells;
+    CellTask cells{span(node), worker.cells.data(), n_cells, margin()};
     bool varies = false;
     CellCut found;
     std::size_t chosen = n_lanes;
@@ -296,7 +297,8 @@ class SampledSearch final : public RowSearch {
         continue;
       }
       unsigned own_shift = 0;
-      while (((own.high - own.low) >> own_shift) >= cells.n_cells) ++own_shift;
+      while (((own.high - own.low) >> own_shift) >= n_cells) ++own_shift;
+      cells.n_cells = ((own.high - own.low) >> own_shift) + 1;
       cut_cells(codes, n, own.low, own_shift, worker.cells.data());
       const CellCut cut = in_.criterion.scan_cells(node.view(), cells, worker.scans[0]);
       if (!(cut.score > found.score)) continue;
