@@ -63,13 +63,15 @@ void bind_ensemble(nb::module_& m) {
   nb::class_<BoundPrepared>(m, "PreparedTable")
       .def(
           "__init__",
-          [](BoundPrepared* self, const BoundTable& bound, bool random_splits, int n_threads) {
+          [](BoundPrepared* self, const BoundTable& bound, bool random_splits, int n_threads,
+             bool bare) {
             auto* made = new (self) BoundPrepared{bound, nullptr};
             const nb::gil_scoped_release release;
             made->prepared =
-                std::make_unique<PreparedTable>(made->bound.table, random_splits, n_threads);
+                std::make_unique<PreparedTable>(made->bound.table, random_splits, n_threads, bare);
           },
-          nb::arg("table"), nb::arg("random_splits"), nb::arg("n_threads"));
+          nb::arg("table"), nb::arg("random_splits"), nb::arg("n_threads"),
+          nb::arg("bare") = false);
 
   nb::class_<ForestOptions>(m, "ForestOptions")
       .def(nb::init<>())
@@ -112,6 +114,8 @@ void bind_ensemble(nb::module_& m) {
       .def_prop_ro("n_trees", [](const OutOfBag& self) { return copy(self.n_trees); })
       .def_prop_ro("curve", [](const OutOfBag& self) { return copy(self.curve); })
       .def_prop_ro("importances", [](const OutOfBag& self) { return copy(self.importances); });
+
+  m.def("mean_path_length", &mean_path_length, nb::arg("n"));
 
   m.def(
       "draw_bag",

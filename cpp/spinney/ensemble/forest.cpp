@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/bag.h"
 #include "spinney/ensemble/forest_reader.h"
@@ -95,6 +96,44 @@ Tree pruned(const Tree& tree, double alpha, const std::vector<std::int32_t>& n_c
   return out;
 }
 
+// Some rows of a table, copied: small samples are grown on a table of their own.
+struct SmallTable {
+  Table table;
+  std::vector<std::vector<double>> values;
+  std::vector<std::vector<std::int32_t>> categories;
+  std::vector<double> targets;
+  std::vector<double> weights;
+
+  SmallTable(const Table& from, const Targets& all, const std::vector<Row>& rows,
+             const std::uint32_t* counts) {
+    table.n_rows = rows.size();
+    values.resize(from.n_features());
+    categories.resize(from.n_features());
+    for (std::size_t f = 0; f < from.n_features(); ++f) {
+      const Column& column = from.columns[f];
+      Column own;
+      own.n_categories = column.n_categories;
+      if (column.kind == ColumnKind::categorical) {
+        for (const Row row : rows) categories[f].push_back(column.category(row));
+        own.kind = ColumnKind::categorical;
+        own.dtype = Dtype::int32;
+        own.stride = sizeof(std::int32_t);
+        own.data = reinterpret_cast<const std::byte*>(categories[f].data());
+      } else {
+        values[f].resize(rows.size());
+        gather(column, rows.data(), static_cast<Row>(rows.size()), values[f].data());
+        own.stride = sizeof(double);
+        own.data = reinterpret_cast<const std::byte*>(values[f].data());
+      }
+      table.columns.push_back(own);
+    }
+    for (const Row row : rows) {
+      targets.push_back(all.values[row]);
+      weights.push_back(static_cast<double>(counts[row]));
+    }
+  }
+};
+
 // One thread's arrays, used tree after tree.
 struct Sample {
   std::vector<std::uint32_t> counts;
@@ -121,6 +160,9 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
                 options.bootstrap ? options.draw_weights : nullptr);
   const std::size_t first = forest.trees.size();
   forest.trees.resize(first + options.n_trees);
+  if (prepared.bare && (!options.bootstrap || targets.values == nullptr)) {
+    throw InputError("a bare table is for small samples and numbers");
+  }
   OutOfBagTally tally(prepared.table, targets, forest, options, out_of_bag);
   const auto n_workers = static_cast<std::size_t>(std::max(1, options.n_threads));
   std::vector<Sample> samples(n_workers);
@@ -145,7 +187,7 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
         bag.draw(tree_options.seed, sample.counts.data(), [](std::size_t) {});
         counts = sample.counts.data();
       }
-      sample.weights.assign(counts, counts + n_rows);
+      if (!prepared.bare) sample.weights.assign(counts, counts + n_rows);
       own.integral_weights = true;
       if (options.counts != nullptr && targets.weights != nullptr) {
         for (std::size_t row = 0; row < n_rows; ++row) sample.weights[row] *= targets.weights[row];
@@ -155,7 +197,7 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
         balance(targets, counts, sample.weights.data());
         own.integral_weights = false;
       }
-      own.weights = sample.weights.data();
+      own.weights = prepared.bare ? nullptr : sample.weights.data();
     }
     double total = static_cast<double>(n_rows);
     if (own.weights != nullptr) {
@@ -166,6 +208,21 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
     own.integral_weights = own.integral_weights && total < 1073741824.0;
     tree_options.min_weight_leaf = options.tree.min_weight_leaf * total;
     std::vector<Row> rows;
+    if (prepared.bare) {
+      for (std::size_t row = 0; row < n_rows; ++row) {
+        if (counts[row] > 0) rows.push_back(static_cast<Row>(row));
+      }
+      const SmallTable small(prepared.table, targets, rows, counts);
+      own = Targets();
+      own.n_rows = rows.size();
+      own.values = small.targets.data();
+      own.weights = small.weights.data();
+      own.integral_weights = true;
+      const PreparedTable of_tree(small.table, tree_options.random_splits, 1);
+      const Tree grown = grow_tree(of_tree, own, tree_options, watch, rows);
+      forest.trees[first + piece] = compact(grown, forest.shape, forest.n_categories);
+      return;
+    }
     Tree grown = grow_tree(prepared, own, tree_options, watch, rows);
     if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);
     CompactTree tree = compact(grown, forest.shape, forest.n_categories);

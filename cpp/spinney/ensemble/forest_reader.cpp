@@ -157,14 +157,6 @@ void read_blocks(const Forest& forest, const Table& table, int n_threads, const 
   });
 }
 
-// The mean number of questions that part a row from n − 1 others at random.
-double mean_path_length(double n) {
-  if (n <= 1) return 0;
-  if (n == 2) return 1;
-  constexpr double euler = 0.57721566490153286;
-  return 2 * (log(n - 1) + euler) - 2 * (n - 1) / n;
-}
-
 }  // namespace
 
 void visit_leaves(
@@ -238,6 +230,13 @@ void sum_moments(const Forest& forest, const Table& table, int n_threads, double
                    }
                  }
                });
+}
+
+double mean_path_length(double n) {
+  if (n <= 1) return 0;
+  if (n == 2) return 1;
+  constexpr double euler = 0.57721566490153286;
+  return 2 * (log(n - 1) + euler) - 2 * (n - 1) / n;
 }
 
 void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, double* sums) {

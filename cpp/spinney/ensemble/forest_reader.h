@@ -34,6 +34,9 @@ void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t
 void sum_moments(const Forest& forest, const Table& table, int n_threads, double* sums,
                  double* squares);
 
+// The mean number of questions that part a row from n − 1 others at random.
+double mean_path_length(double n);
+
 // Isolation: sums[row] = how deep the row's leaves lie, and how much deeper their rows would have
 // been parted on average.
 void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, double* sums);

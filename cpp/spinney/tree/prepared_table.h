@@ -9,7 +9,10 @@
 namespace spinney {
 
 struct PreparedTable {
-  PreparedTable(const Table& table_, bool random_splits, int n_threads) : table(table_) {
+  // bare: nothing is shared, as each tree takes a small sample of the rows.
+  PreparedTable(const Table& table_, bool random_splits, int n_threads, bool bare_ = false)
+      : table(table_), bare(bare_) {
+    if (bare) return;
     if (random_splits) {
       values = ValueMatrix(table, n_threads);
     } else {
@@ -18,6 +21,7 @@ struct PreparedTable {
   }
 
   const Table& table;
+  bool bare = false;
   CodeMatrix codes;
   ValueMatrix values;
 };

@@ -25,7 +25,7 @@ from spinney import _core
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table, read_table
 from spinney._threads import effective_n_jobs
-from spinney.ensemble._trees import LazyTrees
+from spinney.ensemble._trees import LazyTrees, tree_of_subset
 from spinney.tree._base import (
     BaseTree,
     core_table,
@@ -35,7 +35,7 @@ from spinney.tree._base import (
 )
 from spinney.tree._tree import Tree
 
-__all__ = ["BaseForest", "ForestStore"]
+__all__ = ["BaseForest", "ForestStore", "by_trees", "check_same_columns", "read_for_core"]
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -210,7 +210,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         if n_rows >= 2**31:
             raise ValueError(f"X: expected fewer than 2**31 rows, got {n_rows}")
         if goes_on:
-            schema = self._same_schema(schema)
+            check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
         if sample_weight is not None:
@@ -278,7 +278,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 None,
                 None,
                 out_of_bag,
-                _by_trees(progress_hook(self), n_more),
+                by_trees(progress_hook(self), n_more),
             )
         self._store = store
         self._finish(targets, n_classes, out_of_bag if follows else None, out_of_bag)
@@ -320,19 +320,6 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 *("oob_score_", "oob_curve_"),
             ):
                 delattr(self, name)
-
-    def _same_schema(self, schema: Schema) -> Schema:
-        """Check that columns are of the kinds that the trees grown so far know."""
-        before = self._schema
-        if len(before.categories) != len(schema.categories) or any(
-            (a is None) != (b is None) or (a is not None and not np.array_equal(a, b))
-            for a, b in zip(before.categories, schema.categories, strict=True)
-        ):
-            raise ValueError(
-                "warm_start goes on with the same columns and categories; X has others than in "
-                "the fit before"
-            )
-        return schema
 
     def _follows_out_of_bag(self) -> bool:
         return bool(self.oob_score)
@@ -468,15 +455,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         return self._estimators
 
     def _make_fitted_tree(self, index: int) -> Any:
-        params = self.estimator_.get_params(deep=False)
-        tree = self._tree_class(**params)
+        tree = self._tree_class(**self.estimator_.get_params(deep=False))
         tree.random_state = int((self._seed + 7919 * (index + 1)) % np.iinfo(np.int32).max)
-        tree.tree_ = self._store.tree(index)
-        tree._schema = Schema(None, self._schema.categories)  # rows of the forest have no names
-        tree.categories_ = self.categories_
-        tree.n_features_in_ = self.n_features_in_
-        tree.n_outputs_ = self.n_outputs_
-        tree.max_features_ = tree._n_features_drawn()
+        features = np.arange(self.n_features_in_)
+        tree_of_subset(tree, self._store.tree(index), features, self._schema)
         if is_classifier(self):
             # As in scikit-learn, the trees of a forest know classes by their codes.
             codes = [np.arange(k, dtype=np.float64) for k in self._n_classes]
@@ -515,19 +497,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     def _read(self, X: Any) -> Any:
         """Read the rows of X for the core, checked against what fit saw."""
         check_is_fitted(self)
-        schema = self._schema
-        if (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in _FLOATS
-            and X.shape[1] == self.n_features_in_
-            and X.shape[0] > 0
-            and not schema.has_categories
-            and schema.names is None
-        ):
-            # Nothing can be wrong with it but infinities, for which the core looks on its way.
-            return _core.Table.from_matrix(X, known_finite=False)
-        return core_table(read_table(self, X, schema), schema)
+        return read_for_core(self, X, self._schema)
 
     def _sum_predictions(self, X: Any) -> Any:
         """Sum over the trees, (n_rows, n_outputs * classes)."""
@@ -600,6 +570,35 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
+def check_same_columns(before: Schema, now: Schema) -> None:
+    """Refuse to go on with columns of other kinds than the trees grown so far know."""
+    if len(before.categories) != len(now.categories) or any(
+        (a is None) != (b is None) or (a is not None and not np.array_equal(a, b))
+        for a, b in zip(before.categories, now.categories, strict=True)
+    ):
+        raise ValueError(
+            "warm_start goes on with the same columns and categories; X has others than in the "
+            "fit before"
+        )
+
+
+def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
+    """Read rows for a fitted ensemble, checked against what its fit saw."""
+    check_is_fitted(estimator)
+    if (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in _FLOATS
+        and X.shape[1] == estimator.n_features_in_
+        and X.shape[0] > 0
+        and not schema.has_categories
+        and schema.names is None
+    ):
+        # Nothing can be wrong with it but infinities, for which the core looks on its way.
+        return _core.Table.from_matrix(X, known_finite=False)
+    return core_table(read_table(estimator, X, schema), schema)
+
+
 def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
     """Rows to draw for each tree."""
     if max_samples is None:
@@ -619,7 +618,7 @@ def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
     return drawn
 
 
-def _by_trees(hook: Any, n_trees: int) -> Any:
+def by_trees(hook: Any, n_trees: int) -> Any:
     """Tell of progress in trees; the core counts rows in finished leaves."""
     if hook is None:
         return None

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["LazyTrees"]
+import numpy as np
+
+from spinney._table import Schema
+from spinney.tree._tree import Tree
+
+__all__ = ["LazyTrees", "tree_of_subset"]
 
 
 class LazyTrees(Sequence[Any]):
@@ -40,3 +45,37 @@ class LazyTrees(Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"<{self._n_trees} trees>"
+
+
+def tree_of_subset(estimator: Any, tree: Tree, features: Any, schema: Schema) -> Any:
+    """Make a fitted estimator of a tree that saw some columns of a table only.
+
+    Parameters
+    ----------
+    estimator : DecisionTreeClassifier or the like
+        Not fitted; it is filled and returned. Targets are the caller's business.
+    tree : Tree
+        Its features are columns of the whole table.
+    features : ndarray of int
+        The columns that the estimator is to take, in this order.
+    schema : Schema
+        Of the whole table.
+    """
+    if not np.array_equal(features, np.arange(tree.n_features)):
+        state = tree.__getstate__()
+        place = np.full(tree.n_features, -1)
+        place[features[::-1]] = np.arange(len(features))[::-1]  # of repeated ones the first
+        inner = state["feature"] >= 0
+        state["feature"] = np.where(inner, place[np.maximum(state["feature"], 0)], -2)
+        state["n_categories"] = state["n_categories"][features]
+        small = Tree(len(features), tree.n_classes, tree.n_outputs)
+        small.__setstate__(state)
+        tree = small
+    estimator.tree_ = tree
+    # Rows that an ensemble hands to its members have no names.
+    estimator._schema = Schema(None, tuple(schema.categories[f] for f in features))
+    estimator.categories_ = list(estimator._schema.categories)
+    estimator.n_features_in_ = len(features)
+    estimator.n_outputs_ = tree.n_outputs
+    estimator.max_features_ = estimator._n_features_drawn()
+    return estimator

@@ -1,0 +1,646 @@
+"""Bagging: any learner on samples of the rows; Spinney's trees run in the core."""
+
+from __future__ import annotations
+
+from typing import Any
+from warnings import warn
+
+import numpy as np
+import sklearn.ensemble as sk
+from sklearn.base import _fit_context, is_classifier
+from sklearn.ensemble._bagging import _generate_bagging_indices
+from sklearn.ensemble._base import _set_random_states
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from spinney import _core
+from spinney._progress import progress_hook
+from spinney._table import Schema, fit_table
+from spinney._threads import effective_n_jobs
+from spinney.ensemble._forest import ForestStore, by_trees, check_same_columns, read_for_core
+from spinney.ensemble._forest import _n_rows_drawn as n_rows_drawn
+from spinney.ensemble._trees import LazyTrees, tree_of_subset
+from spinney.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+from spinney.tree._base import (
+    BaseTree,
+    core_table,
+    core_targets,
+    encode_classes,
+    encode_numbers,
+)
+
+__all__ = ["BaggingClassifier", "BaggingRegressor"]
+
+_NATIVE = (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+_COUNTS = 16_000_000  # numbers of how often rows were drawn that are held at a time
+
+_PARAMETERS = """estimator : estimator, default=None
+        The learner; None means a Spinney tree grown to the end. Spinney's trees are grown in the
+        core, with categories and missing values; any other scikit-learn estimator will do.
+    n_estimators : int, default=10
+        Number of learners.
+    max_samples : int or float, default=None
+        Rows drawn for each learner: a number, or a share of all rows (the lecture's αn); None
+        means as many as there are.
+    max_features : int or float, default=1.0
+        Columns drawn for each learner: a number, or a share.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool or callable, default=False
+        Whether to score each row by the learners that did not see it: {score}, or
+        ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
+    warm_start : bool, default=False
+        Whether fit goes on with the learners that are there, up to `n_estimators`.
+    n_jobs : int, default=None
+        Threads; None means the value of `spinney.set_num_threads` for Spinney's trees.
+    random_state : int, RandomState instance or None, default=None
+        Decides the samples of rows and columns, and what the learners draw.
+    verbose : int, default=0
+        1 shows a progress bar while a long fit runs."""
+
+
+class _Bagging:
+    """What both kinds share: growing and reading trees in the core."""
+
+    _store: ForestStore
+    _schema: Schema
+
+    def _is_native(self) -> bool:
+        return "_store" in vars(self)
+
+    def _resolved(self) -> Any:
+        raise NotImplementedError
+
+    def _get_estimator(self) -> Any:
+        return self._resolved() if self.estimator is None else self.estimator  # type: ignore[attr-defined]
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
+        """Fit the learners, each on its own sample of the rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            The targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Rows are drawn in proportion to these.
+        **fit_params : object
+            Passed on to the learners, with scikit-learn's metadata routing.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        if not (self.warm_start and self._is_native()):  # type: ignore[attr-defined]
+            for name in ("_store", "_estimators", "oob_curve_"):
+                self.__dict__.pop(name, None)
+            if self._was_native():
+                self.__dict__.pop("_features", None)
+        base = self._get_estimator()
+        kind_fits = is_classifier(base) == is_classifier(self)
+        if type(base) in _NATIVE and kind_fits and not fit_params:
+            return self._fit_native(base, X, y, sample_weight)
+        if callable(self.oob_score):  # type: ignore[attr-defined]
+            raise ValueError(
+                "oob_score: expected a bool; a callable serves Spinney's trees only, the estimator "
+                f"is {type(base).__name__}"
+            )
+        return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
+
+    def _was_native(self) -> bool:
+        return "_features" in vars(self)
+
+    def _fit_native(self: Any, base: BaseTree, X: Any, y: Any, sample_weight: Any) -> Any:
+        n_threads = effective_n_jobs(self.n_jobs)
+        if not self.bootstrap and self.oob_score:
+            raise ValueError("Out of bag estimation only available if bootstrap=True")
+        if self.warm_start and self.oob_score:
+            raise ValueError("Out of bag estimate only available if warm_start=False")
+        before = vars(self).get("_store")
+        n_before = 0 if before is None else len(before)
+        n_more = self.n_estimators - n_before
+        if n_more < 0:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to "
+                f"len(estimators_)={n_before} when warm_start==True"
+            )
+        base._validate_params()
+        table, schema = fit_table(self, X, y, categorical_features=base.categorical_features)
+        n_rows = table.n_rows
+        if before is not None:
+            check_same_columns(self._schema, schema)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
+            )
+            if not weights.sum() > 0:
+                raise ValueError("sample_weight leaves no row of positive weight")
+            if not self.bootstrap:
+                warn(
+                    f"When fitting {type(self).__name__} with sample_weight it is recommended to "
+                    f"use bootstrap=True, got {self.bootstrap}.",
+                    stacklevel=3,
+                )
+        y = _as_targets(y, classes=is_classifier(self))
+        if is_classifier(self):
+            codes, labels = encode_classes(self, y)
+            class_weight = base._encode_classes(labels)[1] if base.class_weight else None
+            n_classes: Any = self.n_classes_
+        else:
+            codes, class_weight, n_classes = encode_numbers(base, y), None, []
+        check_consistent_length(np.empty((n_rows, 0)), codes)
+        self._schema = schema
+        self.n_outputs_ = codes.shape[1]
+        self._n_samples = n_rows
+        self._sample_weight = weights
+        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights)
+        if not self.bootstrap and self._max_samples > n_rows:
+            raise ValueError(
+                f"Effective max_samples={self._max_samples} must be <= n_samples={n_rows} to be "
+                "able to sample without replacement."
+            )
+        self._max_features = _n_columns_drawn(self.max_features, self.n_features_in_)
+        if n_more == 0:
+            warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=3,
+            )
+        self.estimator_ = base
+        random_state = check_random_state(self.random_state)
+        if n_before > 0:
+            random_state.randint(np.iinfo(np.int32).max, size=n_before)
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=n_more)
+        old_seeds = self._seeds if n_before > 0 else np.empty(0, dtype=seeds.dtype)
+
+        store = before
+        if store is None:
+            n_categories = [0 if v is None else len(v) for v in schema.categories]
+            inner_values = base.criterion == "absolute_error" or base.monotonic_cst is not None
+            store = ForestStore(
+                base.criterion, n_classes, self.n_outputs_, inner_values, n_categories
+            )
+            self._features = []
+        options = _core.ForestOptions()
+        options.tree = self._tree_options(base, schema, n_rows, n_classes)
+        options.n_threads = n_threads
+        options.ccp_alpha = float(base.ccp_alpha)
+        options.hard_votes = getattr(self, "voting", "soft") == "hard"
+        options.out_of_bag = bool(self.oob_score)
+        rows = core_table(table, schema)
+        targets = core_targets(codes, n_classes, class_weight)
+        out_of_bag = _core.OutOfBag()
+        hook = progress_hook(self)
+        prepared = _core.PreparedTable(rows, options.tree.random_splits, n_threads, False)
+        # A few trees at a time: what scikit-learn draws for them is held as counts.
+        batch = max(1, min(n_more, max(n_threads, _COUNTS // max(n_rows, 1))))
+        for first in range(0, n_more, batch):
+            own = seeds[first : first + batch]
+            counts, features = self._draw(own)
+            options.first_tree = n_before + first
+            options.n_trees = len(own)
+            tree_options = options.tree
+            tree_options.seed = int(own[0])
+            options.tree = tree_options
+            all_columns = self._max_features == self.n_features_in_ and not self.bootstrap_features
+            store.core.grow(
+                prepared,
+                targets,
+                options,
+                None,
+                counts,
+                None if all_columns else np.array(features, dtype=np.int32),
+                out_of_bag,
+                _shifted(hook, first, n_more),
+            )
+            self._features += features
+        self._seeds = np.concatenate([old_seeds, seeds])
+        self._store = store
+        self._estimators = None
+        if is_classifier(self):
+            self._codes = np.arange(int(self.n_classes_[0]))
+            self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
+        if self.oob_score:
+            self._score_out_of_bag(codes, out_of_bag)
+        return self
+
+    def _tree_options(
+        self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any
+    ) -> Any:
+        template = type(base)(**base.get_params(deep=False))
+        template.n_features_in_ = self.n_features_in_
+        template.categories_ = list(schema.categories)
+        template.n_outputs_ = self.n_outputs_
+        template.n_classes_ = n_classes
+        options = template._grow_options(n_rows, 1.0)
+        # A tree of few columns draws its share of these.
+        template.n_features_in_ = self._max_features
+        options.max_features = min(template._n_features_drawn(), self._max_features)
+        options.coarse = True
+        options.narrow_thresholds = True
+        return options
+
+    def _draw(self: Any, seeds: Any) -> tuple[Any, list[Any]]:
+        """How often each learner has each row, and its columns, as scikit-learn draws them."""
+        counts = np.empty((len(seeds), self._n_samples), dtype=np.uint32)
+        columns = []
+        for i, seed in enumerate(seeds):
+            features, rows = _generate_bagging_indices(
+                seed,
+                self.bootstrap_features,
+                self.bootstrap,
+                self.n_features_in_,
+                self._n_samples,
+                self._max_features,
+                self._max_samples,
+                self._sample_weight,
+            )
+            counts[i] = np.bincount(rows, minlength=self._n_samples)
+            columns.append(np.asarray(features))
+        return counts, columns
+
+    @property
+    def estimators_(self) -> Any:
+        """The learners; Spinney's trees are made when they are first asked for."""
+        if not self._is_native():
+            if "_others" not in vars(self):
+                raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
+            return self._others
+        if vars(self).get("_estimators") is None:
+            self._estimators: Any = LazyTrees(len(self._store), self._make_fitted_tree)
+        return self._estimators
+
+    @estimators_.setter
+    def estimators_(self, value: Any) -> None:
+        self._others = value
+
+    @property
+    def estimators_features_(self) -> Any:
+        """The columns that each learner uses."""
+        return self._features if self._is_native() else self._other_features
+
+    @estimators_features_.setter
+    def estimators_features_(self, value: Any) -> None:
+        self._other_features = value
+
+    def _make_fitted_tree(self: Any, index: int) -> Any:
+        tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
+        _set_random_states(tree, check_random_state(int(self._seeds[index])))
+        tree_of_subset(tree, self._store.tree(index), self._features[index], self._schema)
+        if is_classifier(self):
+            tree.classes_ = self._codes
+            tree.n_classes_ = self.n_classes_
+        return tree
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())  # type: ignore[misc]
+        state.pop("_estimators", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._is_native() or "_others" in vars(self)
+
+    def _mean_prediction(self: Any, X: Any) -> Any:
+        """Mean over the trees, (n_rows, n_outputs * classes)."""
+        table = read_for_core(self, X, self._schema)
+        out = np.empty((table.n_rows, self._store.width))
+        hard = getattr(self, "voting", "soft") == "hard"
+        self._store.core.sum_predictions(table, hard, effective_n_jobs(self.n_jobs), out)
+        out /= len(self._store)
+        return out
+
+    def _score_out_of_bag(self: Any, codes: Any, out_of_bag: Any) -> None:
+        raise NotImplementedError
+
+
+class BaggingClassifier(_Bagging, sk.BaggingClassifier):
+    __doc__ = f"""Bagging for classes: learners fitted on samples of the rows, averaged.
+
+    Parameters and attributes are those of scikit-learn's class of the same name, on which it is
+    built; what is added is marked *new*.
+
+    Parameters
+    ----------
+    {_PARAMETERS.format(score="accuracy")}
+    voting : {{"soft", "hard"}}, default="soft"
+        *New*. "soft" averages class probabilities where the learner has them; "hard" counts each
+        learner's vote.
+    callbacks : callable or list of callables, default=None
+        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception ends
+        it.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The learner.
+    estimators_ : list of estimators
+        The fitted learners.
+    estimators_samples_, estimators_features_ : list of ndarray
+        The rows and columns that each was fitted on.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_classes_ : int
+        Their number.
+    n_features_in_ : int
+        Columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names that are all strings.
+    oob_score_ : float
+        Score on the rows out of the bag, if `oob_score`.
+    oob_decision_function_ : ndarray of shape (n_rows, n_classes)
+        Class probabilities out of the bag, if `oob_score`; NaN for rows that every learner saw.
+    oob_curve_ : ndarray of shape (n_estimators,)
+        *New*. Accuracy out of the bag after 1, 2, … trees, if `oob_score`; Spinney's trees only.
+
+    Examples
+    --------
+    >>> from spinney.datasets import load_spam
+    >>> from spinney.ensemble import BaggingClassifier
+    >>> X, y = load_spam(return_X_y=True, split="train")
+    >>> X_test, y_test = load_spam(return_X_y=True, split="test")
+    >>> bagging = BaggingClassifier(n_estimators=50, random_state=0).fit(X, y)
+    >>> bagging.score(X_test, y_test) > 0.93
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **sk.BaggingClassifier._parameter_constraints,
+        "oob_score": ["boolean", callable],
+        "voting": [StrOptions({"soft", "hard"})],
+        "callbacks": BaseTree._parameter_constraints["callbacks"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: Any = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        voting: str = "soft",
+        callbacks: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            n_estimators=n_estimators,
+            max_samples=max_samples,
+            max_features=max_features,
+            bootstrap=bootstrap,
+            bootstrap_features=bootstrap_features,
+            oob_score=oob_score,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.voting = voting
+        self.callbacks = callbacks
+
+    def _resolved(self) -> Any:
+        return DecisionTreeClassifier()
+
+    def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
+        sums = out_of_bag.sums.reshape(len(codes), -1)
+        total = sums.sum(axis=1, keepdims=True)
+        if (total == 0).any():
+            _warn_of_unseen()
+        with np.errstate(invalid="ignore"):
+            self.oob_decision_function_ = sums / total
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        self.oob_score_ = score(codes[:, 0], sums.argmax(axis=1))
+        self.oob_curve_ = out_of_bag.curve
+
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        **params : object
+            Passed on to the learners, with scikit-learn's metadata routing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Mean of the learners' probabilities, or shares of their votes.
+        """
+        check_is_fitted(self)
+        if self._is_native():
+            return self._mean_prediction(X)
+        if self.voting == "hard":
+            return self._votes(X)
+        return super().predict_proba(X, **params)
+
+    def _votes(self, X: Any) -> Any:
+        X = self._rows_of_others(X)
+        votes = np.zeros((X.shape[0], self.n_classes_))
+        for learner, features in zip(self.estimators_, self.estimators_features_, strict=True):
+            votes[np.arange(len(votes)), learner.predict(X[:, features])] += 1
+        return votes / len(self.estimators_)
+
+    def _rows_of_others(self, X: Any) -> Any:
+        from sklearn.utils.validation import validate_data
+
+        return validate_data(
+            self,
+            X,
+            accept_sparse=["csr", "csc"],
+            dtype=None,
+            ensure_all_finite=False,
+            reset=False,
+        )
+
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        **params : object
+            Passed on to the learners, with scikit-learn's metadata routing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            The logarithm of `predict_proba`.
+        """
+        check_is_fitted(self)
+        if self._is_native() or self.voting == "hard":
+            with np.errstate(divide="ignore"):
+                return np.log(self.predict_proba(X))
+        return super().predict_log_proba(X, **params)
+
+
+class BaggingRegressor(_Bagging, sk.BaggingRegressor):
+    __doc__ = f"""Bagging for numbers: learners fitted on samples of the rows, averaged.
+
+    Parameters and attributes are those of scikit-learn's class of the same name, on which it is
+    built; what is added is marked *new*.
+
+    Parameters
+    ----------
+    {_PARAMETERS.format(score="R²")}
+    callbacks : callable or list of callables, default=None
+        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception ends
+        it.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The learner.
+    estimators_ : list of estimators
+        The fitted learners.
+    estimators_samples_, estimators_features_ : list of ndarray
+        The rows and columns that each was fitted on.
+    n_features_in_ : int
+        Columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names that are all strings.
+    oob_score_ : float
+        Score on the rows out of the bag, if `oob_score`.
+    oob_prediction_ : ndarray of shape (n_rows,)
+        Prediction out of the bag, if `oob_score`.
+    oob_curve_ : ndarray of shape (n_estimators,)
+        *New*. R² out of the bag after 1, 2, … trees, if `oob_score`; Spinney's trees only.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.ensemble import BaggingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> bagging = BaggingRegressor(n_estimators=50, oob_score=True, random_state=0).fit(X, y)
+    >>> bagging.oob_score_ > 0.35
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **sk.BaggingRegressor._parameter_constraints,
+        "oob_score": ["boolean", callable],
+        "callbacks": BaseTree._parameter_constraints["callbacks"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: Any = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            n_estimators=n_estimators,
+            max_samples=max_samples,
+            max_features=max_features,
+            bootstrap=bootstrap,
+            bootstrap_features=bootstrap_features,
+            oob_score=oob_score,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.callbacks = callbacks
+
+    def _resolved(self) -> Any:
+        return DecisionTreeRegressor()
+
+    def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
+        n_trees = out_of_bag.n_trees
+        if (n_trees == 0).any():
+            _warn_of_unseen()
+        values = out_of_bag.sums.reshape(len(codes), -1) / np.maximum(n_trees, 1)[:, None]
+        one = self.n_outputs_ == 1
+        self.oob_prediction_ = values[:, 0] if one else values
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        self.oob_score_ = score(codes[:, 0] if one else codes, self.oob_prediction_)
+        self.oob_curve_ = out_of_bag.curve
+
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Predict numbers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        **params : object
+            Passed on to the learners, with scikit-learn's metadata routing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Mean of the learners' predictions.
+        """
+        check_is_fitted(self)
+        if not self._is_native():
+            return super().predict(X, **params)
+        values = self._mean_prediction(X)
+        return values[:, 0] if self.n_outputs_ == 1 else values
+
+
+def _as_targets(y: Any, *, classes: bool) -> Any:
+    """Make one column of a column vector, with a warning, as scikit-learn's bagging does."""
+    if y is not None and (classes or np.ndim(y) == 1 or np.shape(y)[1] == 1):
+        return column_or_1d(y, warn=True)
+    return y
+
+
+def _n_columns_drawn(max_features: Any, n_features: int) -> int:
+    drawn = int(max_features * n_features) if isinstance(max_features, float) else max_features
+    if drawn > n_features:
+        raise ValueError("max_features must be <= n_features")
+    return max(1, int(drawn))
+
+
+def _warn_of_unseen() -> None:
+    warn(
+        "Some inputs do not have OOB scores. This probably means too few estimators were used to "
+        "compute any reliable oob estimates.",
+        stacklevel=5,
+    )
+
+
+def _shifted(hook: Any, first: int, n_trees: int) -> Any:
+    """Count the trees of earlier batches as well."""
+    if hook is None:
+        return None
+    return by_trees(lambda done, _: hook(min(n_trees, first + done), n_trees), n_trees - first)
