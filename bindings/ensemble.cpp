@@ -35,7 +35,8 @@ void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& target
           ForestOptions options, const std::optional<Array<double>>& draw_weights,
           const std::optional<Matrix<std::uint32_t>>& counts,
           const std::optional<Matrix<std::int32_t>>& features, OutOfBag& out_of_bag,
-          nb::handle progress) {
+          nb::handle progress, const std::optional<Array<std::uint64_t>>& seeds) {
+  if (seeds) options.tree_seeds = seeds->data();
   if (draw_weights) options.draw_weights = draw_weights->data();
   if (counts) options.counts = counts->data();
   if (features) {
@@ -143,7 +144,7 @@ void bind_ensemble(nb::module_& m) {
       .def("__len__", [](const Forest& self) { return self.trees.size(); })
       .def("grow", &grow, nb::arg("prepared"), nb::arg("targets"), nb::arg("options"),
            nb::arg("draw_weights").none(), nb::arg("counts").none(), nb::arg("features").none(),
-           nb::arg("out_of_bag"), nb::arg("progress").none())
+           nb::arg("out_of_bag"), nb::arg("progress").none(), nb::arg("seeds").none() = nb::none())
       .def(
           "expand",
           [](const Forest& self, std::size_t tree) {

@@ -74,4 +74,34 @@ FAMILIES: dict[str, Family] = {
         # The forests and boosters of scikit-learn are made for its own trees.
         import_first=("sklearn.ensemble",),
     ),
+    "ensemble": Family(
+        files=(
+            "ensemble/tests/test_forest.py",
+            "ensemble/tests/test_bagging.py",
+            "ensemble/tests/test_iforest.py",
+        ),
+        replacements=(
+            Replacement(
+                theirs="sklearn.ensemble",
+                ours="spinney.ensemble",
+                names=(
+                    "BaggingClassifier",
+                    "BaggingRegressor",
+                    "ExtraTreesClassifier",
+                    "ExtraTreesRegressor",
+                    "IsolationForest",
+                    "RandomForestClassifier",
+                    "RandomForestRegressor",
+                    "RandomTreesEmbedding",
+                ),
+            ),
+            # Bagging them is what runs in the core.
+            Replacement(
+                theirs="sklearn.tree",
+                ours="spinney.tree",
+                names=("DecisionTreeClassifier", "DecisionTreeRegressor"),
+            ),
+        ),
+        import_first=("sklearn.ensemble", "sklearn.model_selection"),
+    ),
 }

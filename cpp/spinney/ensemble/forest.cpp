@@ -171,7 +171,7 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
   parallel_for(options.n_trees, options.n_threads, [&](std::size_t piece, int worker) {
     Sample& sample = samples[static_cast<std::size_t>(worker)];
     GrowOptions tree_options = options.tree;
-    tree_options.seed = seed_of_tree(options.tree.seed, options.first_tree + piece);
+    tree_options.seed = seed_of_piece(options, piece);
     tree_options.n_threads = 1;
     if (options.features != nullptr) {
       const std::int32_t* list = options.features + piece * options.n_features_per_tree;

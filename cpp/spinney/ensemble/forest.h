@@ -27,6 +27,7 @@ struct ForestOptions {
   // Its seed is the forest's, from which each tree derives its own; min_weight_leaf is a share of
   // the tree's weight.
   GrowOptions tree;
+  const std::uint64_t* tree_seeds = nullptr;  // of each tree, if they are given
   std::size_t first_tree = 0;
   std::size_t n_trees = 1;
   int n_threads = 1;
@@ -48,6 +49,16 @@ struct ForestOptions {
   Importance importance = Importance::none;
 };
 
+constexpr std::uint64_t seed_of_tree(std::uint64_t forest_seed, std::size_t tree) {
+  return combine(forest_seed, tree);
+}
+
+inline std::uint64_t seed_of_piece(const ForestOptions& options, std::size_t piece) {
+  return options.tree_seeds != nullptr
+             ? options.tree_seeds[piece]
+             : seed_of_tree(options.tree.seed, options.first_tree + piece);
+}
+
 // What the rows out of the bag told. Fitting on adds to it.
 struct OutOfBag {
   std::vector<double> sums;            // [row][width] over the trees that did not see the row
@@ -56,10 +67,6 @@ struct OutOfBag {
   std::vector<double> curve;           // score of the first 1, 2, … trees: accuracy, or R²
   std::vector<double> importances;     // [tree][feature]
 };
-
-constexpr std::uint64_t seed_of_tree(std::uint64_t forest_seed, std::size_t tree) {
-  return combine(forest_seed, tree);
-}
 
 // Appends n_trees trees to the forest.
 void grow_forest(const PreparedTable& prepared, const Targets& targets,

@@ -140,7 +140,7 @@ void OutOfBagTally::importances(std::size_t piece, const Tree& grown, const Comp
   if (options_.importance == Importance::corrected) {
     corrected(grown, rows, out);
   } else {
-    permutation(tree, seed_of_tree(options_.tree.seed, options_.first_tree + piece), rows, out);
+    permutation(tree, seed_of_piece(options_, piece), rows, out);
   }
 }
 

@@ -138,6 +138,7 @@ class _Bagging:
             raise ValueError("Out of bag estimation only available if bootstrap=True")
         if self.warm_start and self.oob_score:
             raise ValueError("Out of bag estimate only available if warm_start=False")
+        vars(self).pop("oob_score_", None)
         before = vars(self).get("_store")
         n_before = 0 if before is None else len(before)
         n_more = self.n_estimators - n_before
@@ -221,9 +222,6 @@ class _Bagging:
             counts, features = self._draw(own)
             options.first_tree = n_before + first
             options.n_trees = len(own)
-            tree_options = options.tree
-            tree_options.seed = int(own[0])
-            options.tree = tree_options
             all_columns = self._max_features == self.n_features_in_ and not self.bootstrap_features
             store.core.grow(
                 prepared,
@@ -234,11 +232,13 @@ class _Bagging:
                 None if all_columns else np.array(features, dtype=np.int32),
                 out_of_bag,
                 _shifted(hook, first, n_more),
+                own.astype(np.uint64),
             )
             self._features += features
         self._seeds = np.concatenate([old_seeds, seeds])
         self._store = store
-        self._estimators = None
+        made = vars(self).get("_estimators")
+        self._estimators = None if made is None else made.extended(len(store))
         if is_classifier(self):
             self._codes = np.arange(int(self.n_classes_[0]))
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
@@ -619,7 +619,7 @@ class BaggingRegressor(_Bagging, sk.BaggingRegressor):
 
 def _as_targets(y: Any, *, classes: bool) -> Any:
     """Make one column of a column vector, with a warning, as scikit-learn's bagging does."""
-    if y is not None and (classes or np.ndim(y) == 1 or np.shape(y)[1] == 1):
+    if y is not None and (classes or np.asarray(y).ndim == 1 or np.asarray(y).shape[1:] == (1,)):
         return column_or_1d(y, warn=True)
     return y
 

@@ -233,12 +233,13 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 stacklevel=2,
             )
-        self._n_rows = n_rows
-        self._n_drawn = n_drawn
-        self._weights = weights
+        self._n_samples = n_rows
+        self._n_samples_bootstrap = n_drawn if self.bootstrap else None
+        self._sample_weight = weights
         if not goes_on:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         template = self._make_tree()
+        self.estimator_ = template
         options = _core.ForestOptions()
         options.tree = self._tree_options(template, n_rows)
         store = fitted
@@ -281,21 +282,22 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 by_trees(progress_hook(self), n_more),
             )
         self._store = store
-        self._finish(targets, n_classes, out_of_bag if follows else None, out_of_bag)
+        self._finish(targets, n_classes, n_more, out_of_bag)
         return self
 
-    def _finish(self, targets: Any, n_classes: Any, out_of_bag: Any, told: Any) -> None:
+    def _finish(self, targets: Any, n_classes: Any, n_more: int, told: Any) -> None:
         """Set what follows from the grown trees."""
-        self._estimators = None
+        made = vars(self).get("_estimators")
+        self._estimators = None if made is None else made.extended(len(self._store))
         self._n_classes = [int(k) for k in n_classes]
         if self.importance_type != "impurity":
             rows = told.importances.reshape(-1, self.n_features_in_)
             self._importances = rows.mean(axis=0)
-        if out_of_bag is not None:
-            self._oob_sums = out_of_bag.sums.reshape(len(targets), -1)
-            self._oob_squares = out_of_bag.squares.reshape(-1)
-            self._oob_n_trees = out_of_bag.n_trees
-            self._oob_curve = out_of_bag.curve
+        if self.bootstrap and self._follows_out_of_bag():
+            self._oob_sums = told.sums.reshape(len(targets), -1)
+            self._oob_squares = told.squares
+            self._oob_n_trees = told.n_trees
+            self._oob_curve = told.curve
             self._oob_importances = told.importances
         if not is_classifier(self):
             self._targets = np.ascontiguousarray(targets.T)
@@ -307,7 +309,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                     f"{kind} while only the following are supported: continuous, "
                     "continuous-multioutput, binary, multiclass, multilabel-indicator."
                 )
-            self._score_out_of_bag(targets)
+            if n_more > 0 or "oob_score_" not in vars(self):
+                self._set_oob_score_and_attributes(None, targets)
         if is_classifier(self) and self.n_outputs_ == 1:
             self.n_classes_ = self.n_classes_[0]
             self.classes_ = self.classes_[0]
@@ -316,7 +319,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         """Drop what an earlier fit left: whatever stops this one, no mixture of two remains."""
         for name in list(vars(self)):
             if name.startswith("_oob") or name in (
-                *("_store", "_importances", "_targets", "_weights", "_estimators"),
+                *("_store", "_importances", "_targets", "_sample_weight", "_estimators"),
                 *("oob_score_", "oob_curve_"),
             ):
                 delattr(self, name)
@@ -328,7 +331,6 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         """Make a tree with the forest's parameters, not fitted."""
         names = [name for name in self._tree_params if name in self.get_params(deep=False)]
         tree = self._tree_class(**{name: getattr(self, name) for name in names})
-        self.estimator_ = tree
         return tree
 
     def _tree_options(self, template: Any, n_rows: int) -> Any:
@@ -348,7 +350,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _encode_targets(self, y: Any) -> tuple[Any, Any]:
         """Targets as (n_rows, n_outputs) codes or numbers, and the labels they stand for."""
-        if y is not None and np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        if y is not None and np.asarray(y).shape[1:] == (1,):
             warn(
                 "A column-vector y was passed when a 1d array was expected. Please change the "
                 "shape of y to (n_samples,), for example using ravel().",
@@ -357,7 +359,17 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             )
         if is_classifier(self):
             return encode_classes(self, y)
-        return encode_numbers(self, y), None
+        y = encode_numbers(self, y, check=False)
+        if self.criterion == "poisson":
+            if np.any(y < 0):
+                raise ValueError(
+                    "Some value(s) of y are negative which is not allowed for Poisson regression."
+                )
+            if np.sum(y) <= 0:
+                raise ValueError(
+                    "Sum of y is not strictly positive which is necessary for Poisson regression."
+                )
+        return y, None
 
     def _combined_weights(self, labels: Any, sample_weight: Any) -> Any:
         """Weights of rows and classes together, or None."""
@@ -418,10 +430,17 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         curve = np.full(len(store), np.nan)
         out_of_bag.restore(sums.ravel(), squares.ravel(), n_trees, curve, np.empty(0))
 
-    def _drawn(self, tree: int) -> NDArray[np.int64]:
+    def _drawn(self, tree: int) -> NDArray[np.int32]:
         """Rows of a tree's sample, in the order drawn."""
-        weights = None if self._weights is None else np.ascontiguousarray(self._weights)
-        return _core.draw_bag(self._n_rows, self._n_drawn, True, weights, self._seed, tree)
+        drawn = _core.draw_bag(
+            self._n_samples,
+            self._n_samples_bootstrap,
+            True,
+            self._sample_weight,
+            self._seed,
+            tree,
+        )
+        return drawn.astype(np.int32)
 
     def _oob_values(self) -> Any:
         """Mean over the trees that did not see a row; zeros where every tree saw it."""
@@ -435,8 +454,13 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             )
         return self._oob_sums / np.maximum(n_trees, 1)[:, None]
 
-    def _score_out_of_bag(self, targets: Any) -> None:
-        raise NotImplementedError
+    def _set_oob_score_and_attributes(self, X: Any, y: Any) -> None:
+        raise NotImplementedError("OOB score not supported by tree embedding")
+
+    @property
+    def estimator(self) -> Any:
+        """A tree with the forest's parameters, not fitted."""
+        return self._make_tree()
 
     @property
     def oob_curve_(self) -> NDArray[np.float64]:
@@ -467,11 +491,11 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         return tree
 
     @property
-    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+    def estimators_samples_(self) -> list[NDArray[np.int32]]:
         """Rows that each tree was grown from, drawn again when asked for."""
         check_is_fitted(self)
         if not self.bootstrap:
-            return [np.arange(self._n_rows, dtype=np.int64) for _ in range(len(self._store))]
+            return [np.arange(self._n_samples, dtype=np.int32) for _ in range(len(self._store))]
         return [self._drawn(t) for t in range(len(self._store))]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -25,15 +25,15 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         "voting": [StrOptions({"soft", "hard"})],
     }
 
-    def _score_out_of_bag(self, targets: Any) -> None:
+    def _set_oob_score_and_attributes(self, X: Any, y: Any) -> None:
         values = self._oob_values()
         classes = [self._of_output(values, k).argmax(axis=1) for k in range(self.n_outputs_)]
         predicted = np.column_stack(classes)
         score = self.oob_score if callable(self.oob_score) else accuracy_score
         if self.n_outputs_ == 1:
-            self.oob_score_ = score(targets[:, 0], predicted[:, 0])
+            self.oob_score_ = score(y[:, 0], predicted[:, 0])
         else:
-            self.oob_score_ = score(targets.astype(np.int64), predicted)
+            self.oob_score_ = score(y.astype(np.int64), predicted)
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:

@@ -29,13 +29,13 @@ class ForestRegressor(RegressorMixin, BaseForest):
     def _follows_out_of_bag(self) -> bool:
         return True  # intervals need it, and it costs next to nothing
 
-    def _score_out_of_bag(self, targets: Any) -> None:
+    def _set_oob_score_and_attributes(self, X: Any, y: Any) -> None:
         predicted = self._oob_values()
         score = self.oob_score if callable(self.oob_score) else r2_score
         if self.n_outputs_ == 1:
-            self.oob_score_ = score(targets[:, 0], predicted[:, 0])
+            self.oob_score_ = score(y[:, 0], predicted[:, 0])
         else:
-            self.oob_score_ = score(targets, predicted)
+            self.oob_score_ = score(y, predicted)
 
     @property
     def oob_prediction_(self) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
             raise ValueError(f"q: expected levels between 0 and 1, got {q!r}")
         table = self._read(X)
         out = np.empty((table.n_rows, self.n_outputs_, len(levels)))
-        weights = None if self.bootstrap else self._weights
+        weights = None if self.bootstrap else self._sample_weight
         self._store.core.quantiles(
             table, self._targets, weights, levels, effective_n_jobs(self.n_jobs), out
         )

@@ -173,7 +173,8 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         before = self.__dict__.get("_store") if self.warm_start else None
         if before is None:
-            self.__dict__.pop("_store", None)
+            for name in ("_store", "_estimators"):
+                self.__dict__.pop(name, None)
         table, schema = fit_table(self, X, categorical_features=self.categorical_features)
         n_rows = table.n_rows
         if before is not None:
@@ -209,9 +210,9 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         self._schema = schema
         self.categories_ = list(schema.categories)
         self.max_samples_ = n_drawn
-        self._n_rows = n_rows
-        self._weights = weights
-        self._n_drawn = n_drawn
+        self._n_samples = n_rows
+        self._sample_weight = weights
+        self._max_samples = n_drawn
         max_depth = int(np.ceil(np.log2(max(n_drawn, 2))))
         self.estimator_ = ExtraTreeRegressor(max_depth=max_depth, max_features=1)
         store = before
@@ -249,7 +250,8 @@ class IsolationForest(OutlierMixin, BaseEstimator):
                 by_trees(progress_hook(self), n_more),
             )
         self._store = store
-        self._estimators = None
+        made = vars(self).get("_estimators")
+        self._estimators = None if made is None else made.extended(len(store))
         self.offset_ = -0.5
         if self.contamination != "auto":
             scores = self._score_table(rows)
@@ -308,7 +310,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return [
             _core.draw_bag(
-                self._n_rows, self._n_drawn, bool(self.bootstrap), self._weights, self._seed, t
+                self._n_samples, self._max_samples, bool(self.bootstrap), self._sample_weight, self._seed, t
             )
             for t in range(len(self._store))
         ]
@@ -341,6 +343,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             The lower, the more abnormal.
         """
+        check_is_fitted(self)
         return self._score_table(read_for_core(self, X, self._schema))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -29,6 +29,12 @@ class LazyTrees(Sequence[Any]):
         self._make = make
         self._made: dict[int, Any] = {}
 
+    def extended(self, n_trees: int) -> LazyTrees:
+        """Return the same trees and more; what was made stays the same object."""
+        more = LazyTrees(n_trees, self._make)
+        more._made = self._made
+        return more
+
     def __len__(self) -> int:
         return self._n_trees
 
