@@ -116,6 +116,7 @@ void bind_ensemble(nb::module_& m) {
       .def_prop_ro("curve", [](const OutOfBag& self) { return copy(self.curve); })
       .def_prop_ro("importances", [](const OutOfBag& self) { return copy(self.importances); });
 
+  m.def("seed_of_tree", &seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
   m.def("mean_path_length", &mean_path_length, nb::arg("n"));
 
   m.def(

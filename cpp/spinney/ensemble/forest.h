@@ -49,8 +49,9 @@ struct ForestOptions {
   Importance importance = Importance::none;
 };
 
+// 31 bits, so that it can be the tree's random_state.
 constexpr std::uint64_t seed_of_tree(std::uint64_t forest_seed, std::size_t tree) {
-  return combine(forest_seed, tree);
+  return combine(forest_seed, tree) >> 33;
 }
 
 inline std::uint64_t seed_of_piece(const ForestOptions& options, std::size_t piece) {

@@ -9,7 +9,6 @@ import numpy as np
 import sklearn.ensemble as sk
 from sklearn.base import _fit_context, is_classifier
 from sklearn.ensemble._bagging import _generate_bagging_indices
-from sklearn.ensemble._base import _set_random_states
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -232,7 +231,7 @@ class _Bagging:
                 None if all_columns else np.array(features, dtype=np.int32),
                 out_of_bag,
                 _shifted(hook, first, n_more),
-                own.astype(np.uint64),
+                np.array([_tree_seed(seed) for seed in own], dtype=np.uint64),
             )
             self._features += features
         self._seeds = np.concatenate([old_seeds, seeds])
@@ -307,7 +306,7 @@ class _Bagging:
 
     def _make_fitted_tree(self: Any, index: int) -> Any:
         tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
-        _set_random_states(tree, check_random_state(int(self._seeds[index])))
+        tree.random_state = _tree_seed(self._seeds[index])
         tree_of_subset(tree, self._store.tree(index), self._features[index], self._schema)
         if is_classifier(self):
             tree.classes_ = self._codes
@@ -622,6 +621,11 @@ def _as_targets(y: Any, *, classes: bool) -> Any:
     if y is not None and (classes or np.asarray(y).ndim == 1 or np.asarray(y).shape[1:] == (1,)):
         return column_or_1d(y, warn=True)
     return y
+
+
+def _tree_seed(seed: Any) -> int:
+    """Return the random_state that scikit-learn gives to the learner with this seed."""
+    return int(check_random_state(int(seed)).randint(np.iinfo(np.int32).max))
 
 
 def _n_columns_drawn(max_features: Any, n_features: int) -> int:

@@ -329,8 +329,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _make_tree(self) -> Any:
         """Make a tree with the forest's parameters, not fitted."""
-        names = [name for name in self._tree_params if name in self.get_params(deep=False)]
-        tree = self._tree_class(**{name: getattr(self, name) for name in names})
+        tree = self._tree_class(**{name: getattr(self, name) for name in self._tree_params})
         return tree
 
     def _tree_options(self, template: Any, n_rows: int) -> Any:
@@ -480,7 +479,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _make_fitted_tree(self, index: int) -> Any:
         tree = self._tree_class(**self.estimator_.get_params(deep=False))
-        tree.random_state = int((self._seed + 7919 * (index + 1)) % np.iinfo(np.int32).max)
+        tree.random_state = _core.seed_of_tree(self._seed, index)
         features = np.arange(self.n_features_in_)
         tree_of_subset(tree, self._store.tree(index), features, self._schema)
         if is_classifier(self):

@@ -300,6 +300,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
 
     def _make_fitted_tree(self, index: int) -> Any:
         tree = ExtraTreeRegressor(**self.estimator_.get_params(deep=False))
+        tree.random_state = _core.seed_of_tree(self._seed, index)
         return tree_of_subset(
             tree, self._store.tree(index), self.estimators_features_[index], self._schema
         )

@@ -265,6 +265,8 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         nothing_drawn = self.splitter == "best" and self.max_features_ >= self.n_features_in_
         if self.random_state is None and nothing_drawn:
             return 0
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _monotonic_signs(self) -> list[int]:
