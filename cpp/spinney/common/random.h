@@ -7,7 +7,13 @@
 namespace spinney {
 
 // What a stream is for. Two purposes never share a stream, even with the same seed and index.
-enum class Purpose : std::uint64_t { features = 1, thresholds = 2, rows = 3, shuffles = 4 };
+enum class Purpose : std::uint64_t {
+  features = 1,
+  thresholds = 2,
+  rows = 3,
+  shuffles = 4,
+  orders = 5,
+};
 
 // A bijective scrambling of 64 bits (the finaliser of SplitMix64).
 constexpr std::uint64_t mix(std::uint64_t x) {

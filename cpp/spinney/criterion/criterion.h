@@ -70,15 +70,17 @@ struct Split {
   // Random thresholds are drawn as values, not found between two rows.
   bool drawn = false;
   double threshold = 0;
-  // Categorical: the codes that go left, ascending (missing_code among them if missing_left).
+  // Categorical: the codes that go left, ascending (missing_code among them if missing_left). Of a
+  // column in one order throughout the tree they are all such codes, not only those of the node.
   std::vector<Code> left_codes;
+  bool ordered = false;
 
   bool found() const { return feature >= 0; }
   // Ready for another search; keeps the memory of left_codes.
   void clear() {
     score = tie = -std::numeric_limits<double>::infinity();
     feature = -1;
-    categorical = drawn = false;
+    categorical = drawn = ordered = false;
     settled = true;
     left_codes.clear();
   }

@@ -7,6 +7,7 @@
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/bag.h"
+#include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/ensemble/out_of_bag.h"
 #include "spinney/tree/prune.h"
@@ -222,6 +223,11 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
       const Tree grown = grow_tree(of_tree, own, tree_options, watch, rows);
       forest.trees[first + piece] = compact(grown, forest.shape, forest.n_categories);
       return;
+    }
+    std::vector<std::vector<Code>> ranks;
+    if (!tree_options.random_splits) {
+      ranks = order_categories(prepared.table, targets, counts, tree_options.seed);
+      tree_options.category_ranks = &ranks;
     }
     Tree grown = grow_tree(prepared, own, tree_options, watch, rows);
     if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);

@@ -123,7 +123,7 @@ class Grower {
   }
 
   // The bit sets of a question about categories. Categories that the node's rows did not have
-  // follow the larger child.
+  // follow the larger child, or the order that the tree has for them.
   void write_categories(const Split& split, const Node& node, const Node& left, NodeIndex index,
                         Tree& tree) const {
     const Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
@@ -143,7 +143,11 @@ class Grower {
       mark(seen, code);
       if (i < left.end) mark(goes_left, code);
     }
-    if (2 * left.n_rows() > node.n_rows()) {
+    if (split.ordered) {
+      for (const Code code : split.left_codes) {
+        if (code < static_cast<Code>(column.n_categories)) mark(goes_left, static_cast<std::int32_t>(code));
+      }
+    } else if (2 * left.n_rows() > node.n_rows()) {
       for (std::int32_t code = 0; code < column.n_categories; ++code) {
         if (((seen[code / 32] >> (code % 32)) & 1) == 0) mark(goes_left, code);
       }

@@ -29,6 +29,9 @@ struct GrowOptions {
   double min_impurity_decrease = 0;
   std::vector<std::int8_t> monotonic;  // empty, or one sign per feature
   std::vector<std::int32_t> features;  // those that the tree may use; empty: all
+  // Of a feature whose categories are divided in one order throughout the tree: the place of each
+  // code in it, missing last; empty for others. Null: each node orders for itself.
+  const std::vector<std::vector<Code>>* category_ranks = nullptr;
   // Count large nodes in cells and be exact only beside the best cut. For forests.
   bool coarse = false;
   // Round thresholds to float32 where that still divides the node's rows in the same way.

@@ -241,7 +241,11 @@ class SampledSearch final : public RowSearch {
           const std::uint32_t key = keys[i].lane[l];
           worker.entries[i] = entry(key >> lane_position_bits, rows[key & (max_lane_rows - 1)]);
         }
-        scan(node, feature, worker.entries.data(), n, worker, best);
+        if (is_ordered(feature)) {
+          scan_ordered(node, feature, n, worker, best);
+        } else {
+          scan(node, feature, worker.entries.data(), n, worker, best);
+        }
       }
       if (batch.only_first) break;
     }
@@ -395,8 +399,45 @@ class SampledSearch final : public RowSearch {
       node.mark_constant(feature, codes_.n_features());
       return false;
     }
-    scan(node, feature, sort(worker, n, bits_of(high)), n, worker, best);
+    if (is_ordered(feature)) {
+      scan_ordered(node, feature, n, worker, best);
+    } else {
+      scan(node, feature, sort(worker, n, bits_of(high)), n, worker, best);
+    }
     return true;
+  }
+
+  bool is_ordered(std::size_t feature) const {
+    return in_.options.category_ranks != nullptr &&
+           !(*in_.options.category_ranks)[feature].empty();
+  }
+
+  // Categories in the order of the tree: the places in it are scanned like numbers.
+  void scan_ordered(const Node& node, std::size_t feature, Row n, Worker& worker,
+                    Split& best) const {
+    const std::vector<Code>& ranks = (*in_.options.category_ranks)[feature];
+    for (Row i = 0; i < n; ++i) {
+      const Entry entry = worker.entries[i];
+      const Code code = in_.layout.code(entry);
+      worker.entries[i] = in_.layout.pack(ranks[code], in_.layout.row(entry),
+                                          in_.layout.label(entry));
+    }
+    const Entry* sorted = sort(worker, n, bits_of(ranks.size()));
+    CodedColumn places;  // numbers, none of them missing
+    places.missing_code = static_cast<Code>(ranks.size());
+    ScanRequest request_ = request(node, feature);
+    request_.column = &places;
+    request_.entries = sorted;
+    request_.n_entries = n;
+    const double before = best.score;
+    in_.criterion.scan(request_, worker.node_scratch, worker.scans[0], best);
+    if (!(best.score > before)) return;
+    best.categorical = best.ordered = true;
+    best.left_codes.clear();
+    for (Code code = 0; code < ranks.size(); ++code) {
+      if (ranks[code] <= best.left_code) best.left_codes.push_back(code);
+    }
+    best.missing_left = ranks.back() <= best.left_code;
   }
 
   const CodeMatrix& codes_;
