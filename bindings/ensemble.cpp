@@ -89,8 +89,7 @@ void bind_ensemble(nb::module_& m) {
       .def_rw("out_of_bag", &ForestOptions::out_of_bag)
       .def_rw("keep_members", &ForestOptions::keep_members)
       .def_prop_rw(
-          "importance",
-          [](const ForestOptions& self) { return static_cast<int>(self.importance); },
+          "importance", [](const ForestOptions& self) { return static_cast<int>(self.importance); },
           [](ForestOptions& self, const std::string& name) {
             self.importance = importance_named(name);
           });
@@ -122,8 +121,7 @@ void bind_ensemble(nb::module_& m) {
   m.def(
       "draw_bag",
       [](std::size_t n_rows, std::size_t n_drawn, bool replace,
-         const std::optional<Array<double>>& weights, std::uint64_t forest_seed,
-         std::size_t tree) {
+         const std::optional<Array<double>>& weights, std::uint64_t forest_seed, std::size_t tree) {
         return to_numpy(draw_bag(n_rows, n_drawn, replace, weights ? weights->data() : nullptr,
                                  seed_of_tree(forest_seed, tree)));
       },
@@ -134,14 +132,14 @@ void bind_ensemble(nb::module_& m) {
       .def(
           "__init__",
           [](Forest* self, const std::string& criterion,
-             const std::vector<std::uint32_t>& n_classes, std::size_t n_outputs,
-             bool inner_values, const std::vector<std::int32_t>& n_categories) {
+             const std::vector<std::uint32_t>& n_classes, std::size_t n_outputs, bool inner_values,
+             const std::vector<std::int32_t>& n_categories) {
             auto* forest = new (self) Forest();
             forest->shape = {criterion_named(criterion), n_classes, n_outputs, inner_values};
             forest->n_categories = n_categories;
           },
-          nb::arg("criterion"), nb::arg("n_classes"), nb::arg("n_outputs"),
-          nb::arg("inner_values"), nb::arg("n_categories"))
+          nb::arg("criterion"), nb::arg("n_classes"), nb::arg("n_outputs"), nb::arg("inner_values"),
+          nb::arg("n_categories"))
       .def("__len__", [](const Forest& self) { return self.trees.size(); })
       .def("grow", &grow, nb::arg("prepared"), nb::arg("targets"), nb::arg("options"),
            nb::arg("draw_weights").none(), nb::arg("counts").none(), nb::arg("features").none(),
@@ -206,8 +204,7 @@ void bind_ensemble(nb::module_& m) {
              const OutArray<double>& out) {
             const nb::gil_scoped_release release;
             predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
-                              weights ? weights->data() : nullptr, view(q), n_threads,
-                              out.data());
+                              weights ? weights->data() : nullptr, view(q), n_threads, out.data());
           },
           nb::arg("table"), nb::arg("targets"), nb::arg("weights").none(), nb::arg("q"),
           nb::arg("n_threads"), nb::arg("out"))
@@ -215,18 +212,18 @@ void bind_ensemble(nb::module_& m) {
            [](const Forest& self) {
              ForestState state = to_state(self);
              nb::dict out;
-             state.visit([&](const char* name, auto& array) {
-               out[name] = to_numpy(std::move(array));
-             });
+             state.visit(
+                 [&](const char* name, auto& array) { out[name] = to_numpy(std::move(array)); });
              return out;
            })
-      .def("restore", [](Forest& self, const nb::dict& arrays) {
-        ForestState state;
-        state.visit([&]<class T>(const char* name, std::vector<T>& array) {
-          const auto given = nb::cast<Array<T>>(arrays[name]);
-          array.assign(given.data(), given.data() + given.size());
-        });
-        from_state(state, self);
-      })
+      .def("restore",
+           [](Forest& self, const nb::dict& arrays) {
+             ForestState state;
+             state.visit([&]<class T>(const char* name, std::vector<T>& array) {
+               const auto given = nb::cast<Array<T>>(arrays[name]);
+               array.assign(given.data(), given.data() + given.size());
+             });
+             from_state(state, self);
+           })
       .def_prop_ro("nbytes", [](const Forest& self) { return to_state(self).nbytes(); });
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from numpy import float64, int64, uint8, uint32
+from numpy import float64, int32, int64, uint8, uint32, uint64
 from numpy.typing import NDArray
 
 def get_num_threads() -> int: ...
@@ -24,26 +24,35 @@ class Table:
     @property
     def n_features(self) -> int: ...
 
+class Targets:
+    def __init__(
+        self,
+        targets: NDArray[Any],
+        n_classes: list[int],
+        weights: NDArray[float64] | None,
+        integral_weights: bool,
+    ) -> None: ...
+
+class GrowOptions:
+    criterion: Any
+    random_splits: bool
+    max_depth: int
+    min_samples_split: int
+    min_samples_leaf: int
+    min_weight_leaf: float
+    max_features: int
+    max_leaf_nodes: int
+    min_impurity_decrease: float
+    monotonic: list[int]
+    coarse: bool
+    narrow_thresholds: bool
+    seed: int
+    n_threads: int
+
 def grow_tree(
     table: Table,
-    criterion: str,
-    labels: NDArray[uint32],
-    n_classes: list[int],
-    values: NDArray[float64],
-    weights: NDArray[float64] | None,
-    integral_weights: bool,
-    n_outputs: int,
-    random_splits: bool,
-    max_depth: int,
-    min_samples_split: int,
-    min_samples_leaf: int,
-    min_weight_leaf: float,
-    max_features: int,
-    max_leaf_nodes: int,
-    min_impurity_decrease: float,
-    monotonic: list[int],
-    seed: int,
-    n_threads: int,
+    targets: Targets,
+    options: GrowOptions,
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, Any]: ...
 def weakest_links(
@@ -76,3 +85,101 @@ class Predictor:
     def decision_path(
         self, table: Table, n_threads: int
     ) -> tuple[NDArray[int64], NDArray[int64]]: ...
+
+class PreparedTable:
+    def __init__(
+        self, table: Table, random_splits: bool, n_threads: int, bare: bool = False
+    ) -> None: ...
+
+class ForestOptions:
+    tree: GrowOptions
+    first_tree: int
+    n_trees: int
+    n_threads: int
+    bootstrap: bool
+    replace: bool
+    n_drawn: int
+    balance_classes: bool
+    ccp_alpha: float
+    hard_votes: bool
+    out_of_bag: bool
+    keep_members: bool
+    importance: Any
+
+class OutOfBag:
+    def restore(
+        self,
+        sums: NDArray[float64],
+        squares: NDArray[float64],
+        n_trees: NDArray[uint32],
+        curve: NDArray[float64],
+        importances: NDArray[float64],
+    ) -> None: ...
+    @property
+    def sums(self) -> NDArray[float64]: ...
+    @property
+    def squares(self) -> NDArray[float64]: ...
+    @property
+    def n_trees(self) -> NDArray[uint32]: ...
+    @property
+    def curve(self) -> NDArray[float64]: ...
+    @property
+    def importances(self) -> NDArray[float64]: ...
+
+def seed_of_tree(forest_seed: int, tree: int) -> int: ...
+def mean_path_length(n: float) -> float: ...
+def draw_bag(
+    n_rows: int,
+    n_drawn: int,
+    replace: bool,
+    weights: NDArray[float64] | None,
+    forest_seed: int,
+    tree: int,
+) -> NDArray[int64]: ...
+
+class Forest:
+    def __init__(
+        self,
+        criterion: str,
+        n_classes: list[int],
+        n_outputs: int,
+        inner_values: bool,
+        n_categories: list[int],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def grow(
+        self,
+        prepared: PreparedTable,
+        targets: Targets,
+        options: ForestOptions,
+        draw_weights: NDArray[float64] | None,
+        counts: NDArray[uint32] | None,
+        features: NDArray[int32] | None,
+        out_of_bag: OutOfBag,
+        progress: Callable[[int, int], object] | None,
+        seeds: NDArray[uint64] | None = None,
+    ) -> None: ...
+    def expand(self, tree: int) -> dict[str, Any]: ...
+    def node_counts(self) -> NDArray[int64]: ...
+    def sum_predictions(
+        self, table: Table, hard_votes: bool, n_threads: int, out: NDArray[float64]
+    ) -> None: ...
+    def apply(self, table: Table, n_threads: int, out: NDArray[int64]) -> None: ...
+    def path_lengths(self, table: Table, n_threads: int, out: NDArray[float64]) -> None: ...
+    def importances(self, n_threads: int, out: NDArray[float64]) -> None: ...
+    def moments(
+        self, table: Table, n_threads: int, sums: NDArray[float64], squares: NDArray[float64]
+    ) -> None: ...
+    def quantiles(
+        self,
+        table: Table,
+        targets: NDArray[float64],
+        weights: NDArray[float64] | None,
+        q: NDArray[float64],
+        n_threads: int,
+        out: NDArray[float64],
+    ) -> None: ...
+    def state(self) -> dict[str, NDArray[Any]]: ...
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None: ...
+    @property
+    def nbytes(self) -> int: ...

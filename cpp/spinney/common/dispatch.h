@@ -7,8 +7,7 @@
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
 // Levels, not processors: "arch=haswell" would be chosen on that one processor of one maker only.
-#define SPINNEY_KERNEL \
-  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define SPINNEY_KERNEL __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define SPINNEY_KERNEL __attribute__((target_clones("default", "avx2", "avx512f")))
 #endif

@@ -175,8 +175,8 @@ class Criterion {
   virtual CellCut scan_cells(const NodeView&, const CellTask&, ScanScratch&) const { return {}; }
   // stat = the sums over the rows.
   virtual void sum(const RowSpan& rows, double* stat) const { sum(rows.rows, rows.n, stat); }
-  // stats[lane] = the sums over the rows whose values are at most those of `cut`; n_rows[lane] = how
-  // many they are.
+  // stats[lane] = the sums over the rows whose values are at most those of `cut`; n_rows[lane] =
+  // how many they are.
   virtual void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
                          double* stats, Row* n_rows, ScanScratch& scratch) const;
   // The same for one column; returns how many they are.

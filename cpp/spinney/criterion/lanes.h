@@ -38,7 +38,7 @@ SPINNEY_INLINE void store_lanes(const Vector& from, Array& to) {
   static_assert(sizeof(from) == sizeof(to));
   __builtin_memcpy(&to, &from, sizeof(to));
 }
-constexpr Row max_lane_rows = 256;   // positions take 8 bits of a key,
+constexpr Row max_lane_rows = 256;  // positions take 8 bits of a key,
 constexpr int lane_position_bits = 8;
 constexpr std::size_t max_lane_codes = std::size_t{1} << 24;  // and codes the other 24
 constexpr std::size_t max_cells = 256;
@@ -76,8 +76,8 @@ struct alignas(64) LaneValues {
   double lane[n_lanes];
 };
 
-// What to do to lanes: the node's rows, the lanes that are columns, and the rows that each side of a
-// cut must have.
+// What to do to lanes: the node's rows, the lanes that are columns, and the rows that each side of
+// a cut must have.
 struct LaneTask {
   RowSpan rows;
   std::size_t n_used = n_lanes;

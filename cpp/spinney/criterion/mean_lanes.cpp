@@ -4,8 +4,8 @@ namespace spinney {
 namespace {
 
 template <std::size_t width>
-SPINNEY_INLINE void scan_integers_in(const double* stat, const LaneTask& task,
-                                     const LaneKeys* keys, LaneBest& out) {
+SPINNEY_INLINE void scan_integers_in(const double* stat, const LaneTask& task, const LaneKeys* keys,
+                                     LaneBest& out) {
   const double* const reciprocals = small_reciprocals();
   const auto total = static_cast<std::int32_t>(stat[0]);
   std::int32_t weights[max_lane_rows];

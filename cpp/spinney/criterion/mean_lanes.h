@@ -13,8 +13,8 @@ void scan_mean_lanes(const double* stat, bool integral, const LaneTask& task, co
 CellCut scan_mean_cells(const double* stat, const CellTask& task, std::vector<MeanCell>& cells,
                         std::vector<std::uint32_t>& n_rows);
 
-// stats[lane] = weight and sum of the rows whose values are at most those of `cut` (and room for one
-// number more); n_rows[lane] = how many they are.
+// stats[lane] = weight and sum of the rows whose values are at most those of `cut` (and room for
+// one number more); n_rows[lane] = how many they are.
 void sum_mean_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
                     double* stats, Row* n_rows);
 

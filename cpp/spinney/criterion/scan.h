@@ -361,7 +361,8 @@ void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scrat
 // Whether the plain loop serves: every row of the node listed, none missing.
 inline bool is_dense(const ScanRequest& request, const EntryLayout& layout) {
   const CodedColumn& column = *request.column;
-  return request.before == nullptr && !column.categorical && request.n_entries == request.node.n_rows &&
+  return request.before == nullptr && !column.categorical &&
+         request.n_entries == request.node.n_rows &&
          !(column.has_missing &&
            column.is_missing(layout.code(request.entries[request.n_entries - 1])));
 }

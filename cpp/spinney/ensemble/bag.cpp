@@ -9,7 +9,8 @@ Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* we
   for (std::size_t row = 0; row < n_rows; ++row) total += weights[row];
   keep_.resize(n_rows);
   alias_.resize(n_rows);
-  // Each row's share in units of 1/n: what one has too little is filled up by one that has too much.
+  // Each row's share in units of 1/n: what one has too little is filled up by one that has too
+  // much.
   std::vector<Row> small;
   std::vector<Row> large;
   Row heaviest = 0;

@@ -11,7 +11,8 @@
 namespace spinney {
 
 // Draws rows uniformly or in proportion to weights: with replacement by Walker's alias method (two
-// numbers a draw, whatever the weights), without replacement by drawing again what was drawn before.
+// numbers a draw, whatever the weights), without replacement by drawing again what was drawn
+// before.
 class Bag {
  public:
   // weights: null for uniform.

@@ -1,6 +1,6 @@
 // An order of the categories for a whole tree, found on rows that the tree does not see. Unpruned
-// trees that order many categories by the targets of a node's own rows learn these rows by heart; an
-// order from other rows tells as much about new ones.
+// trees that order many categories by the targets of a node's own rows learn these rows by heart;
+// an order from other rows tells as much about new ones.
 #pragma once
 
 #include <cstdint>

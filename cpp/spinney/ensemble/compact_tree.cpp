@@ -150,8 +150,7 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
       const std::size_t n_words =
           2 * words_for(n_categories[static_cast<std::size_t>(tree.feature[node])]);
       out.category_bits.insert(
-          out.category_bits.end(),
-          tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start),
+          out.category_bits.end(), tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start),
           tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start + n_words));
     } else {
       packed.threshold = static_cast<float>(tree.threshold[node]);
@@ -311,10 +310,10 @@ void check_tree(const CompactTree& tree, const LeafShape& shape,
   require(tree.leaf_weight.empty() || tree.leaf_weight.size() == n_leaves);
   require(tree.leaf_weight_exact.empty() || tree.leaf_weight_exact.size() == n_leaves);
   require(tree.leaf_impurity.empty() || tree.leaf_impurity.size() == n_leaves);
-  require(tree.members.empty() || (tree.member_start.size() == n_leaves + 1 &&
-                                   tree.member_start[n_leaves] == tree.members.size() &&
-                                   std::is_sorted(tree.member_start.begin(),
-                                                  tree.member_start.end())));
+  require(tree.members.empty() ||
+          (tree.member_start.size() == n_leaves + 1 &&
+           tree.member_start[n_leaves] == tree.members.size() &&
+           std::is_sorted(tree.member_start.begin(), tree.member_start.end())));
   if (shape.inner_values) {
     require(tree.inner_value.size() == n_nodes * width && tree.inner_impurity.size() == n_nodes);
   }

@@ -1,9 +1,9 @@
 // A tree of a forest, small: only questions are nodes, and what a fitted tree shows beside them
 // (rows, weights, impurities and values of every node) is derived from its leaves when asked for.
 //
-// Nodes are in pre-order; a child that is negative is a leaf, ~child its number. Leaves are numbered
-// from left to right. Thresholds are float32 where a float32 lies between the values that a
-// question divides, which is nearly always.
+// Nodes are in pre-order; a child that is negative is a leaf, ~child its number. Leaves are
+// numbered from left to right. Thresholds are float32 where a float32 lies between the values that
+// a question divides, which is nearly always.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A forest: trees grown one by one, each from its own seed, and what is learned from the rows that a
-// tree did not see while it is still in the cache.
+// A forest: trees grown one by one, each from its own seed, and what is learned from the rows that
+// a tree did not see while it is still in the cache.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ struct ForestOptions {
   std::size_t n_features_per_tree = 0;
   double ccp_alpha = 0;  // cost-complexity pruning of each tree, by impurity
   bool hard_votes = false;
-  bool out_of_bag = false;     // follow the rows that trees did not see
-  bool keep_members = false;   // remember the rows of leaves, for quantiles
+  bool out_of_bag = false;    // follow the rows that trees did not see
+  bool keep_members = false;  // remember the rows of leaves, for quantiles
   Importance importance = Importance::none;
 };
 

@@ -44,8 +44,8 @@ SPINNEY_INLINE std::int32_t step(const CompactNode* nodes, const double* thresho
 }
 
 template <bool wide, bool may_miss, class Value>
-void descend_together(const CompactTree& tree, const Value* rows, std::size_t stride,
-                      std::size_t n, std::uint32_t* leaf) {
+void descend_together(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
+                      std::uint32_t* leaf) {
   const CompactNode* const nodes = tree.nodes.data();
   const double* const thresholds = tree.thresholds.data();
   std::array<std::int32_t, in_flight> at{};
@@ -162,29 +162,28 @@ void read_blocks(const Forest& forest, const Table& table, int n_threads, const 
 void visit_leaves(
     const Forest& forest, const Table& table, int n_threads,
     const std::function<void(std::size_t, std::size_t, std::size_t, const std::uint32_t*)>& body) {
-  read_blocks(forest, table, n_threads,
-              [&](std::size_t first, std::size_t n, const auto* rows, std::size_t stride,
-                  bool may_miss) {
-                std::vector<std::uint32_t> leaves(n);
-                for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-                  descend(forest.trees[t], rows, stride, n, may_miss, leaves.data());
-                  body(first, n, t, leaves.data());
-                }
-              });
+  read_blocks(
+      forest, table, n_threads,
+      [&](std::size_t first, std::size_t n, const auto* rows, std::size_t stride, bool may_miss) {
+        std::vector<std::uint32_t> leaves(n);
+        for (std::size_t t = 0; t < forest.trees.size(); ++t) {
+          descend(forest.trees[t], rows, stride, n, may_miss, leaves.data());
+          body(first, n, t, leaves.data());
+        }
+      });
 }
 
-void visit_blocks(
-    const Forest& forest, const Table& table, int n_threads,
-    const std::function<void(std::size_t, std::size_t, const std::uint32_t*)>& body) {
-  read_blocks(forest, table, n_threads,
-              [&](std::size_t first, std::size_t n, const auto* rows, std::size_t stride,
-                  bool may_miss) {
-                std::vector<std::uint32_t> leaves(n * forest.trees.size());
-                for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-                  descend(forest.trees[t], rows, stride, n, may_miss, leaves.data() + t * n);
-                }
-                body(first, n, leaves.data());
-              });
+void visit_blocks(const Forest& forest, const Table& table, int n_threads,
+                  const std::function<void(std::size_t, std::size_t, const std::uint32_t*)>& body) {
+  read_blocks(
+      forest, table, n_threads,
+      [&](std::size_t first, std::size_t n, const auto* rows, std::size_t stride, bool may_miss) {
+        std::vector<std::uint32_t> leaves(n * forest.trees.size());
+        for (std::size_t t = 0; t < forest.trees.size(); ++t) {
+          descend(forest.trees[t], rows, stride, n, may_miss, leaves.data() + t * n);
+        }
+        body(first, n, leaves.data());
+      });
 }
 
 void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t* out) {
@@ -325,9 +324,9 @@ void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, s
     const std::size_t stride = width / shape.n_outputs;
     for (std::size_t o = 0; o < shape.n_outputs; ++o) {
       const double* of_output = values + o * stride;
-      out[o * stride + static_cast<std::size_t>(
-                           std::max_element(of_output, of_output + shape.n_classes[o]) -
-                           of_output)] += 1.0;
+      out[o * stride +
+          static_cast<std::size_t>(std::max_element(of_output, of_output + shape.n_classes[o]) -
+                                   of_output)] += 1.0;
     }
     return;
   }

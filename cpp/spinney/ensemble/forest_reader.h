@@ -23,9 +23,9 @@ void visit_leaves(const Forest& forest, const Table& table, int n_threads,
                                            const std::uint32_t* leaves)>& body);
 
 // The same, with the leaves of all trees of a block at once: leaves[tree * n + i].
-void visit_blocks(const Forest& forest, const Table& table, int n_threads,
-                  const std::function<void(std::size_t first, std::size_t n,
-                                           const std::uint32_t* leaves)>& body);
+void visit_blocks(
+    const Forest& forest, const Table& table, int n_threads,
+    const std::function<void(std::size_t first, std::size_t n, const std::uint32_t* leaves)>& body);
 
 // out[row * n_trees + tree] = index of the row's leaf among the nodes of the tree, in pre-order.
 void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t* out);

@@ -97,8 +97,8 @@ double OutOfBagTally::row_error(std::size_t row) const {
   const std::size_t stride = width_ / targets_.n_outputs;
   for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
     const double* sums = out_.sums.data() + row * width_ + o * stride;
-    const auto best = static_cast<std::uint32_t>(
-        std::max_element(sums, sums + targets_.n_classes[o]) - sums);
+    const auto best =
+        static_cast<std::uint32_t>(std::max_element(sums, sums + targets_.n_classes[o]) - sums);
     if (best != targets_.labels[o * targets_.n_rows + row]) return 1;
   }
   return 0;
@@ -134,8 +134,7 @@ double OutOfBagTally::score() const {
 
 void OutOfBagTally::importances(std::size_t piece, const Tree& grown, const CompactTree& tree,
                                 const std::vector<Row>& rows) const {
-  double* const out =
-      out_.importances.data() + first_importance_ + piece * forest_.n_features();
+  double* const out = out_.importances.data() + first_importance_ + piece * forest_.n_features();
   if (rows.empty()) return;
   if (options_.importance == Importance::corrected) {
     corrected(grown, rows, out);

@@ -1,7 +1,7 @@
-// All codes of a table, twice. Row by row, in as few bytes each as the column with most codes needs:
-// a row is a few cache lines, so the columns that a small node draws are read together. And column
-// by column, each in as few bytes as it needs: a large node reads a column nearly in order. Every
-// tree of a forest reads the same codes.
+// All codes of a table, twice. Row by row, in as few bytes each as the column with most codes
+// needs: a row is a few cache lines, so the columns that a small node draws are read together. And
+// column by column, each in as few bytes as it needs: a large node reads a column nearly in order.
+// Every tree of a forest reads the same codes.
 #pragma once
 
 #include <cstddef>

@@ -28,9 +28,9 @@ class ValueMatrix {
   template <class Body>
   auto visit_column(std::size_t feature, const Body& body) const {
     const ValueColumn& column = columns_[feature];
-    const std::byte* first =
-        column.data != nullptr ? column.data
-                               : reinterpret_cast<const std::byte*>(column.copy.data());
+    const std::byte* first = column.data != nullptr
+                                 ? column.data
+                                 : reinterpret_cast<const std::byte*>(column.copy.data());
     return column.is_float ? body(reinterpret_cast<const float*>(first))
                            : body(reinterpret_cast<const double*>(first));
   }

@@ -44,8 +44,7 @@ class Grower {
       return;
     }
     if (prepared == nullptr) {
-      prepared_ =
-          std::make_unique<PreparedTable>(table, options.random_splits, options.n_threads);
+      prepared_ = std::make_unique<PreparedTable>(table, options.random_splits, options.n_threads);
       prepared = prepared_.get();
     }
     search_ = options.random_splits ? make_random_search(std::move(inputs), *prepared)
@@ -145,7 +144,8 @@ class Grower {
     }
     if (split.ordered) {
       for (const Code code : split.left_codes) {
-        if (code < static_cast<Code>(column.n_categories)) mark(goes_left, static_cast<std::int32_t>(code));
+        if (code < static_cast<Code>(column.n_categories))
+          mark(goes_left, static_cast<std::int32_t>(code));
       }
     } else if (2 * left.n_rows() > node.n_rows()) {
       for (std::int32_t code = 0; code < column.n_categories; ++code) {

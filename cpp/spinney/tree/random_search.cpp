@@ -52,16 +52,14 @@ SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row
 
 SPINNEY_KERNEL void gather_values(const float* values, std::size_t stride, const Row* rows, Row n,
                                   const Batch& batch, LaneValues* out, Ranges& ranges) {
-  with_lanes(batch.n, [&](auto width) {
-    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
-  });
+  with_lanes(batch.n,
+             [&](auto width) { gather_in<width()>(values, stride, rows, n, batch, out, ranges); });
 }
 
 SPINNEY_KERNEL void gather_values(const double* values, std::size_t stride, const Row* rows, Row n,
                                   const Batch& batch, LaneValues* out, Ranges& ranges) {
-  with_lanes(batch.n, [&](auto width) {
-    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
-  });
+  with_lanes(batch.n,
+             [&](auto width) { gather_in<width()>(values, stride, rows, n, batch, out, ranges); });
 }
 
 // out[lane][i] = value of the i-th row.
@@ -120,21 +118,18 @@ class RandomSearch final : public RowSearch {
   void divide_rows(const Node& node, Split& split, Worker& worker) override {
     const auto divide = [&](const auto& value_of) {
       if (split.categorical || split.missing_left) {
-        divide_by(node, worker, [&](Row row) {
-          return goes_left(split, static_cast<double>(value_of(row)));
-        });
+        divide_by(node, worker,
+                  [&](Row row) { return goes_left(split, static_cast<double>(value_of(row))); });
       } else {
         const double threshold = split.threshold;
-        divide_by(node, worker, [&](Row row) {
-          return static_cast<double>(value_of(row)) <= threshold;
-        });
+        divide_by(node, worker,
+                  [&](Row row) { return static_cast<double>(value_of(row)) <= threshold; });
       }
     };
     const auto feature = static_cast<std::size_t>(split.feature);
     if (reads_columns(node.n_rows())) {
-      values_.visit_column(feature, [&](const auto* values) {
-        divide([&](Row row) { return values[row]; });
-      });
+      values_.visit_column(
+          feature, [&](const auto* values) { divide([&](Row row) { return values[row]; }); });
     } else {
       values_.visit([&](const auto* values, std::size_t stride) {
         const auto* column = values + feature;
@@ -192,8 +187,8 @@ class RandomSearch final : public RowSearch {
       question.categorical = column(feature).kind == ColumnKind::categorical;
       question.asked =
           question.categorical
-              ? draw_categories(feature, [&](Row i) { return gathered[i].lane[l]; }, n, stream,
-                                question)
+              ? draw_categories(
+                    feature, [&](Row i) { return gathered[i].lane[l]; }, n, stream, question)
               : draw_threshold(ranges.low.lane[l], ranges.high.lane[l], stream, question);
       if (!question.asked) {
         node.mark_constant(feature, in_.table.n_features());
@@ -253,9 +248,9 @@ class RandomSearch final : public RowSearch {
                             worker.left_stat.data(), n_left, worker.scans[0]);
     for (std::size_t l = 0; l < batch.n; ++l) {
       if (!worker.questions[l].asked) continue;
-      judge_one(node, batch.feature[l], worker.questions[l], worker.left_stat.data() + l * size,
-                n_left[l], [&](Row i) { return worker.values[i].lane[l] <= cut.lane[l]; }, worker,
-                best);
+      judge_one(
+          node, batch.feature[l], worker.questions[l], worker.left_stat.data() + l * size,
+          n_left[l], [&](Row i) { return worker.values[i].lane[l] <= cut.lane[l]; }, worker, best);
     }
   }
 
@@ -312,9 +307,8 @@ class RandomSearch final : public RowSearch {
       }
     } else {
       values_.visit([&](const auto* values, std::size_t stride) {
-        with_lanes(batch.n, [&](auto width) {
-          gather_rows<width()>(values, stride, rows, n, batch, out);
-        });
+        with_lanes(batch.n,
+                   [&](auto width) { gather_rows<width()>(values, stride, rows, n, batch, out); });
       });
     }
     bool any = false;
@@ -325,10 +319,10 @@ class RandomSearch final : public RowSearch {
       const ValueRange range = find_range(out[l], n);
       question.has_missing = range.any_missing;
       question.categorical = column(feature).kind == ColumnKind::categorical;
-      const bool varies =
-          question.categorical
-              ? draw_categories(feature, [&](Row i) { return out[l][i]; }, n, stream, question)
-              : draw_threshold(range.low, range.high, stream, question);
+      const bool varies = question.categorical
+                              ? draw_categories(
+                                    feature, [&](Row i) { return out[l][i]; }, n, stream, question)
+                              : draw_threshold(range.low, range.high, stream, question);
       if (!varies) {
         node.mark_constant(feature, in_.table.n_features());
         continue;
@@ -337,13 +331,15 @@ class RandomSearch final : public RowSearch {
       const double cut = settle(question, feature, n, [&](Row i) -> double& { return out[l][i]; });
       const Row n_left = in_.criterion.sum_below(span(node), out[l], cut, worker.left_stat.data(),
                                                  worker.scans[0]);
-      judge_one(node, feature, question, worker.left_stat.data(), n_left,
-                [&](Row i) { return out[l][i] <= cut; }, worker, best);
+      judge_one(
+          node, feature, question, worker.left_stat.data(), n_left,
+          [&](Row i) { return out[l][i] <= cut; }, worker, best);
     }
     return any;
   }
 
-  // Makes the values such that "at most the cut" means left, whatever the question; returns the cut.
+  // Makes the values such that "at most the cut" means left, whatever the question; returns the
+  // cut.
   template <class ValueAt>
   double settle(const Question& question, std::size_t feature, Row n,
                 const ValueAt& value_at) const {

@@ -18,13 +18,11 @@ class RowSearch : public Search {
   std::vector<Row>& rows() override { return in_.rows; }
   void open(Node&) override {}
   void divide_columns(const Node&, Node&, Node&, Worker&, int) override {}
-  void sum(const Node& node, double* stat) const override {
-    in_.criterion.sum(span(node), stat);
-  }
+  void sum(const Node& node, double* stat) const override { in_.criterion.sum(span(node), stat); }
 
  protected:
-  // From this many rows on a column is read from the top to the bottom of the table: the rows of the
-  // node lie close together there.
+  // From this many rows on a column is read from the top to the bottom of the table: the rows of
+  // the node lie close together there.
   bool reads_columns(Row n) const {
     return n > max_lane_rows && 16 * static_cast<std::size_t>(n) > in_.table.n_rows;
   }

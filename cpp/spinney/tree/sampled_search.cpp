@@ -42,9 +42,8 @@ SPINNEY_INLINE void gather_rows(const T* codes, std::size_t stride, const Row* r
 #define SPINNEY_FOR_CODES(T)                                                                    \
   SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n, \
                                     const Batch& batch, LaneKeys* keys) {                       \
-    with_lanes(batch.n, [&](auto width) {                                                       \
-      gather_keys<width()>(codes, stride, rows, n, batch, keys);                                \
-    });                                                                                         \
+    with_lanes(batch.n,                                                                         \
+               [&](auto width) { gather_keys<width()>(codes, stride, rows, n, batch, keys); }); \
     sort_lanes(keys, n);                                                                        \
   }
 SPINNEY_FOR_CODES(std::uint8_t)
@@ -91,7 +90,8 @@ class SampledSearch final : public RowSearch {
     Batch batch;
     while (draw.next(node, any_varies, batch)) {
       if (small) {
-        any_varies |= try_sorted(node, batch, lanes && in_.criterion.fits_lanes(view), worker, best);
+        any_varies |=
+            try_sorted(node, batch, lanes && in_.criterion.fits_lanes(view), worker, best);
       } else if (lanes && in_.options.coarse) {
         any_varies |= try_cells(node, batch, worker, best);
       } else {
@@ -115,7 +115,8 @@ class SampledSearch final : public RowSearch {
       codes_.visit([&](const auto* codes) {
         const auto* column = codes + feature;
         const std::size_t stride = codes_.n_features();
-        divide(node, split, worker, [&](Row row) { return static_cast<Code>(column[row * stride]); });
+        divide(node, split, worker,
+               [&](Row row) { return static_cast<Code>(column[row * stride]); });
       });
     }
   }
@@ -408,8 +409,7 @@ class SampledSearch final : public RowSearch {
   }
 
   bool is_ordered(std::size_t feature) const {
-    return in_.options.category_ranks != nullptr &&
-           !(*in_.options.category_ranks)[feature].empty();
+    return in_.options.category_ranks != nullptr && !(*in_.options.category_ranks)[feature].empty();
   }
 
   // Categories in the order of the tree: the places in it are scanned like numbers.
@@ -419,8 +419,8 @@ class SampledSearch final : public RowSearch {
     for (Row i = 0; i < n; ++i) {
       const Entry entry = worker.entries[i];
       const Code code = in_.layout.code(entry);
-      worker.entries[i] = in_.layout.pack(ranks[code], in_.layout.row(entry),
-                                          in_.layout.label(entry));
+      worker.entries[i] =
+          in_.layout.pack(ranks[code], in_.layout.row(entry), in_.layout.label(entry));
     }
     const Entry* sorted = sort(worker, n, bits_of(ranks.size()));
     CodedColumn places;  // numbers, none of them missing

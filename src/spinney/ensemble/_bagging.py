@@ -82,6 +82,7 @@ class _Bagging:
 
     _store: ForestStore
     _schema: Schema
+    _estimators: Any
 
     def _is_native(self) -> bool:
         return "_store" in vars(self)
@@ -245,9 +246,7 @@ class _Bagging:
             self._score_out_of_bag(codes, out_of_bag)
         return self
 
-    def _tree_options(
-        self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any
-    ) -> Any:
+    def _tree_options(self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any) -> Any:
         template = type(base)(**base.get_params(deep=False))
         template.n_features_in_ = self.n_features_in_
         template.categories_ = list(schema.categories)
@@ -288,7 +287,7 @@ class _Bagging:
                 raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
             return self._others
         if vars(self).get("_estimators") is None:
-            self._estimators: Any = LazyTrees(len(self._store), self._make_fitted_tree)
+            self._estimators = LazyTrees(len(self._store), self._make_fitted_tree)
         return self._estimators
 
     @estimators_.setter
@@ -314,7 +313,7 @@ class _Bagging:
         return tree
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())  # type: ignore[misc]
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         state.pop("_estimators", None)
         return state
 

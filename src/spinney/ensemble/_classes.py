@@ -58,8 +58,8 @@ class RandomForestClassifier(ForestClassifier):
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and the draws of columns. Tree t is the same whatever
-        `n_estimators` is.
+        Decides the samples of rows and the draws of columns. Tree t is the same
+        whatever `n_estimators` is.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
@@ -72,7 +72,8 @@ class RandomForestClassifier(ForestClassifier):
         Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
         as many as there are. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
-        1: the probability of the second class may not fall as the feature rises; -1: not rise; 0: free.
+        1: the probability of the second class may not fall as the feature rises; -1: not
+        rise; 0: free.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
@@ -236,8 +237,8 @@ class RandomForestRegressor(ForestRegressor):
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and the draws of columns. Tree t is the same whatever
-        `n_estimators` is.
+        Decides the samples of rows and the draws of columns. Tree t is the same
+        whatever `n_estimators` is.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
@@ -248,7 +249,8 @@ class RandomForestRegressor(ForestRegressor):
         Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
         as many as there are. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
-        1: the prediction may not fall as the feature rises; -1: not rise; 0: free.
+        1: the prediction may not fall as the feature rises; -1: not
+        rise; 0: free.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
@@ -400,8 +402,8 @@ class ExtraTreesClassifier(ForestClassifier):
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and the draws of columns and thresholds. Tree t is the same whatever
-        `n_estimators` is.
+        Decides the samples of rows and the draws of columns and thresholds. Tree t is the same
+        whatever `n_estimators` is.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
@@ -414,7 +416,8 @@ class ExtraTreesClassifier(ForestClassifier):
         Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
         as many as there are. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
-        1: the probability of the second class may not fall as the feature rises; -1: not rise; 0: free.
+        1: the probability of the second class may not fall as the feature rises; -1: not
+        rise; 0: free.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
@@ -569,8 +572,8 @@ class ExtraTreesRegressor(ForestRegressor):
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and the draws of columns and thresholds. Tree t is the same whatever
-        `n_estimators` is.
+        Decides the samples of rows and the draws of columns and thresholds. Tree t is the same
+        whatever `n_estimators` is.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
@@ -581,7 +584,8 @@ class ExtraTreesRegressor(ForestRegressor):
         Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
         as many as there are. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
-        1: the prediction may not fall as the feature rises; -1: not rise; 0: free.
+        1: the prediction may not fall as the feature rises; -1: not
+        rise; 0: free.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.

@@ -234,7 +234,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 stacklevel=2,
             )
         self._n_samples = n_rows
-        self._n_samples_bootstrap = n_drawn if self.bootstrap else None
+        self._n_samples_bootstrap: Any = n_drawn if self.bootstrap else None
         self._sample_weight = weights
         if not goes_on:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -329,8 +329,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _make_tree(self) -> Any:
         """Make a tree with the forest's parameters, not fitted."""
-        tree = self._tree_class(**{name: getattr(self, name) for name in self._tree_params})
-        return tree
+        return self._tree_class(**{name: getattr(self, name) for name in self._tree_params})
 
     def _tree_options(self, template: Any, n_rows: int) -> Any:
         """Make the core's options of one tree."""
@@ -596,7 +595,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 def check_same_columns(before: Schema, now: Schema) -> None:
     """Refuse to go on with columns of other kinds than the trees grown so far know."""
     if len(before.categories) != len(now.categories) or any(
-        (a is None) != (b is None) or (a is not None and not np.array_equal(a, b))
+        (a is None) != (b is None) or (a is not None and b is not None and not np.array_equal(a, b))
         for a, b in zip(before.categories, now.categories, strict=True)
     ):
         raise ValueError(

@@ -262,7 +262,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         if isinstance(self.max_samples, str):
             return min(256, n_rows)
         if isinstance(self.max_samples, Integral):
-            if self.max_samples > n_rows:
+            if int(self.max_samples) > n_rows:
                 warn(
                     f"max_samples ({self.max_samples}) is greater than the total number of samples "
                     f"({n_rows}). max_samples will be set to n_samples for estimation.",
@@ -311,7 +311,12 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return [
             _core.draw_bag(
-                self._n_samples, self._max_samples, bool(self.bootstrap), self._sample_weight, self._seed, t
+                self._n_samples,
+                self._max_samples,
+                bool(self.bootstrap),
+                self._sample_weight,
+                self._seed,
+                t,
             )
             for t in range(len(self._store))
         ]
