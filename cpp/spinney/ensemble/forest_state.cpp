@@ -80,6 +80,11 @@ void from_state(ForestState& state, Forest& forest) {
     });
     check_tree(tree, forest.shape, forest.n_categories);
   }
+  std::size_t array = 1;
+  require(used[0] == state.nodes.size());
+  CompactTree none;
+  pair_up(none, state,
+          [&](const auto&, const auto& from) { require(used[array++] == from.size()); });
   forest.trees = std::move(trees);
 }
 

@@ -1,0 +1,838 @@
+"""Random forests and extra trees: against their trees, brute force and what must always hold."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_diabetes, load_iris, make_classification, make_friedman1
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from spinney.datasets import load_spam
+from spinney.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomTreesEmbedding,
+)
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier]
+REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]
+FORESTS = CLASSIFIERS + REGRESSORS
+
+# As for scikit-learn's classes of the same name: a sample that is drawn cannot treat weights as
+# repeats.
+NOT_REPEATS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "rows are drawn, so weights are no repeats"
+    for kind in ("dense", "sparse")
+}
+DRAWN = (
+    RandomForestClassifier,
+    RandomForestRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    IsolationForest,
+)
+
+
+def expected_failures(estimator):
+    return NOT_REPEATS if isinstance(estimator, DRAWN) else {}
+
+
+@parametrize_with_checks(
+    [
+        RandomForestClassifier(n_estimators=5),
+        RandomForestClassifier(n_estimators=5, oob_score=True, voting="hard", criterion="entropy"),
+        RandomForestRegressor(n_estimators=5),
+        ExtraTreesClassifier(n_estimators=5),
+        ExtraTreesRegressor(n_estimators=5),
+        BaggingClassifier(n_estimators=5),
+        BaggingRegressor(n_estimators=5),
+        IsolationForest(n_estimators=5),
+        RandomTreesEmbedding(n_estimators=5),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def data_for(cls, n=400, seed=0):
+    if issubclass(cls, tuple(CLASSIFIERS)):
+        return make_classification(
+            n, 12, n_informative=6, n_classes=3, flip_y=0.1, random_state=seed
+        )
+    return make_friedman1(n, 12, noise=1.0, random_state=seed)
+
+
+@contextmanager
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def output(model, X):
+    return model.predict_proba(X) if is_classifier(model) else model.predict(X)
+
+
+# ---------------------------------------------------------------------------------- the lectures
+
+
+def test_spam_forest_and_bagging():
+    X, y = load_spam(return_X_y=True, split="train")
+    X_test, y_test = load_spam(return_X_y=True, split="test")
+    forest = RandomForestClassifier(300, oob_score=True, random_state=0).fit(X, y)
+    error = 1 - forest.score(X_test, y_test)
+    assert error < 0.055  # ESL: 4.9 %
+    assert abs(forest.oob_score_ - (1 - error)) < 0.015
+    bagging = BaggingClassifier(n_estimators=100, random_state=0).fit(X, y)
+    assert abs(1 - bagging.score(X_test, y_test) - 0.054) < 0.012  # ESL: 5.4 %
+
+
+# ------------------------------------------------------------------------------- the same, always
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_same_bits_for_any_number_of_threads(cls):
+    X, y = data_for(cls, 1500)
+    models = [
+        cls(8, random_state=3, n_jobs=n_jobs, bootstrap=True, oob_score=True).fit(X, y)
+        for n_jobs in (1, 2, 7)
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(output(model, X), output(models[0], X))
+        np.testing.assert_array_equal(model.oob_curve_, models[0].oob_curve_)
+        np.testing.assert_array_equal(model._oob_sums, models[0]._oob_sums)
+        assert pickle.dumps(model._store) == pickle.dumps(models[0]._store)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_a_tree_does_not_depend_on_the_number_of_trees(cls):
+    X, y = data_for(cls)
+    few, many = (cls(n, random_state=1).fit(X, y) for n in (3, 9))
+    for a, b in zip(few.estimators_, many.estimators_[:3], strict=True):
+        np.testing.assert_array_equal(a.tree_.threshold, b.tree_.threshold)
+        np.testing.assert_array_equal(a.tree_.value, b.tree_.value)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+@pytest.mark.parametrize("oob_score", [False, True])
+def test_warm_start_equals_one_fit(cls, oob_score):
+    X, y = data_for(cls)
+    whole = cls(10, random_state=1, bootstrap=True, oob_score=oob_score).fit(X, y)
+    grown = cls(4, random_state=1, bootstrap=True, oob_score=oob_score, warm_start=True).fit(X, y)
+    first = grown.estimators_[0]
+    grown.set_params(n_estimators=10).fit(X, y)
+    assert grown.estimators_[0] is first
+    np.testing.assert_array_equal(output(whole, X), output(grown, X))
+    if oob_score:
+        assert whole.oob_score_ == grown.oob_score_
+        np.testing.assert_array_equal(whole.oob_curve_, grown.oob_curve_)
+
+
+def test_warm_start_that_begins_without_out_of_bag():
+    X, y = data_for(RandomForestClassifier)
+    whole = RandomForestClassifier(10, random_state=1, oob_score=True).fit(X, y)
+    grown = RandomForestClassifier(4, random_state=1, warm_start=True).fit(X, y)
+    grown.set_params(n_estimators=10, oob_score=True).fit(X, y)
+    np.testing.assert_allclose(whole.oob_decision_function_, grown.oob_decision_function_)
+
+
+def test_warm_start_refuses_other_columns_and_fewer_trees():
+    X, y = data_for(RandomForestClassifier)
+    model = RandomForestClassifier(4, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="larger or equal"):
+        model.set_params(n_estimators=2).fit(X, y)
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        model.set_params(n_estimators=4).fit(X, y)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X).astype({0: str})
+    with pytest.raises(ValueError, match="warm_start goes on"):
+        model.set_params(n_estimators=6).fit(frame.rename(columns=str), y)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_refitting_a_tree_on_its_sample_gives_the_same_tree(cls):
+    X, y = data_for(cls, 150)
+    y = np.round(y)  # sums of integers are exact, whatever the order
+    forest = cls(3, max_features=0.5, bootstrap=True, random_state=0).fit(X, y)
+    codes = np.unique(y, return_inverse=True)[1] if is_classifier(forest) else y
+    for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        again = clone(tree).fit(X[rows], codes[rows])
+        np.testing.assert_array_equal(tree.tree_.feature, again.tree_.feature)
+        np.testing.assert_allclose(tree.tree_.value, again.tree_.value, rtol=1e-12)
+        np.testing.assert_allclose(tree.tree_.threshold, again.tree_.threshold, rtol=1e-6)
+        np.testing.assert_allclose(tree.tree_.impurity, again.tree_.impurity, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(
+            tree.tree_.weighted_n_node_samples, again.tree_.weighted_n_node_samples
+        )
+
+
+# ------------------------------------------------------------------------------------ predictions
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+@pytest.mark.parametrize("min_samples_leaf", [1, 5])
+def test_prediction_is_the_mean_of_the_trees(cls, min_samples_leaf):
+    X, y = data_for(cls)
+    model = cls(20, random_state=0, min_samples_leaf=min_samples_leaf).fit(X, y)
+    mean = np.mean([output(tree, X) for tree in model.estimators_], axis=0)
+    np.testing.assert_allclose(output(model, X), mean, rtol=1e-12)
+    if is_classifier(model):
+        np.testing.assert_array_equal(model.predict(X), mean.argmax(axis=1))
+        with np.errstate(divide="ignore"):
+            np.testing.assert_array_equal(
+                model.predict_log_proba(X), np.log(model.predict_proba(X))
+            )
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_hard_voting_counts_the_trees(cls):
+    X, y = data_for(cls)
+    model = cls(15, max_depth=3, voting="hard", random_state=0).fit(X, y)
+    votes = np.zeros((len(X), 3))
+    for tree in model.estimators_:
+        votes[np.arange(len(X)), tree.predict(X).astype(int)] += 1
+    np.testing.assert_allclose(model.predict_proba(X), votes / 15)
+    soft = clone(model).set_params(voting="soft").fit(X, y)
+    assert not np.array_equal(soft.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_leaves_and_paths(cls):
+    X, y = data_for(cls)
+    model = cls(5, max_depth=4, random_state=0).fit(X, y)
+    leaves = model.apply(X)
+    paths, starts = model.decision_path(X)
+    assert paths.shape == (len(X), starts[-1])
+    for t, tree in enumerate(model.estimators_):
+        np.testing.assert_array_equal(leaves[:, t], tree.apply(X))
+        own = paths[:, starts[t] : starts[t + 1]]
+        assert (own != tree.decision_path(X)).nnz == 0
+        assert own.shape[1] == tree.tree_.node_count
+
+
+def test_several_outputs():
+    X, y = make_classification(300, 10, n_informative=6, n_classes=3, random_state=0)
+    Y = np.column_stack([y, (X[:, 0] > 0).astype(int), np.array(["a", "b"])[y % 2] == "a"])
+    for cls in CLASSIFIERS:
+        model = cls(10, random_state=0, bootstrap=True).fit(X, Y)
+        probabilities = model.predict_proba(X)
+        assert [p.shape[1] for p in probabilities] == [3, 2, 2]
+        trees = [tree.predict_proba(X) for tree in model.estimators_]
+        for k, p in enumerate(probabilities):
+            np.testing.assert_allclose(p, np.mean([tree[k] for tree in trees], axis=0))
+        assert (model.predict(X) == Y).mean() > 0.95
+    Z = np.column_stack([X[:, 0] + X[:, 1], X[:, 2] ** 2])
+    for cls in REGRESSORS:
+        model = cls(20, random_state=0, bootstrap=True, oob_score=True).fit(X, Z)
+        mean = np.mean([tree.predict(X) for tree in model.estimators_], axis=0)
+        np.testing.assert_allclose(model.predict(X), mean)
+        assert model.oob_prediction_.shape == Z.shape
+        np.testing.assert_allclose(model.oob_curve_[-1], model.oob_score_)
+        assert model.predict_quantiles(X, [0.2, 0.8]).shape == (300, 2, 2)
+        assert model.predict_interval(X).shape == (300, 2, 2)
+
+
+# ------------------------------------------------------------------------------------- out of bag
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_out_of_bag_against_the_trees(cls):
+    X, y = data_for(cls, 200)
+    model = cls(15, bootstrap=True, oob_score=True, random_state=0)
+    with quiet():
+        model.fit(X, y)
+    total = 0.0
+    counts = np.zeros(len(X))
+    for k, (tree, rows) in enumerate(
+        zip(model.estimators_, model.estimators_samples_, strict=True), start=1
+    ):
+        out = np.setdiff1d(np.arange(len(X)), rows)
+        values = np.zeros_like(output(model, X))
+        values[out] = output(tree, X[out])
+        total = total + values
+        counts[out] += 1
+        seen = counts > 0
+        if is_classifier(model):
+            expected = accuracy_score(y[seen], total[seen].argmax(axis=1))
+        else:
+            expected = r2_score(y[seen], total[seen] / counts[seen])
+        assert model.oob_curve_[k - 1] == pytest.approx(expected, rel=1e-9)
+    if is_classifier(model):
+        mean = total / np.maximum(counts, 1)[:, None]
+        np.testing.assert_allclose(model.oob_decision_function_, mean)
+        assert model.oob_score_ == accuracy_score(y, mean.argmax(axis=1))
+    else:
+        np.testing.assert_allclose(model.oob_prediction_, total / np.maximum(counts, 1))
+        assert model.oob_score_ == pytest.approx(r2_score(y, total / np.maximum(counts, 1)))
+
+
+def test_out_of_bag_with_any_metric():
+    X, y = data_for(RandomForestClassifier)
+    model = RandomForestClassifier(60, oob_score=balanced_accuracy_score, random_state=0).fit(X, y)
+    expected = balanced_accuracy_score(y, model.oob_decision_function_.argmax(axis=1))
+    assert model.oob_score_ == expected
+
+
+def test_out_of_bag_is_close_to_the_test_error():
+    X, y = make_friedman1(3000, noise=1.0, random_state=0)
+    model = RandomForestRegressor(100, oob_score=True, random_state=0).fit(X[:1000], y[:1000])
+    assert abs(model.oob_score_ - model.score(X[1000:], y[1000:])) < 0.03
+
+
+def test_too_few_trees_for_out_of_bag():
+    X, y = data_for(RandomForestClassifier)
+    with pytest.warns(UserWarning, match="do not have OOB scores"):
+        RandomForestClassifier(2, oob_score=True, random_state=0).fit(X, y)
+
+
+# ------------------------------------------------------------------------------------ importances
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_impurity_importance_is_the_mean_of_the_trees(cls):
+    X, y = data_for(cls)
+    model = cls(10, random_state=0).fit(X, y)
+    mean = np.mean([tree.feature_importances_ for tree in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.feature_importances_, mean / mean.sum(), rtol=1e-9)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def with_noise(seed=0):
+    """A weak binary column, and a useless one of many values."""
+    rng = np.random.default_rng(seed)
+    binary = rng.integers(0, 2, 600)
+    y = np.where(rng.random(600) < 0.7, binary, 1 - binary)
+    return np.column_stack([binary, rng.normal(size=600)]), y
+
+
+@pytest.mark.parametrize("kind", ["corrected", "permutation"])
+@pytest.mark.parametrize("target", ["classes", "numbers"])
+def test_importances_without_bias_toward_many_values(kind, target):
+    X, y = with_noise()
+    cls = RandomForestClassifier if target == "classes" else RandomForestRegressor
+    biased = cls(200, max_features=1, random_state=0).fit(X, y).feature_importances_
+    fair = cls(200, max_features=1, random_state=0, importance_type=kind).fit(X, y)
+    assert biased[1] > biased[0]  # the useless column seems the better one
+    useful, useless = fair.feature_importances_
+    assert useful > 0.02
+    assert abs(useless) < 0.25 * useful
+
+
+@pytest.mark.parametrize("cls", [RandomForestClassifier, RandomForestRegressor])
+def test_corrected_importance_by_hand(cls):
+    X, y = data_for(cls, 120)
+    model = cls(6, importance_type="corrected", random_state=0).fit(X, y)
+    expected = np.zeros((6, X.shape[1]))
+    for t, (tree, rows) in enumerate(
+        zip(model.estimators_, model.estimators_samples_, strict=True)
+    ):
+        out = np.setdiff1d(np.arange(len(X)), rows)
+        nodes = tree.tree_
+        for i in out:
+            node = 0
+            while nodes.children_left[node] >= 0:
+                f = nodes.feature[node]
+                left = X[i, f] <= nodes.threshold[node]
+                child = (nodes.children_left if left else nodes.children_right)[node]
+                change = nodes.value[child, 0] - nodes.value[node, 0]
+                if is_classifier(model):
+                    expected[t, f] += change[y[i]]
+                else:
+                    expected[t, f] += change[0] * (y[i] - nodes.value[0, 0, 0])
+                node = child
+        expected[t] /= len(out)
+    np.testing.assert_allclose(
+        model.feature_importances_, expected.mean(axis=0), rtol=1e-7, atol=1e-10
+    )
+
+
+def test_importances_out_of_the_bag_need_a_bag():
+    X, y = data_for(ExtraTreesClassifier)
+    with pytest.raises(ValueError, match=r"importance_type='corrected'.*bootstrap=True"):
+        ExtraTreesClassifier(importance_type="corrected").fit(X, y)
+
+
+# -------------------------------------------------------------------------- quantiles, intervals
+
+
+def quantile_by_hand(values, weights, q):
+    order = np.lexsort((weights, values))
+    values, weights = np.asarray(values)[order], np.asarray(weights)[order]
+    middle = np.cumsum(weights) - weights / 2
+    return np.interp(np.asarray(q) * weights.sum(), middle, values)
+
+
+@pytest.mark.parametrize("cls", REGRESSORS)
+@pytest.mark.parametrize("min_samples_leaf", [1, 7])
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_quantiles_by_hand(cls, min_samples_leaf, bootstrap):
+    X, y = make_friedman1(150, random_state=0)
+    y = np.round(y)  # some targets are equal
+    model = cls(7, min_samples_leaf=min_samples_leaf, bootstrap=bootstrap, random_state=0).fit(X, y)
+    X_new = make_friedman1(20, random_state=1)[0]
+    q = [0.0, 0.1, 0.5, 0.77, 1.0]
+    got = model.predict_quantiles(X_new, q)
+    for i, x in enumerate(X_new):
+        values, weights = [], []
+        for tree, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+            leaf = tree.apply(x[None])[0]
+            own = y[rows][tree.apply(X[rows]) == leaf]
+            if len(np.unique(own)) == 1:
+                own = own[:1]
+            values += list(own)
+            weights += [1 / len(own)] * len(own)
+        np.testing.assert_allclose(got[i], quantile_by_hand(values, weights, q), atol=1e-9)
+    assert np.all(np.diff(got, axis=1) >= 0)
+
+
+def test_quantiles_of_weighted_rows_equal_repeated_rows():
+    X, y = make_friedman1(100, random_state=0)
+    weights = np.random.default_rng(0).integers(1, 4, 100)
+    rows = np.repeat(np.arange(100), weights)
+    options = {"min_samples_leaf": 10, "max_depth": 2, "random_state": 0}
+    once = ExtraTreesRegressor(1, **options).fit(X, y, sample_weight=weights)
+    if once.estimators_[0].tree_.node_count == 1:
+        pytest.skip("nothing to compare")
+    leaf = once.estimators_[0].apply(X)
+    repeated_leaf = leaf[rows]
+    got = once.predict_quantiles(X[:5], 0.3)[:, 0]
+    for i in range(5):
+        own = y[rows][repeated_leaf == leaf[i]]
+        values, counts = np.unique(own, return_counts=True)
+        assert got[i] == pytest.approx(quantile_by_hand(values, counts / counts.sum(), 0.3))
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_conformal_coverage_on_new_rows(coverage):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (6000, 4))
+    y = X[:, 0] ** 2 + (0.2 + np.abs(X[:, 1])) * rng.standard_t(4, 6000)  # uneven, heavy tails
+    model = RandomForestRegressor(100, min_samples_leaf=3, random_state=0).fit(X[:2000], y[:2000])
+    interval = model.predict_interval(X[2000:], coverage)
+    inside = (interval[:, 0] <= y[2000:]) & (y[2000:] <= interval[:, 1])
+    assert abs(inside.mean() - coverage) < 0.02 + 2 * np.sqrt(coverage * (1 - coverage) / 2000)
+    width = interval[:, 1] - interval[:, 0]
+    assert width[np.abs(X[2000:, 1]) > 1.5].mean() > 1.5 * width[np.abs(X[2000:, 1]) < 0.5].mean()
+
+
+def test_interval_methods():
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(30, random_state=0).fit(X, y)
+    by_quantiles = forest.predict_interval(X[:9], 0.8, method="quantile")
+    np.testing.assert_array_equal(by_quantiles, forest.predict_quantiles(X[:9], [0.1, 0.9]))
+    np.testing.assert_array_equal(
+        forest.predict_interval(X[:9], 0.8), forest.predict_interval(X[:9], 0.8, "conformal")
+    )
+    extra = ExtraTreesRegressor(30, random_state=0).fit(X, y)
+    assert extra.predict_interval(X[:9]).shape == (9, 2)
+    with pytest.raises(ValueError, match="bootstrap=True"):
+        extra.predict_interval(X[:9], method="conformal")
+    with pytest.raises(ValueError, match="coverage: expected a number between 0 and 1, got 90"):
+        forest.predict_interval(X, 90)
+    with pytest.raises(ValueError, match="q: expected levels"):
+        forest.predict_quantiles(X, [0.5, 1.5])
+    with pytest.raises(ValueError, match="method: expected"):
+        forest.predict_interval(X, method="guess")
+
+
+# -------------------------------------------------------------- categories, missing values, input
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_categories_and_missing_values(cls):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 600
+    town = rng.choice([f"t{i}" for i in range(40)], n)
+    good = {f"t{i}": i % 2 for i in range(40)}
+    x = rng.normal(size=n)
+    signal_ = np.array([good[t] for t in town]) + (x > 0)
+    frame = pd.DataFrame({"town": pd.Categorical(town), "x": x, "noise": rng.normal(size=n)})
+    frame.loc[rng.random(n) < 0.1, "x"] = np.nan
+    frame.loc[rng.random(n) < 0.05, "town"] = None
+    y = signal_ if issubclass(cls, tuple(CLASSIFIERS)) else signal_ + rng.normal(size=n) * 0.1
+    model = cls(60, random_state=0).fit(frame[:400], y[:400])
+    assert model.score(frame[400:], y[400:]) > 0.6
+    as_text = frame[400:].astype({"town": object})
+    np.testing.assert_array_equal(output(model, frame[400:]), output(model, as_text))
+    new = frame[400:420].copy()
+    new["town"] = "elsewhere"  # not seen in fit: as if missing
+    gone = new.copy()
+    gone["town"] = None
+    np.testing.assert_array_equal(output(model, new), output(model, gone.astype({"town": object})))
+    codes = frame[400:].assign(town=frame["town"].cat.codes[400:])
+    with pytest.raises(ValueError, match="town"):
+        model.predict(codes)
+
+
+def test_many_rare_categories_are_not_learned_by_heart():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 1000
+    frame = pd.DataFrame({"id": rng.integers(0, 500, n).astype(str), "x": rng.normal(size=n)})
+    y = (frame["x"] + 0.5 * rng.normal(size=n) > 0).astype(int)
+    model = RandomForestClassifier(100, random_state=0).fit(frame[:500], y[:500])
+    without = RandomForestClassifier(100, random_state=0).fit(frame[["x"]][:500], y[:500])
+    with_id = model.score(frame[500:], y[500:])
+    assert with_id > without.score(frame[["x"]][500:], y[500:]) - 0.03
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_sparse_equals_dense(cls):
+    X, y = data_for(cls)
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    dense = cls(8, random_state=0).fit(X, y)
+    for make in (sparse.csr_matrix, sparse.csc_array):
+        thin = cls(8, random_state=0).fit(make(X), y)
+        np.testing.assert_array_equal(output(dense, X), output(thin, make(X)))
+        np.testing.assert_array_equal(output(dense, X), output(thin, X))
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_layouts_and_dtypes_agree(cls):
+    X, y = data_for(cls)
+    X = X.astype(np.float32)
+    want = output(cls(5, random_state=0).fit(X, y), X)
+    wide = np.zeros((len(X), 2 * X.shape[1]), dtype=np.float32)
+    wide[:, ::2] = X
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for other in (np.asfortranarray(X), X.astype(np.float64), wide[:, ::2], frozen, X.tolist()):
+        model = cls(5, random_state=0).fit(other, y)
+        np.testing.assert_array_equal(output(model, other), want)
+
+
+def test_float64_neighbours_are_separated():
+    x = np.array([1.0, np.nextafter(1.0, 2.0)])
+    X = np.repeat(x, 20)[:, None]
+    y = np.repeat([0, 1], 20)
+    for cls in CLASSIFIERS:
+        model = cls(5, bootstrap=False, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), y)
+        assert pickle.loads(pickle.dumps(model)).score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_bad_input(cls):
+    X, y = data_for(cls, 50)
+    bad = X.copy()
+    bad[3, 2] = np.inf
+    model = cls(3, random_state=0).fit(X, y)
+    for use in (lambda: cls(3).fit(bad, y), lambda: model.predict(bad)):
+        with pytest.raises(ValueError, match="infinity"):
+            use()
+    with pytest.raises(ValueError, match="12"):
+        model.predict(X[:, :5])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        cls(3).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        cls(3).fit(X, np.where(np.arange(50) == 1, np.nan, y))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        cls(3).fit(X, y, sample_weight=-np.ones(50))
+    with pytest.raises(ValueError, match="non-zero"):
+        cls(3).fit(X, y, sample_weight=np.zeros(50))
+    with pytest.raises(ValueError, match="bootstrap"):
+        cls(3, bootstrap=False, oob_score=True).fit(X, y)
+    with pytest.raises(ValueError, match="max_sample"):
+        cls(3, bootstrap=False, max_samples=10).fit(X, y)
+    with pytest.raises(ValueError, match="n_estimators"):
+        cls(0).fit(X, y)
+    with pytest.raises(AttributeError, match="not fitted"):
+        cls().estimators_  # noqa: B018
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_small_and_strange_tables(cls):
+    one_row = cls(5, random_state=0).fit([[1.0, 2.0]], [3])
+    assert one_row.predict([[9.0, 9.0]])[0] == 3
+    constant = cls(5, random_state=0).fit(np.ones((10, 3)), np.arange(10) % 2)
+    assert np.isfinite(output(constant, np.ones((2, 3)))).all()
+    doubled = np.column_stack([np.arange(20.0)] * 5)
+    model = cls(20, bootstrap=False, random_state=0).fit(doubled, np.arange(20) // 10)
+    assert model.score(doubled, np.arange(20) // 10) == 1.0
+    huge = np.array([[1e300], [-1e300], [1e-300], [0.0]])
+    model = cls(20, bootstrap=False, random_state=0).fit(huge, [0, 1, 2, 2])
+    assert (model.predict(huge) == [0, 1, 2, 2]).all()
+    blank = cls(5, random_state=0).fit(np.full((20, 2), np.nan), np.arange(20) % 2)
+    assert np.isfinite(output(blank, np.full((2, 2), np.nan))).all()
+
+
+def test_one_class():
+    X, _ = data_for(RandomForestClassifier)
+    model = RandomForestClassifier(3, oob_score=True, random_state=0)
+    with quiet():
+        model.fit(X, ["yes"] * len(X))
+    assert (model.predict(X) == "yes").all()
+    assert model.oob_score_ == 1.0
+
+
+# ---------------------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_rows_of_weight_zero_are_not_there(cls):
+    X, y = data_for(cls, 200)
+    weights = np.random.default_rng(0).integers(0, 2, 200).astype(float)
+    kept = weights > 0
+    model = cls(8, bootstrap=False, random_state=0).fit(X, y, sample_weight=weights)
+    alone = cls(8, bootstrap=False, random_state=0).fit(X[kept], y[kept])
+    np.testing.assert_allclose(output(model, X), output(alone, X), rtol=1e-12)
+    drawn = cls(8, bootstrap=True, random_state=0).fit(X, y, sample_weight=weights)
+    for rows in drawn.estimators_samples_:
+        assert kept[rows].all()
+
+
+def test_weights_are_odds_of_being_drawn():
+    X, y = data_for(RandomForestClassifier, 100)
+    weights = np.linspace(0.0, 3.0, 100)
+    model = RandomForestClassifier(400, max_depth=1, random_state=0)
+    model.fit(X, y, sample_weight=weights)
+    counts = np.bincount(np.concatenate(model.estimators_samples_), minlength=100)
+    expected = 400 * 100 * weights / weights.sum()
+    assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected) + 1e-9)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {0: 1, 1: 20}])
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_class_weights_help_the_rare_class(cls, class_weight):
+    X, y = make_classification(1500, 8, weights=[0.95], flip_y=0.05, random_state=0)
+    plain = cls(50, max_depth=4, bootstrap=True, random_state=0).fit(X[:800], y[:800])
+    fair = clone(plain).set_params(class_weight=class_weight).fit(X[:800], y[:800])
+    rare = y[800:] == 1
+    assert fair.predict(X[800:])[rare].mean() > plain.predict(X[800:])[rare].mean() + 0.1
+
+
+def test_max_samples_is_a_share_or_a_number():
+    X, y = data_for(RandomForestClassifier, 200)
+    for max_samples, n in ((0.25, 50), (30, 30), (None, 200), (2.0, 400)):
+        model = RandomForestClassifier(3, max_samples=max_samples, random_state=0).fit(X, y)
+        assert [len(rows) for rows in model.estimators_samples_] == [n] * 3
+
+
+# ---------------------------------------------------------------------------------- how it is done
+
+
+def test_large_nodes_are_cut_almost_as_well_as_possible():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 6))
+    y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + rng.normal(size=20_000) > 0.3).astype(int)
+    for labels, forest, tree in (
+        (y, RandomForestClassifier, DecisionTreeClassifier),
+        (X[:, 0] * 3 + y, RandomForestRegressor, DecisionTreeRegressor),
+    ):
+        coarse = forest(1, max_depth=1, max_features=None, bootstrap=False).fit(X, labels)
+        exact = tree(max_depth=1).fit(X, labels)
+        a, b = coarse.estimators_[0].tree_, exact.tree_
+        assert a.feature[0] == b.feature[0]
+
+        def gain(t):
+            w = t.weighted_n_node_samples
+            return t.impurity[0] - (w[1:] * t.impurity[1:]).sum() / w[0]
+
+        assert gain(a) > 0.999 * gain(b)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_trees_grown_to_the_end_are_pure(cls):
+    X, y = data_for(cls, 3000)
+    model = cls(3, bootstrap=False, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    for tree in model.estimators_:
+        assert tree.tree_.impurity[tree.tree_.children_left < 0].max() < 1e-12
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_limits_hold(cls):
+    X, y = data_for(cls, 1200)
+    model = cls(4, max_depth=6, min_samples_leaf=20, random_state=0).fit(X, y)
+    for tree in model.estimators_:
+        assert tree.get_depth() <= 6
+        assert tree.tree_.n_node_samples[tree.tree_.children_left < 0].min() >= 20
+    model = cls(4, max_leaf_nodes=7, random_state=0).fit(X, y)
+    assert all(tree.get_n_leaves() <= 7 for tree in model.estimators_)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_pruning_of_each_tree(cls):
+    X, y = data_for(cls, 200)
+    full = cls(3, bootstrap=False, random_state=0).fit(X, y)
+    pruned = cls(3, bootstrap=False, random_state=0, ccp_alpha=0.02).fit(X, y)
+    codes = np.unique(y, return_inverse=True)[1] if is_classifier(full) else y
+    for tree, whole in zip(pruned.estimators_, full.estimators_, strict=True):
+        assert tree.tree_.node_count < whole.tree_.node_count
+        again = clone(tree).fit(X, codes)
+        assert again.ccp_alpha == 0.02
+        assert again.tree_.node_count == tree.tree_.node_count
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "misclassification", "absolute_error", "poisson"])
+def test_other_criteria(criterion):
+    classes = criterion in ("entropy", "misclassification")
+    for cls in CLASSIFIERS if classes else REGRESSORS:
+        X, y = data_for(cls, 500)
+        y = y if classes else y - y.min() + 1
+        model = cls(20, criterion=criterion, random_state=0).fit(X[:350], y[:350])
+        assert model.score(X[350:], y[350:]) > 0.5
+        tree = model.estimators_[0]
+        assert tree.criterion == criterion
+        again = clone(tree).fit(
+            X[:350][model.estimators_samples_[0]], y[:350][model.estimators_samples_[0]]
+        )
+        np.testing.assert_allclose(tree.tree_.impurity[0], again.tree_.impurity[0], rtol=1e-9)
+
+
+def test_monotonic_constraint():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 2))
+    y = X[:, 0] + 0.3 * np.sin(20 * X[:, 0]) + 0.2 * rng.normal(size=400)
+    for cls in REGRESSORS:
+        model = cls(20, monotonic_cst=[1, 0], random_state=0).fit(X, y)
+        line = np.column_stack([np.linspace(0, 1, 200), np.full(200, 0.5)])
+        assert np.all(np.diff(model.predict(line)) >= -1e-12)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_pickle_is_small_and_exact(cls):
+    import sklearn.ensemble
+
+    X, y = data_for(cls, 1000)
+    model = cls(20, random_state=0).fit(X, y)
+    theirs = getattr(sklearn.ensemble, cls.__name__)(20, random_state=0).fit(X, y)
+    data = pickle.dumps(model)
+    assert len(data) < 0.25 * len(pickle.dumps(theirs)) + 4000
+    again = pickle.loads(data)
+    np.testing.assert_array_equal(output(again, X), output(model, X))
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+
+
+def test_a_damaged_pickle_is_refused():
+    X, y = data_for(RandomForestClassifier)
+    store = RandomForestClassifier(3, random_state=0).fit(X, y)._store
+
+    def read(name, array):
+        state = store.__getstate__()
+        state["arrays"][name] = array(state["arrays"][name])
+        type(store).__new__(type(store)).__setstate__(state)
+
+    read("nodes", lambda array: array)
+    for name in ("nodes", "leaf_rows", "leaf_class", "sizes"):
+        for damage in (lambda a: a[:-1], lambda a: np.append(a, a[-1:])):
+            with pytest.raises(ValueError, match="do not fit together"):
+                read(name, damage)
+    with pytest.raises(ValueError, match="do not fit together"):
+        read("nodes", lambda array: np.full_like(array, 2**31 - 1))
+
+
+def test_predict_from_many_threads():
+    X, y = data_for(RandomForestClassifier)
+    model = RandomForestClassifier(30, random_state=0).fit(X, y)
+    want = model.predict_proba(X)
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(model.predict_proba(X), want):
+                wrong.append(1)
+            model.estimators_[3].predict(X[:5])
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_progress_is_told_in_trees_and_may_end_the_fit():
+    X, y = data_for(RandomForestClassifier, 2000)
+    told = []
+    RandomForestClassifier(150, callbacks=lambda *news: told.append(news), n_jobs=1).fit(X, y)
+    assert told
+    assert all(0 <= done <= total == 150 for done, total in told)
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        RandomForestClassifier(2000, callbacks=stop).fit(X, y)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_ends_a_long_fit(n_jobs):
+    X, y = data_for(RandomForestClassifier, 2000)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            RandomForestClassifier(10_000, n_jobs=n_jobs, random_state=0).fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    model = RandomForestClassifier(5, n_jobs=n_jobs).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit of memory")
+def test_out_of_memory_is_an_error_and_no_more():
+    code = """
+        import resource
+        import numpy as np
+        from spinney.ensemble import RandomForestClassifier
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(3000, 20))
+        y = rng.integers(0, 2, 3000)
+        RandomForestClassifier(2, n_jobs=2).fit(X, y)
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 60_000_000, -1))
+        try:
+            RandomForestClassifier(100_000, n_jobs=2).fit(X, y)
+        except MemoryError:
+            print("MemoryError")
+        print(RandomForestClassifier(2, n_jobs=2, random_state=0).fit(X, y).score(X, y) > 0.8)
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.stdout.split() == ["MemoryError", "True"], run.stderr
+
+
+def test_frames_keep_names():
+    pd = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = RandomForestClassifier(10, random_state=0).fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X.rename(columns={X.columns[0]: "other"}))
+    np.testing.assert_array_equal(
+        model.predict(X),
+        RandomForestClassifier(10, random_state=0).fit(X.to_numpy(), y).predict(X.to_numpy()),
+    )
+    assert isinstance(X, pd.DataFrame)
