@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 import spinney
 from spinney.report import families
 from spinney.report.comparison import Comparison, Estimate, ModelResult
+from spinney.report.families import FAMILIES
 from spinney.report.progress import Step
 from spinney.report.target import infer_task, read_target
 
@@ -113,7 +114,7 @@ def test_classification() -> None:
     assert result.metric == "error"
     assert (result.n_rows, result.n_features, result.n_folds) == (120, 3, 5)
     names = [r.name for r in result.results]
-    assert set(names) == {"baseline", "decision_tree", "decision_tree_pruned"}
+    assert set(names) == {family.name for family in FAMILIES}
     assert names[-1] == "baseline"
     assert result.best is result.results[0]
     means = [r.estimate.mean for r in result.results if r.estimate]

@@ -148,7 +148,10 @@ class _Bagging:
                 f"len(estimators_)={n_before} when warm_start==True"
             )
         base._validate_params()
-        table, schema = fit_table(self, X, y, categorical_features=base.categorical_features)
+        declared = base.categorical_features
+        if isinstance(declared, str) and declared == "from_dtype":
+            declared = self.categorical_features
+        table, schema = fit_table(self, X, y, categorical_features=declared)
         n_rows = table.n_rows
         if before is not None:
             check_same_columns(self._schema, schema)
@@ -345,6 +348,8 @@ class BaggingClassifier(_Bagging, sk.BaggingClassifier):
     voting : {{"soft", "hard"}}, default="soft"
         *New*. "soft" averages class probabilities where the learner has them; "hard" counts each
         learner's vote.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        *New*. For Spinney's trees: columns that hold categories, unless the tree names them.
     callbacks : callable or list of callables, default=None
         *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception ends
         it.
@@ -387,6 +392,7 @@ class BaggingClassifier(_Bagging, sk.BaggingClassifier):
         **sk.BaggingClassifier._parameter_constraints,
         "oob_score": ["boolean", callable],
         "voting": [StrOptions({"soft", "hard"})],
+        "categorical_features": BaseTree._parameter_constraints["categorical_features"],
         "callbacks": BaseTree._parameter_constraints["callbacks"],
     }
 
@@ -405,6 +411,7 @@ class BaggingClassifier(_Bagging, sk.BaggingClassifier):
         random_state: Any = None,
         verbose: int = 0,
         voting: str = "soft",
+        categorical_features: Any = "from_dtype",
         callbacks: Any = None,
     ) -> None:
         super().__init__(
@@ -421,6 +428,7 @@ class BaggingClassifier(_Bagging, sk.BaggingClassifier):
             verbose=verbose,
         )
         self.voting = voting
+        self.categorical_features = categorical_features
         self.callbacks = callbacks
 
     def _resolved(self) -> Any:
@@ -509,6 +517,8 @@ class BaggingRegressor(_Bagging, sk.BaggingRegressor):
     Parameters
     ----------
     {_PARAMETERS.format(score="R²")}
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        *New*. For Spinney's trees: columns that hold categories, unless the tree names them.
     callbacks : callable or list of callables, default=None
         *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception ends
         it.
@@ -545,6 +555,7 @@ class BaggingRegressor(_Bagging, sk.BaggingRegressor):
     _parameter_constraints: dict[str, Any] = {
         **sk.BaggingRegressor._parameter_constraints,
         "oob_score": ["boolean", callable],
+        "categorical_features": BaseTree._parameter_constraints["categorical_features"],
         "callbacks": BaseTree._parameter_constraints["callbacks"],
     }
 
@@ -562,6 +573,7 @@ class BaggingRegressor(_Bagging, sk.BaggingRegressor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        categorical_features: Any = "from_dtype",
         callbacks: Any = None,
     ) -> None:
         super().__init__(
@@ -577,6 +589,7 @@ class BaggingRegressor(_Bagging, sk.BaggingRegressor):
             random_state=random_state,
             verbose=verbose,
         )
+        self.categorical_features = categorical_features
         self.callbacks = callbacks
 
     def _resolved(self) -> Any:

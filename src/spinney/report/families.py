@@ -59,10 +59,34 @@ def _decision_tree_pruned(task: Task, random_state: int | None, n_jobs: int | No
     return tree(random_state=random_state, n_jobs=n_jobs)
 
 
+def _bagging(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import BaggingClassifier, BaggingRegressor
+
+    bagging = BaggingClassifier if task == "classification" else BaggingRegressor
+    return bagging(n_estimators=100, random_state=random_state, n_jobs=n_jobs)
+
+
+def _random_forest(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    return forest(random_state=random_state, n_jobs=n_jobs)
+
+
+def _extra_trees(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    forest = ExtraTreesClassifier if task == "classification" else ExtraTreesRegressor
+    return forest(random_state=random_state, n_jobs=n_jobs)
+
+
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
     Family("decision_tree", "CART grown to the end", _decision_tree),
     Family("decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned),
+    Family("bagging", "100 trees on bootstrap samples", _bagging),
+    Family("random_forest", "100 trees, some columns at each node", _random_forest),
+    Family("extra_trees", "100 trees, random thresholds", _extra_trees),
 )
 
 
