@@ -34,9 +34,14 @@ template <bool wide, bool may_miss, class Value>
 SPINNEY_INLINE std::int32_t step(const CompactNode* nodes, const double* thresholds,
                                  std::int32_t at, const Value* row) {
   const CompactNode& node = nodes[at];
-  const auto value = static_cast<double>(row[node.feature & CompactNode::feature_mask]);
-  const double threshold = wide ? thresholds[at] : static_cast<double>(node.threshold);
-  auto right = static_cast<std::uint32_t>(value > threshold);
+  const Value value = row[node.feature & CompactNode::feature_mask];
+  std::uint32_t right = 0;
+  if constexpr (!wide && std::is_same_v<Value, float>) {
+    right = static_cast<std::uint32_t>(value > node.threshold);
+  } else {
+    const double threshold = wide ? thresholds[at] : static_cast<double>(node.threshold);
+    right = static_cast<std::uint32_t>(static_cast<double>(value) > threshold);
+  }
   if constexpr (may_miss) {
     right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
   }

@@ -16,6 +16,22 @@ constexpr std::size_t block_rows = 1024;
 // Copies rows of a table side by side.
 void copy_rows(const Table& table, const Row* rows, std::size_t n, double* out) {
   const std::size_t width = table.n_features();
+  if (table.is_row_major()) {
+    const Column& head = table.columns[0];
+    const auto copy = [&]<class Value>(const Value*) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto* row = reinterpret_cast<const Value*>(
+            head.data + static_cast<std::ptrdiff_t>(rows[i]) * head.stride);
+        for (std::size_t f = 0; f < width; ++f) out[i * width + f] = static_cast<double>(row[f]);
+      }
+    };
+    if (head.dtype == Dtype::float64) {
+      copy(static_cast<const double*>(nullptr));
+    } else {
+      copy(static_cast<const float*>(nullptr));
+    }
+    return;
+  }
   for (std::size_t f = 0; f < width; ++f) {
     for (std::size_t i = 0; i < n; ++i) out[i * width + f] = table.columns[f].value(rows[i]);
   }
