@@ -2,6 +2,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -51,6 +55,13 @@ void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& target
   Watch watch(make_hook(progress), static_cast<std::uint64_t>(total));
   const nb::gil_scoped_release release;
   grow_forest(*bound.prepared, targets.targets, options, forest, out_of_bag, watch);
+}
+
+// Hands memory that was freed back to the system, where the allocator would keep it.
+void trim_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 template <class T>
@@ -115,6 +126,7 @@ void bind_ensemble(nb::module_& m) {
       .def_prop_ro("curve", [](const OutOfBag& self) { return copy(self.curve); })
       .def_prop_ro("importances", [](const OutOfBag& self) { return copy(self.importances); });
 
+  m.def("trim_memory", &trim_memory);
   m.def("seed_of_tree", &seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
   m.def("mean_path_length", &mean_path_length, nb::arg("n"));
 

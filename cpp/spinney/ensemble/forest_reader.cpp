@@ -89,6 +89,68 @@ void descend_together(const CompactTree& tree, const Value* rows, std::size_t st
   }
 }
 
+// Trees of a few levels: their leaves become nodes that lead to themselves, and every row takes as
+// many steps as the deepest leaf asks for. Nothing is looked at on the way.
+constexpr std::size_t shallow_nodes = 1024;
+constexpr std::size_t shallow_depth = 12;
+
+struct ShallowNode {
+  float threshold;
+  std::uint32_t feature;
+  std::uint32_t child[2];
+};
+
+template <bool may_miss, class Value>
+bool descend_shallow(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
+                     std::uint32_t* leaf) {
+  const std::size_t n_nodes = tree.nodes.size();
+  if (n_nodes > shallow_nodes || n < 64 || !tree.thresholds.empty()) return false;
+  std::array<std::uint8_t, shallow_nodes> depth;
+  std::array<ShallowNode, 2 * shallow_nodes + 1> nodes;
+  depth[0] = 1;
+  std::size_t deepest = 1;
+  for (std::size_t at = 0; at < n_nodes; ++at) {  // parents come before their children
+    const CompactNode& node = tree.nodes[at];
+    nodes[at] = {node.threshold, node.feature, {}};
+    for (std::size_t side = 0; side < 2; ++side) {
+      const std::int32_t child = node.child[side];
+      if (child >= 0) {
+        depth[static_cast<std::size_t>(child)] = static_cast<std::uint8_t>(depth[at] + 1);
+        deepest = std::max<std::size_t>(deepest, depth[at] + 1U);
+        if (deepest > shallow_depth) return false;
+      }
+      nodes[at].child[side] =
+          child >= 0 ? static_cast<std::uint32_t>(child)
+                     : static_cast<std::uint32_t>(n_nodes) + static_cast<std::uint32_t>(~child);
+    }
+  }
+  for (std::size_t at = n_nodes; at < 2 * n_nodes + 1; ++at) {
+    const auto self = static_cast<std::uint32_t>(at);
+    nodes[at] = {0.0F, 0, {self, self}};
+  }
+  constexpr std::size_t chunk = 64;
+  for (std::size_t begin = 0; begin < n; begin += chunk) {
+    const std::size_t m = std::min(chunk, n - begin);
+    std::uint32_t* const at = leaf + begin;
+    std::fill(at, at + m, 0U);
+    for (std::size_t level = 0; level < deepest; ++level) {
+      const Value* row = rows + begin * stride;
+      for (std::size_t i = 0; i < m; ++i, row += stride) {
+        const ShallowNode& node = nodes[at[i]];
+        const Value value = row[node.feature & CompactNode::feature_mask];
+        auto right = static_cast<std::uint32_t>(static_cast<double>(value) >
+                                                static_cast<double>(node.threshold));
+        if constexpr (may_miss) {
+          right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
+        }
+        at[i] = node.child[right];
+      }
+    }
+    for (std::size_t i = 0; i < m; ++i) at[i] -= static_cast<std::uint32_t>(n_nodes);
+  }
+  return true;
+}
+
 template <class Value>
 std::uint32_t descend_one(const CompactTree& tree, const Value* row) {
   std::int32_t at = 0;
@@ -121,6 +183,9 @@ void descend(const CompactTree& tree, const Value* rows, std::size_t stride, std
     std::fill(leaf, leaf + n, 0U);
   } else if (has_categories(tree) || n < in_flight) {
     for (std::size_t i = 0; i < n; ++i) leaf[i] = descend_one(tree, rows + i * stride);
+  } else if (may_miss ? descend_shallow<true>(tree, rows, stride, n, leaf)
+                      : descend_shallow<false>(tree, rows, stride, n, leaf)) {
+    return;
   } else if (tree.thresholds.empty()) {
     may_miss ? descend_together<false, true>(tree, rows, stride, n, leaf)
              : descend_together<false, false>(tree, rows, stride, n, leaf);
@@ -346,8 +411,18 @@ void sum_predictions(const Forest& forest, const Table& table, bool hard_votes, 
   visit_leaves(forest, table, n_threads,
                [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
                  const CompactTree& tree = forest.trees[t];
-                 for (std::size_t i = 0; i < n; ++i) {
-                   add_leaf(tree, shape, hard_votes, leaves[i], out + (first + i) * width);
+                 double* to = out + first * width;
+                 if (shape.one_label() && tree.mixed_counts.empty() && tree.values.empty()) {
+                   const std::uint32_t* const labels = tree.leaf_class.data();  // all are pure
+                   for (std::size_t i = 0; i < n; ++i, to += width) to[labels[leaves[i]]] += 1.0;
+                   return;
+                 }
+                 if (width == 1) {
+                   for (std::size_t i = 0; i < n; ++i) to[i] += tree.values[leaves[i]];
+                   return;
+                 }
+                 for (std::size_t i = 0; i < n; ++i, to += width) {
+                   add_leaf(tree, shape, hard_votes, leaves[i], to);
                  }
                });
 }

@@ -66,6 +66,20 @@ SPINNEY_KERNEL CodeRange find_range(const Code* codes, Row n) {
   return {low, high};
 }
 
+SPINNEY_KERNEL CodeRange find_range(const std::uint8_t* cells, Row n) {
+  std::uint8_t low = 255;
+  std::uint8_t high = 0;
+  for (Row i = 0; i < n; ++i) {
+    low = cells[i] < low ? cells[i] : low;
+    high = cells[i] > high ? cells[i] : high;
+  }
+  return {low, high};
+}
+
+SPINNEY_KERNEL void subtract(std::uint8_t* cells, Row n, Code low) {
+  for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>(cells[i] - low);
+}
+
 SPINNEY_KERNEL void cut_cells(const Code* codes, Row n, Code low, unsigned shift,
                               std::uint8_t* cells) {
   for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>((codes[i] - low) >> shift);
@@ -253,7 +267,7 @@ class SampledSearch final : public RowSearch {
     return varies;
   }
 
-  // Fills worker.codes with the codes of the batch's columns.
+  // Fills worker.codes with the codes of the batch's columns, but for those of few codes.
   void gather(const Node& node, const Batch& batch, Worker& worker) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
@@ -264,6 +278,7 @@ class SampledSearch final : public RowSearch {
     }
     if (reads_columns(n)) {
       for (std::size_t l = 0; l < batch.n; ++l) {
+        if (has_few_codes(batch.feature[l])) continue;
         codes_.visit_column(batch.feature[l], [&](const auto* codes) {
           for (Row i = 0; i < n; ++i) out[l][i] = static_cast<Code>(codes[rows[i]]);
         });
@@ -277,43 +292,67 @@ class SampledSearch final : public RowSearch {
     });
   }
 
+  bool has_few_codes(std::size_t feature) const {
+    return codes_.column(feature).missing_code < max_cells;
+  }
+
+  // Cuts the codes of one column of a large node into cells.
+  struct Cells {
+    CodeRange range;
+    unsigned shift;  // cell = (code − range.low) >> shift
+  };
+  Cells cut(const Node& node, std::size_t feature, const Code* codes, std::size_t n_cells,
+            Worker& worker) const {
+    const Row n = node.n_rows();
+    if (worker.cells.size() < n) worker.cells.resize(n);
+    std::uint8_t* const cells = worker.cells.data();
+    if (has_few_codes(feature) && reads_columns(n)) {
+      const Row* rows = in_.rows.data() + node.begin;
+      codes_.visit_column(feature, [&](const auto* column) {
+        for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>(column[rows[i]]);
+      });
+      const CodeRange range = find_range(cells, n);
+      if (range.low > 0 && range.low < range.high) subtract(cells, n, range.low);
+      return {range, 0};
+    }
+    const CodeRange range = find_range(codes, n);
+    unsigned shift = 0;
+    while (((range.high - range.low) >> shift) >= n_cells) ++shift;
+    if (range.low < range.high) cut_cells(codes, n, range.low, shift, cells);
+    return {range, shift};
+  }
+
   // A large node: counts each column in cells, then looks inside the two cells beside the best cut.
   bool try_cells(Node& node, const Batch& batch, Worker& worker, Split& best) const {
     const Row n = node.n_rows();
     gather(node, batch, worker);
-    if (worker.cells.size() < n) worker.cells.resize(n);
     const std::size_t n_cells = n < 4096 ? 64 : max_cells;
-    CellTask cells{span(node), worker.cells.data(), n_cells, margin()};
     bool varies = false;
     CellCut found;
     std::size_t chosen = n_lanes;
-    CodeRange range{};
-    unsigned shift = 0;
+    Cells chosen_cells{};
     for (std::size_t l = 0; l < batch.n && !(batch.only_first && varies); ++l) {
-      const Code* codes = worker.codes[l].data();
-      const CodeRange own = find_range(codes, n);
-      if (own.low == own.high) {
+      const Cells own = cut(node, batch.feature[l], worker.codes[l].data(), n_cells, worker);
+      if (own.range.low == own.range.high) {
         node.mark_constant(batch.feature[l], codes_.n_features());
         continue;
       }
       varies = true;
-      if (!is_plain(batch.feature[l], own.high)) {
+      if (!is_plain(batch.feature[l], own.range.high)) {
         try_column(node, batch.feature[l], worker, best);
         continue;
       }
-      unsigned own_shift = 0;
-      while (((own.high - own.low) >> own_shift) >= n_cells) ++own_shift;
-      cells.n_cells = ((own.high - own.low) >> own_shift) + 1;
-      cut_cells(codes, n, own.low, own_shift, worker.cells.data());
-      const CellCut cut = in_.criterion.scan_cells(node.view(), cells, worker.scans[0]);
+      const std::size_t n_used = ((own.range.high - own.range.low) >> own.shift) + 1;
+      const CellTask task{span(node), worker.cells.data(), n_used, margin()};
+      const CellCut cut = in_.criterion.scan_cells(node.view(), task, worker.scans[0]);
       if (!(cut.score > found.score)) continue;
       found = cut;
       chosen = l;
-      range = own;
-      shift = own_shift;
+      chosen_cells = own;
     }
     if (chosen == n_lanes || !(found.score > best.score)) return varies;
-    if (shift == 0) {  // a cell is a value
+    const CodeRange range = chosen_cells.range;
+    if (chosen_cells.shift == 0) {  // a cell is a value
       best.clear();
       best.score = found.score;
       best.feature = static_cast<std::int32_t>(batch.feature[chosen]);
@@ -321,8 +360,9 @@ class SampledSearch final : public RowSearch {
       best.settled = false;
       best.only_missing_right = false;
     } else {
-      cut_cells(worker.codes[chosen].data(), n, range.low, shift, worker.cells.data());
-      refine(node, batch.feature[chosen], worker.codes[chosen].data(), found.at, worker, best);
+      const Code* codes = worker.codes[chosen].data();
+      cut_cells(codes, n, range.low, chosen_cells.shift, worker.cells.data());
+      refine(node, batch.feature[chosen], codes, found.at, worker, best);
     }
     return varies;
   }

@@ -105,10 +105,12 @@ std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTa
 // Halfway between two values, without overflow; never the upper one.
 double midpoint(double below, double above);
 
-// The float32 nearest to a threshold, if it divides the two values as well; else the threshold.
+// A float32 that divides the two values as well as the threshold does: the nearest to it, or the
+// lower value itself; the threshold if there is none.
 inline double narrowed(double threshold, double below, double above) {
   const auto rounded = static_cast<double>(static_cast<float>(threshold));
-  return rounded >= below && rounded < above ? rounded : threshold;
+  if (rounded >= below && rounded < above) return rounded;
+  return static_cast<double>(static_cast<float>(below)) == below ? below : threshold;
 }
 
 }  // namespace spinney

@@ -283,6 +283,9 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             )
         self._store = store
         self._finish(targets, n_classes, n_more, out_of_bag)
+        if n_rows * self.n_features_in_ > 1_000_000:
+            del core_rows, core_y
+            _core.trim_memory()
         return self
 
     def _finish(self, targets: Any, n_classes: Any, n_more: int, told: Any) -> None:
