@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/ensemble/forest_state.h"
@@ -126,6 +127,17 @@ void bind_ensemble(nb::module_& m) {
       .def_prop_ro("curve", [](const OutOfBag& self) { return copy(self.curve); })
       .def_prop_ro("importances", [](const OutOfBag& self) { return copy(self.importances); });
 
+  // Rows that tell a tree the order of categories, so that they are not asked about out of the bag.
+  m.def(
+      "tells_order",
+      [](std::uint64_t tree_seed, std::size_t n_rows) {
+        std::vector<std::uint8_t> out(n_rows);
+        for (std::size_t row = 0; row < n_rows; ++row) {
+          out[row] = tells_order(tree_seed, static_cast<Row>(row));
+        }
+        return to_numpy(std::move(out));
+      },
+      nb::arg("tree_seed"), nb::arg("n_rows"));
   m.def("trim_memory", &trim_memory);
   m.def("seed_of_tree", &seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
   m.def("mean_path_length", &mean_path_length, nb::arg("n"));

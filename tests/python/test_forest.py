@@ -298,6 +298,21 @@ def test_out_of_bag_is_close_to_the_test_error():
     assert abs(model.oob_score_ - model.score(X[1000:], y[1000:])) < 0.03
 
 
+def test_out_of_bag_with_many_categories():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 3000
+    frame = pd.DataFrame({"id": rng.integers(0, 400, n).astype(str), "x": rng.normal(size=n)})
+    y = (frame["x"] + rng.normal(size=n) > 0).astype(int)
+    options = {"random_state": 0, "min_samples_leaf": 2}
+    model = RandomForestClassifier(150, oob_score=True, **options).fit(frame[:1000], y[:1000])
+    # The rows that tell a tree the order of the categories know too much about themselves.
+    assert abs(model.oob_score_ - model.score(frame[1000:], y[1000:])) < 0.03
+    grown = RandomForestClassifier(60, warm_start=True, **options).fit(frame[:1000], y[:1000])
+    grown.set_params(n_estimators=150, oob_score=True).fit(frame[:1000], y[:1000])
+    np.testing.assert_allclose(grown.oob_decision_function_, model.oob_decision_function_)
+
+
 def test_too_few_trees_for_out_of_bag():
     X, y = data_for(RandomForestClassifier)
     with pytest.warns(UserWarning, match="do not have OOB scores"):

@@ -81,6 +81,9 @@ class ClassCounts : public Criterion {
   }
 
   double bounded_value(const double* stat) const override { return stat[1] / stat[0]; }
+  bool has_exact_sums() const override {
+    return targets_.weights == nullptr || targets_.integral_weights;
+  }
   double perfect_score(const NodeView& node) const override {
     // Scores of the many-class Gini are Σ of squares over weights; pure sides sum to the weight.
     const double pure =

@@ -183,6 +183,8 @@ class Criterion {
   virtual Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
                         ScanScratch& scratch) const;
 
+  // Whether sums are exact, so that one child's is the node's less the other's.
+  virtual bool has_exact_sums() const { return false; }
   // Whether columns may leave a value implicit: the stat of the rows not listed must then be the
   // node's less the others'.
   virtual bool is_additive() const { return true; }

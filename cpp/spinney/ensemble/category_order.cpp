@@ -10,6 +10,10 @@ namespace {
 
 constexpr double prior_rows = 5;  // as many rows of the mean target are added to each category
 
+bool is_ordered(const Column& column) {
+  return column.kind == ColumnKind::categorical && column.n_categories > 2;
+}
+
 // One number for each row's target: the class or the value, in a random direction if there are more
 // than two classes or several outputs.
 std::vector<double> direction_of(const Targets& targets, Stream& stream) {
@@ -32,6 +36,10 @@ std::vector<double> direction_of(const Targets& targets, Stream& stream) {
 
 }  // namespace
 
+bool has_ordered_categories(const Table& table) {
+  return std::any_of(table.columns.begin(), table.columns.end(), is_ordered);
+}
+
 std::vector<std::vector<Code>> order_categories(const Table& table, const Targets& targets,
                                                 const std::uint32_t* counts,
                                                 std::uint64_t tree_seed) {
@@ -41,12 +49,12 @@ std::vector<std::vector<Code>> order_categories(const Table& table, const Target
   std::vector<Row> rows;
   for (std::size_t f = 0; f < table.n_features(); ++f) {
     const Column& column = table.columns[f];
-    if (column.kind != ColumnKind::categorical || column.n_categories <= 2) continue;
+    if (!is_ordered(column)) continue;
     if (direction.empty()) {
       direction = direction_of(targets, stream);
       for (std::size_t row = 0; row < targets.n_rows; ++row) {
-        const bool aside = counts != nullptr ? counts[row] == 0 : stream.below(2) == 0;
-        if (aside) rows.push_back(static_cast<Row>(row));
+        if (counts != nullptr && counts[row] > 0) continue;
+        if (tells_order(tree_seed, static_cast<Row>(row))) rows.push_back(static_cast<Row>(row));
       }
     }
     const auto n_codes = static_cast<std::size_t>(column.n_categories) + 1;

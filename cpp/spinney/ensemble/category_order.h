@@ -6,14 +6,24 @@
 #include <cstdint>
 #include <vector>
 
+#include "spinney/common/random.h"
 #include "spinney/criterion/criterion.h"
 #include "spinney/table/table.h"
 
 namespace spinney {
 
+// Half of the rows that a tree does not see, or of all rows if it sees them all, tell the order; out
+// of the bag a tree is asked only about rows that did not.
+inline bool tells_order(std::uint64_t tree_seed, Row row) {
+  return (mix(combine(tree_seed, static_cast<std::uint64_t>(Purpose::orders)) + row) & 1) != 0;
+}
+
+// Whether any column is ordered so.
+bool has_ordered_categories(const Table& table);
+
 // ranks[feature][code] for every column of more than two categories: by mean target (of several
-// classes or outputs: of a random direction) over the rows that `counts` leaves out, drawn towards
-// the mean of all where they are few. Null counts: over a random half.
+// classes or outputs: of a random direction) over rows that `counts` leaves out (null: none), drawn
+// towards the mean of all where they are few.
 std::vector<std::vector<Code>> order_categories(const Table& table, const Targets& targets,
                                                 const std::uint32_t* counts,
                                                 std::uint64_t tree_seed);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "spinney/common/random.h"
+#include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest_reader.h"
 
 namespace spinney {
@@ -43,6 +44,7 @@ OutOfBagTally::OutOfBagTally(const Table& table, const Targets& targets, const F
                              const ForestOptions& options, OutOfBag& out)
     : table_(table), targets_(targets), forest_(forest), options_(options), out_(out) {
   width_ = forest.shape.width();
+  ordered_ = !options.tree.random_splits && has_ordered_categories(table);
   if (options.importance != Importance::none) {
     first_importance_ = out.importances.size();
     out.importances.resize(first_importance_ + options.n_trees * forest.n_features());
@@ -65,7 +67,9 @@ void OutOfBagTally::add(std::size_t piece, const Tree& grown, const CompactTree&
   if (!options_.out_of_bag && options_.importance == Importance::none) return;
   Report report;
   for (std::size_t row = 0; row < targets_.n_rows; ++row) {
-    if (counts != nullptr && counts[row] == 0) report.rows.push_back(static_cast<Row>(row));
+    if (counts == nullptr || counts[row] > 0) continue;
+    if (ordered_ && tells_order(seed_of_piece(options_, piece), static_cast<Row>(row))) continue;
+    report.rows.push_back(static_cast<Row>(row));
   }
   if (options_.importance != Importance::none) importances(piece, grown, tree, report.rows);
   if (!options_.out_of_bag) return;

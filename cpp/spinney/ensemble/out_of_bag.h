@@ -44,6 +44,7 @@ class OutOfBagTally {
   const ForestOptions& options_;
   OutOfBag& out_;
   std::size_t width_ = 1;
+  bool ordered_ = false;  // some rows told the order of categories
   std::size_t first_importance_ = 0;
   std::mutex mutex_;
   std::size_t next_ = 0;

@@ -169,7 +169,9 @@ class Grower {
       child->upper = node.upper;
       child->constants = node.constants;
       child->stat.resize(criterion_->stat_size());
-      search_->sum(*child, child->stat.data());
+    }
+    sum_children(node, left, right);
+    for (Node* child : {&left, &right}) {
       child->impurity = criterion_->impurity(child->stat.data());
       child->terminal = is_terminal(*child);
     }
@@ -181,6 +183,20 @@ class Grower {
                             criterion_->bounded_value(right.stat.data()) / 2;
       (sign > 0 ? left.upper : left.lower) = middle;
       (sign > 0 ? right.lower : right.upper) = middle;
+    }
+  }
+
+  // Where sums are exact the larger child has what the smaller one leaves.
+  void sum_children(const Node& node, Node& left, Node& right) const {
+    Node& smaller = left.n_rows() < right.n_rows() ? left : right;
+    Node& larger = &smaller == &left ? right : left;
+    search_->sum(smaller, smaller.stat.data());
+    if (!criterion_->has_exact_sums()) {
+      search_->sum(larger, larger.stat.data());
+      return;
+    }
+    for (std::size_t k = 0; k < node.stat.size(); ++k) {
+      larger.stat[k] = node.stat[k] - smaller.stat[k];
     }
   }
 

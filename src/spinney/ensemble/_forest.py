@@ -420,9 +420,12 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         n_trees = np.zeros(len(y), dtype=np.uint32)
         leaves = np.empty((len(y), len(store)), dtype=np.int64)
         store.core.apply(rows, effective_n_jobs(self.n_jobs), leaves)
+        ordered = self.estimator_.splitter == "best" and any(n > 2 for n in store.shape[4])
         for t in range(len(store)):
             out = np.ones(len(y), dtype=bool)
             out[self._drawn(t)] = False
+            if ordered:
+                out &= _core.tells_order(_core.seed_of_tree(self._seed, t), len(y)) == 0
             values = store.tree(t).value.reshape(-1, width)[leaves[out, t]]
             sums[out] += values
             if len(squares):
