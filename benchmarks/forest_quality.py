@@ -153,18 +153,22 @@ def summarise(table):
         plain = [e for e in table.values() if (kind, "one-hot") not in e]
         mixed = [e for e in table.values() if (kind, "one-hot") in e]
         for title, group, rival in (
-            ("without categories, against scikit-learn", plain, lambda e: e[kind, "ordinal"]),
+            (
+                "without categories, against scikit-learn",
+                plain,
+                lambda e, kind=kind: e[kind, "ordinal"],
+            ),
             (
                 "with categories, against the better of its two codings",
                 mixed,
-                lambda e: min(e[kind, "ordinal"], e[kind, "one-hot"], key=np.mean),
+                lambda e, kind=kind: min(e[kind, "ordinal"], e[kind, "one-hot"], key=np.mean),
             ),
             (
                 "with categories, against ordinal codes",
                 mixed,
-                lambda e: e[kind, "ordinal"],
+                lambda e, kind=kind: e[kind, "ordinal"],
             ),
-            ("with categories, against one-hot", mixed, lambda e: e[kind, "one-hot"]),
+            ("with categories, against one-hot", mixed, lambda e, kind=kind: e[kind, "one-hot"]),
         ):
             if len(group) < 2:
                 continue

@@ -78,7 +78,6 @@ def out_of_bag():
     numbers = np.arange(1, 301)
     axes.plot(numbers, 100 * (1 - forest.oob_curve_), label="out of bag")
     axes.plot(numbers, 100 * test_error, label="test")
-    axes.axhline(5.4, color="0.6", lw=0.8, ls=":")
     axes.set(xlabel="trees", ylabel="error, %", ylim=(0, 16), title="random forest on spam")
     axes.legend()
     save(figure, "forests_out_of_bag.svg")
