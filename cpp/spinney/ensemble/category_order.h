@@ -12,8 +12,8 @@
 
 namespace spinney {
 
-// Half of the rows that a tree does not see, or of all rows if it sees them all, tell the order; out
-// of the bag a tree is asked only about rows that did not.
+// Half of the rows that a tree does not see, or of all rows if it sees them all, tell the order;
+// out of the bag a tree is asked only about rows that did not.
 inline bool tells_order(std::uint64_t tree_seed, Row row) {
   return (mix(combine(tree_seed, static_cast<std::uint64_t>(Purpose::orders)) + row) & 1) != 0;
 }

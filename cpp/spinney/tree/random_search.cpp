@@ -12,6 +12,9 @@
 namespace spinney {
 namespace {
 
+// Up to this many rows, gathered lanes stay in the cache; larger nodes go column by column.
+constexpr Row lanes_up_to = 8192;
+
 struct Ranges {
   LaneValues low;
   LaneValues high;
@@ -105,7 +108,7 @@ class RandomSearch final : public RowSearch {
     Stream thresholds(in_.options.seed, Purpose::thresholds, node.key);
     bool any_varies = false;
     Batch batch;
-    const bool small = node.n_rows() <= max_lane_rows;
+    const bool small = node.n_rows() <= lanes_up_to;
     while (draw.next(node, any_varies, batch)) {
       if (!small) {
         any_varies |= try_columns(node, batch, thresholds, worker, best);
