@@ -212,7 +212,8 @@ class RandomSearch final : public RowSearch {
     question.threshold = low * (1 - u) + high * u;  // high - low could overflow
     if (!(question.threshold >= low && question.threshold < high)) question.threshold = low;
     if (in_.options.narrow_thresholds) question.threshold = narrowed(question.threshold, low, high);
-    question.missing_left = question.has_missing && stream.below(2) == 1;
+    // With one value only, what is missing has to go the other way.
+    question.missing_left = question.has_missing && stream.below(2) == 1 && low < high;
     return true;
   }
 
