@@ -139,6 +139,7 @@ struct SmallTable {
 struct Sample {
   std::vector<std::uint32_t> counts;
   std::vector<double> weights;
+  TreeScratch scratch;
 };
 
 }  // namespace
@@ -208,8 +209,8 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
     // Products of two such sums are exact.
     own.integral_weights = own.integral_weights && total < 1073741824.0;
     tree_options.min_weight_leaf = options.tree.min_weight_leaf * total;
-    std::vector<Row> rows;
     if (prepared.bare) {
+      std::vector<Row> rows;
       for (std::size_t row = 0; row < n_rows; ++row) {
         if (counts[row] > 0) rows.push_back(static_cast<Row>(row));
       }
@@ -220,8 +221,8 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
       own.weights = small.weights.data();
       own.integral_weights = true;
       const PreparedTable of_tree(small.table, tree_options.random_splits, 1);
-      const Tree grown = grow_tree(of_tree, own, tree_options, watch, rows);
-      forest.trees[first + piece] = compact(grown, forest.shape, forest.n_categories);
+      grow_tree(of_tree, own, tree_options, watch, sample.scratch);
+      forest.trees[first + piece] = compact(sample.scratch.tree, forest.shape, forest.n_categories);
       return;
     }
     std::vector<std::vector<Code>> ranks;
@@ -229,10 +230,11 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
       ranks = order_categories(prepared.table, targets, counts, tree_options.seed);
       tree_options.category_ranks = &ranks;
     }
-    Tree grown = grow_tree(prepared, own, tree_options, watch, rows);
+    grow_tree(prepared, own, tree_options, watch, sample.scratch);
+    Tree& grown = sample.scratch.tree;
     if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);
     CompactTree tree = compact(grown, forest.shape, forest.n_categories);
-    if (options.keep_members) keep_members(rows, counts, tree);
+    if (options.keep_members) keep_members(sample.scratch.rows, counts, tree);
     tally.add(piece, grown, tree, counts);
     forest.trees[first + piece] = std::move(tree);
   });

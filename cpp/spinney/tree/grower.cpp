@@ -51,7 +51,9 @@ class Grower {
                                     : make_sampled_search(std::move(inputs), *prepared);
   }
 
-  std::vector<Row> take_rows() { return std::move(search_->rows()); }
+  void take_rows(std::vector<Row>& rows) { std::swap(rows, search_->rows()); }
+  // Uses the scratch of a thread that grows many trees.
+  void use(TreeScratch& scratch) { scratch_ = &scratch; }
 
   Tree grow() {
     Node root;
@@ -250,6 +252,14 @@ class Grower {
     const int n_threads = options_.n_threads;
     Tree top = empty_tree();
     if (n_threads <= 1 || search_->cost(root) < shared_work) {
+      if (scratch_ != nullptr) {
+        std::swap(top, scratch_->tree);
+        top.clear();
+        top.value_size = n_values_;
+        scratch_->worker->features.clear();
+        grow_subtree(std::move(root), top, *scratch_->worker);
+        return top;
+      }
       Worker worker = make_worker(1);
       grow_subtree(std::move(root), top, worker);
       return top;
@@ -398,6 +408,7 @@ class Grower {
   const Table& table_;
   const GrowOptions& options_;
   Watch& watch_;
+  TreeScratch* scratch_ = nullptr;
   EntryLayout layout_;
   std::unique_ptr<PreparedTable> prepared_;  // if it is this tree's own
   std::unique_ptr<Criterion> criterion_;
@@ -413,12 +424,16 @@ Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& op
   return Grower(table, nullptr, targets, options, watch).grow();
 }
 
-Tree grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
-               Watch& watch, std::vector<Row>& rows) {
+TreeScratch::TreeScratch() : worker(std::make_unique<Worker>()) { worker->scans.resize(1); }
+TreeScratch::~TreeScratch() = default;
+TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
+
+void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
+               Watch& watch, TreeScratch& scratch) {
   Grower grower(prepared.table, &prepared, targets, options, watch);
-  Tree tree = grower.grow();
-  rows = grower.take_rows();
-  return tree;
+  grower.use(scratch);
+  scratch.tree = grower.grow();
+  grower.take_rows(scratch.rows);
 }
 
 }  // namespace spinney

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "spinney/common/types.h"
@@ -16,6 +17,7 @@
 namespace spinney {
 
 struct PreparedTable;
+struct Worker;
 
 struct GrowOptions {
   CriterionKind criterion = CriterionKind::gini;
@@ -43,8 +45,19 @@ struct GrowOptions {
 Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
                Watch& watch);
 
-// One of many trees on the same table; leaves its rows in `rows`, leaf by leaf from left to right.
-Tree grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
-               Watch& watch, std::vector<Row>& rows);
+// What a thread that grows one tree after another uses again.
+struct TreeScratch {
+  TreeScratch();
+  ~TreeScratch();
+  TreeScratch(TreeScratch&&) noexcept;
+
+  std::unique_ptr<Worker> worker;
+  Tree tree;              // the tree grown last
+  std::vector<Row> rows;  // its rows, leaf by leaf from left to right
+};
+
+// One of many trees on the same table, left in `scratch`.
+void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
+               Watch& watch, TreeScratch& scratch);
 
 }  // namespace spinney

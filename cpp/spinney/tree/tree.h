@@ -31,6 +31,22 @@ struct Tree {
 
   std::size_t size() const { return left.size(); }
 
+  // Empty again; the memory stays.
+  void clear() {
+    left.clear();
+    right.clear();
+    feature.clear();
+    threshold.clear();
+    missing_left.clear();
+    impurity.clear();
+    n_rows.clear();
+    weight.clear();
+    value.clear();
+    category_start.clear();
+    category_bits.clear();
+    max_depth = 0;
+  }
+
   NodeIndex add_leaf(double node_impurity, Row node_rows, double node_weight) {
     left.push_back(no_child);
     right.push_back(no_child);
