@@ -791,6 +791,27 @@ def test_progress_is_told_in_trees_and_may_end_the_fit():
         RandomForestClassifier(2000, callbacks=stop).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "cls", [RandomForestClassifier, ExtraTreesRegressor, BaggingClassifier, IsolationForest]
+)
+def test_a_fit_that_fails_leaves_the_earlier_one(cls):
+    X, y = data_for(RandomForestClassifier, 2000)
+    model = cls(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    want = model.predict(X)
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    model.set_params(n_estimators=3000, callbacks=stop)
+    with pytest.raises(RuntimeError, match="enough"):
+        model.fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), want)
+    assert len(model.estimators_) == 5
+    model.set_params(n_estimators=6, callbacks=None).fit(X, y)
+    again = clone(model).set_params(warm_start=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_ends_a_long_fit(n_jobs):

@@ -170,7 +170,7 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
   std::vector<Sample> samples(n_workers);
   const bool sampled = options.bootstrap || options.counts != nullptr;
 
-  parallel_for(options.n_trees, options.n_threads, [&](std::size_t piece, int worker) {
+  const auto grow_one = [&](std::size_t piece, int worker) {
     Sample& sample = samples[static_cast<std::size_t>(worker)];
     GrowOptions tree_options = options.tree;
     tree_options.seed = seed_of_piece(options, piece);
@@ -237,7 +237,13 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
     if (options.keep_members) keep_members(sample.scratch.rows, counts, tree);
     tally.add(piece, grown, tree, counts);
     forest.trees[first + piece] = std::move(tree);
-  });
+  };
+  try {
+    parallel_for(options.n_trees, options.n_threads, grow_one);
+  } catch (...) {
+    forest.trees.resize(first);  // as it was
+    throw;
+  }
 }
 
 }  // namespace spinney

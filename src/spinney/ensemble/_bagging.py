@@ -23,7 +23,13 @@ from spinney import _core
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table
 from spinney._threads import effective_n_jobs
-from spinney.ensemble._forest import ForestStore, by_trees, check_same_columns, read_for_core
+from spinney.ensemble._forest import (
+    ForestStore,
+    all_or_nothing,
+    by_trees,
+    check_same_columns,
+    read_for_core,
+)
 from spinney.ensemble._forest import _n_rows_drawn as n_rows_drawn
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
 from spinney.tree import (
@@ -121,7 +127,8 @@ class _Bagging:
         base = self._get_estimator()
         kind_fits = is_classifier(base) == is_classifier(self)
         if type(base) in _NATIVE and kind_fits and not fit_params:
-            return self._fit_native(base, X, y, sample_weight)
+            with all_or_nothing(self):
+                return self._fit_native(base, X, y, sample_weight)
         if callable(self.oob_score):  # type: ignore[attr-defined]
             raise ValueError(
                 "oob_score: expected a bool; a callable serves Spinney's trees only, the estimator "
@@ -237,7 +244,7 @@ class _Bagging:
                 _shifted(hook, first, n_more),
                 np.array([_tree_seed(seed) for seed in own], dtype=np.uint64),
             )
-            self._features += features
+            self._features = self._features + features
         self._seeds = np.concatenate([old_seeds, seeds])
         self._store = store
         made = vars(self).get("_estimators")

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, _num_samples, check_is_fitted
 
-from spinney.ensemble._forest import BaseForest
+from spinney.ensemble._forest import BaseForest, all_or_nothing
 from spinney.tree import ExtraTreeRegressor
 
 __all__ = ["RandomTreesEmbedding"]
@@ -178,7 +178,8 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
         """
         # A target that says nothing, but keeps nodes from being pure.
         target = check_random_state(self.random_state).uniform(size=_num_samples(X))
-        self._fit(X, target, sample_weight)
+        with all_or_nothing(self):
+            self._fit(X, target, sample_weight)
         self.one_hot_encoder_ = OneHotEncoder(sparse_output=self.sparse_output)
         out = self.one_hot_encoder_.fit_transform(self.apply(X))
         self._n_features_out = out.shape[1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
 from warnings import warn
@@ -35,7 +37,14 @@ from spinney.tree._base import (
 )
 from spinney.tree._tree import Tree
 
-__all__ = ["BaseForest", "ForestStore", "by_trees", "check_same_columns", "read_for_core"]
+__all__ = [
+    "BaseForest",
+    "ForestStore",
+    "all_or_nothing",
+    "by_trees",
+    "check_same_columns",
+    "read_for_core",
+]
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -177,7 +186,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if sp.issparse(y):
             raise ValueError("sparse multilabel-indicator for y is not supported.")
-        return self._fit(X, y, sample_weight)
+        with all_or_nothing(self):
+            return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -596,6 +606,19 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator that goes on from an earlier fit as it was if this one fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        if estimator.warm_start and "_store" in before:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+        raise
 
 
 def check_same_columns(before: Schema, now: Schema) -> None:

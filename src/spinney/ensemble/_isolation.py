@@ -17,7 +17,13 @@ from spinney import _core
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table
 from spinney._threads import effective_n_jobs
-from spinney.ensemble._forest import ForestStore, by_trees, check_same_columns, read_for_core
+from spinney.ensemble._forest import (
+    ForestStore,
+    all_or_nothing,
+    by_trees,
+    check_same_columns,
+    read_for_core,
+)
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
 from spinney.tree import ExtraTreeRegressor
 from spinney.tree._base import BaseTree, core_table, core_targets
@@ -170,6 +176,10 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         IsolationForest
             Itself.
         """
+        with all_or_nothing(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: Any, sample_weight: Any) -> IsolationForest:
         n_threads = effective_n_jobs(self.n_jobs)
         before = self.__dict__.get("_store") if self.warm_start else None
         if before is None:
@@ -280,13 +290,14 @@ class IsolationForest(OutlierMixin, BaseEstimator):
             raise ValueError("max_features must be <= n_features")
         n_drawn = max(1, n_drawn)
         if n_drawn == n_features:
-            self.estimators_features_ += [np.arange(n_features) for _ in range(n_trees)]
+            drawn = [np.arange(n_features) for _ in range(n_trees)]
+            self.estimators_features_ = self.estimators_features_ + drawn
             return None
         drawn = [
             np.random.default_rng([self._seed, t]).permutation(n_features)[:n_drawn]
             for t in range(first, first + n_trees)
         ]
-        self.estimators_features_ += drawn
+        self.estimators_features_ = self.estimators_features_ + drawn
         return np.array(drawn, dtype=np.int32).reshape(n_trees, n_drawn)
 
     @property
