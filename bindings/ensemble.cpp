@@ -100,6 +100,7 @@ void bind_ensemble(nb::module_& m) {
       .def_rw("hard_votes", &ForestOptions::hard_votes)
       .def_rw("out_of_bag", &ForestOptions::out_of_bag)
       .def_rw("keep_members", &ForestOptions::keep_members)
+      .def_rw("centre", &ForestOptions::centre)
       .def_prop_rw(
           "importance", [](const ForestOptions& self) { return static_cast<int>(self.importance); },
           [](ForestOptions& self, const std::string& name) {
@@ -215,12 +216,13 @@ void bind_ensemble(nb::module_& m) {
           nb::arg("n_threads"), nb::arg("out"))
       .def(
           "moments",
-          [](const Forest& self, const BoundTable& bound, int n_threads,
-             const OutArray<double>& sums, const OutArray<double>& squares) {
+          [](const Forest& self, const BoundTable& bound, const Array<double>& centre,
+             int n_threads, const OutArray<double>& sums, const OutArray<double>& squares) {
             const nb::gil_scoped_release release;
-            sum_moments(self, bound.table, n_threads, sums.data(), squares.data());
+            sum_moments(self, bound.table, centre.data(), n_threads, sums.data(), squares.data());
           },
-          nb::arg("table"), nb::arg("n_threads"), nb::arg("sums"), nb::arg("squares"))
+          nb::arg("table"), nb::arg("centre"), nb::arg("n_threads"), nb::arg("sums"),
+          nb::arg("squares"))
       .def(
           "quantiles",
           [](const Forest& self, const BoundTable& bound, const Matrix<double>& targets,

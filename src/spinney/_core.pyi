@@ -104,6 +104,7 @@ class ForestOptions:
     hard_votes: bool
     out_of_bag: bool
     keep_members: bool
+    centre: list[float]
     importance: Any
 
 class OutOfBag:
@@ -170,7 +171,12 @@ class Forest:
     def path_lengths(self, table: Table, n_threads: int, out: NDArray[float64]) -> None: ...
     def importances(self, n_threads: int, out: NDArray[float64]) -> None: ...
     def moments(
-        self, table: Table, n_threads: int, sums: NDArray[float64], squares: NDArray[float64]
+        self,
+        table: Table,
+        centre: NDArray[float64],
+        n_threads: int,
+        sums: NDArray[float64],
+        squares: NDArray[float64],
     ) -> None: ...
     def quantiles(
         self,

@@ -449,6 +449,13 @@ def test_conformal_coverage_on_new_rows(coverage):
     assert width[np.abs(X[2000:, 1]) > 1.5].mean() > 1.5 * width[np.abs(X[2000:, 1]) < 0.5].mean()
 
 
+def test_intervals_of_targets_far_from_zero():
+    X, y = make_friedman1(400, random_state=0)
+    near = RandomForestRegressor(30, random_state=0).fit(X, np.round(y)).predict_interval(X)
+    far = RandomForestRegressor(30, random_state=0).fit(X, np.round(y) + 2.0**40)
+    np.testing.assert_allclose(far.predict_interval(X) - 2.0**40, near, atol=0.01)
+
+
 def test_interval_methods():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(30, random_state=0).fit(X, y)
@@ -589,6 +596,20 @@ def test_small_and_strange_tables(cls):
     assert (model.predict(huge) == [0, 1, 2, 2]).all()
     blank = cls(5, random_state=0).fit(np.full((20, 2), np.nan), np.arange(20) % 2)
     assert np.isfinite(output(blank, np.full((2, 2), np.nan))).all()
+
+
+@pytest.mark.parametrize("cls", [*FORESTS, BaggingClassifier, IsolationForest])
+def test_categories_that_tell_nothing(cls):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "same": pd.Categorical(["a"] * 60),
+            "none": pd.Categorical([None] * 60, categories=["q"]),
+            "x": np.arange(60.0),
+        }
+    )
+    model = cls(n_estimators=10, random_state=0).fit(frame, np.arange(60) // 30)
+    assert model.predict(frame).shape == (60,)
 
 
 def test_one_class():

@@ -44,8 +44,9 @@ struct ForestOptions {
   std::size_t n_features_per_tree = 0;
   double ccp_alpha = 0;  // cost-complexity pruning of each tree, by impurity
   bool hard_votes = false;
-  bool out_of_bag = false;    // follow the rows that trees did not see
-  bool keep_members = false;  // remember the rows of leaves, for quantiles
+  bool out_of_bag = false;     // follow the rows that trees did not see
+  bool keep_members = false;   // remember the rows of leaves, for quantiles
+  std::vector<double> centre;  // of the targets of each output: squares are taken around it
   Importance importance = Importance::none;
 };
 
@@ -63,7 +64,7 @@ inline std::uint64_t seed_of_piece(const ForestOptions& options, std::size_t pie
 // What the rows out of the bag told. Fitting on adds to it.
 struct OutOfBag {
   std::vector<double> sums;            // [row][width] over the trees that did not see the row
-  std::vector<double> squares;         // regression: the same, of squares
+  std::vector<double> squares;         // regression: the same, of squares around the centre
   std::vector<std::uint32_t> n_trees;  // how many these are
   std::vector<double> curve;           // score of the first 1, 2, … trees: accuracy, or R²
   std::vector<double> importances;     // [tree][feature]

@@ -283,8 +283,8 @@ void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t
                });
 }
 
-void sum_moments(const Forest& forest, const Table& table, int n_threads, double* sums,
-                 double* squares) {
+void sum_moments(const Forest& forest, const Table& table, const double* centre, int n_threads,
+                 double* sums, double* squares) {
   const std::size_t width = forest.shape.width();
   std::fill(sums, sums + table.n_rows * width, 0.0);
   std::fill(squares, squares + table.n_rows * width, 0.0);
@@ -295,7 +295,7 @@ void sum_moments(const Forest& forest, const Table& table, int n_threads, double
                    for (std::size_t o = 0; o < width; ++o) {
                      const double value = tree.values[leaves[i] * width + o];
                      sums[(first + i) * width + o] += value;
-                     squares[(first + i) * width + o] += value * value;
+                     squares[(first + i) * width + o] += (value - centre[o]) * (value - centre[o]);
                    }
                  }
                });

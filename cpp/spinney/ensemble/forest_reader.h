@@ -30,9 +30,9 @@ void visit_blocks(
 // out[row * n_trees + tree] = index of the row's leaf among the nodes of the tree, in pre-order.
 void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t* out);
 
-// out[row * width + output] = sum, and sum of squares, of the trees' predictions.
-void sum_moments(const Forest& forest, const Table& table, int n_threads, double* sums,
-                 double* squares);
+// out[row * width + output] = sum, and sum of squares around a centre, of the trees' predictions.
+void sum_moments(const Forest& forest, const Table& table, const double* centre, int n_threads,
+                 double* sums, double* squares);
 
 // The mean number of questions that part a row from n − 1 others at random.
 double mean_path_length(double n);

@@ -103,7 +103,9 @@ void OutOfBagTally::count(const Report& report) {
     for (std::size_t k = 0; k < width_; ++k) {
       const double value = report.values[i * width_ + k];
       out_.sums[row * width_ + k] += value;
-      if (!out_.squares.empty()) out_.squares[row * width_ + k] += value * value;
+      if (out_.squares.empty()) continue;
+      const double off = value - (options_.centre.empty() ? 0.0 : options_.centre[k]);
+      out_.squares[row * width_ + k] += off * off;
     }
     is_right_[row] = row_error(row) == 0;
     n_right_ += is_right_[row];

@@ -39,8 +39,7 @@ RowReader::RowReader(const Table& table, std::span<const std::int32_t> n_categor
   }
   for (std::size_t f = 0; f < n_categories.size(); ++f) {
     const bool categorical = table.columns[f].kind == ColumnKind::categorical;
-    if (categorical != (n_categories[f] > 0) ||
-        (categorical && table.columns[f].n_categories > n_categories[f])) {
+    if (categorical ? table.columns[f].n_categories > n_categories[f] : n_categories[f] > 0) {
       throw InputError("X has columns of other kinds than the model was fitted on");
     }
   }

@@ -274,6 +274,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         follows = bool(self.bootstrap) and self._follows_out_of_bag()
         options.out_of_bag = follows
         options.keep_members = not is_classifier(self)
+        if not is_classifier(self):
+            # Squares are taken around this, so that targets far from zero lose no digits.
+            self._centre = targets.mean(axis=0)
+            options.centre = self._centre.tolist()
         options.importance = self.importance_type
         out_of_bag = _core.OutOfBag()
         core_rows = core_table(table, schema)
@@ -332,7 +336,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         """Drop what an earlier fit left: whatever stops this one, no mixture of two remains."""
         for name in list(vars(self)):
             if name.startswith("_oob") or name in (
-                *("_store", "_importances", "_targets", "_sample_weight", "_estimators"),
+                *("_store", "_centre", "_importances", "_targets", "_sample_weight", "_estimators"),
                 *("oob_score_", "oob_curve_"),
             ):
                 delattr(self, name)
@@ -439,7 +443,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             values = store.tree(t).value.reshape(-1, width)[leaves[out, t]]
             sums[out] += values
             if len(squares):
-                squares[out] += values**2
+                squares[out] += (values - self._centre) ** 2
             n_trees[out] += 1
         curve = np.full(len(store), np.nan)
         out_of_bag.restore(sums.ravel(), squares.ravel(), n_trees, curve, np.empty(0))

@@ -130,9 +130,11 @@ class ForestRegressor(RegressorMixin, BaseForest):
             return self.predict_quantiles(X, [tail, 1 - tail])
         sums = np.empty((table_read.n_rows, self.n_outputs_))
         squares = np.empty_like(sums)
-        self._store.core.moments(table_read, effective_n_jobs(self.n_jobs), sums, squares)
+        self._store.core.moments(
+            table_read, self._centre, effective_n_jobs(self.n_jobs), sums, squares
+        )
         n_trees = np.full((len(sums), 1), float(len(self._store)))
-        mean, spread = _mean_and_spread(sums, squares, n_trees)
+        mean, spread = _mean_and_spread(sums, squares, n_trees, self._centre)
         out = np.empty((len(sums), self.n_outputs_, 2))
         for k in range(self.n_outputs_):
             lower, upper, floor = self._conformal_scores(k, tail)
@@ -150,7 +152,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
             )
         n_trees = self._oob_n_trees[seen].astype(np.float64)[:, None]
         squares = self._oob_squares.reshape(self._oob_sums.shape)[seen]
-        mean, spread = _mean_and_spread(self._oob_sums[seen], squares, n_trees)
+        mean, spread = _mean_and_spread(self._oob_sums[seen], squares, n_trees, self._centre)
         errors = self._targets[output, seen] - mean[:, output]
         # Where all trees agree the spread says nothing: a little of the usual error is added.
         floor = 0.1 * float(np.sqrt(np.mean(errors**2))) + np.finfo(np.float64).tiny
@@ -162,8 +164,8 @@ class ForestRegressor(RegressorMixin, BaseForest):
         return float(scores[max(low, 0)]), float(scores[min(high, n - 1)]), floor
 
 
-def _mean_and_spread(sums: Any, squares: Any, n_trees: Any) -> tuple[Any, Any]:
-    """Mean over trees, and their standard deviation around it."""
+def _mean_and_spread(sums: Any, squares: Any, n_trees: Any, centre: Any) -> tuple[Any, Any]:
+    """Mean over trees, and their standard deviation around it, from squares around a centre."""
     mean = sums / n_trees
-    variance = np.maximum(squares / n_trees - mean**2, 0.0) * n_trees / np.maximum(n_trees - 1, 1)
-    return mean, np.sqrt(variance)
+    variance = np.maximum(squares / n_trees - (mean - centre) ** 2, 0.0)
+    return mean, np.sqrt(variance * n_trees / np.maximum(n_trees - 1, 1))
