@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "spinney/common/random.h"
 #include "spinney/ensemble/category_order.h"
@@ -57,7 +56,7 @@ OutOfBagTally::OutOfBagTally(const Table& table, const Targets& targets, const F
   for (std::size_t row = 0; row < targets.n_rows; ++row) {
     if (out.n_trees[row] == 0) continue;
     ++n_seen_;
-    is_right_[row] = row_error(row) == 0;
+    is_right_[row] = is_right(row);
     n_right_ += is_right_[row];
   }
 }
@@ -107,23 +106,23 @@ void OutOfBagTally::count(const Report& report) {
       const double off = value - (options_.centre.empty() ? 0.0 : options_.centre[k]);
       out_.squares[row * width_ + k] += off * off;
     }
-    is_right_[row] = row_error(row) == 0;
+    is_right_[row] = is_right(row);
     n_right_ += is_right_[row];
   }
   out_.curve.push_back(score());
 }
 
-// Classification: how many of the outputs are wrong. Regression: not used row by row.
-double OutOfBagTally::row_error(std::size_t row) const {
-  if (!is_classification(forest_.shape.criterion)) return 1;
+// Whether all outputs of a row have their class; numbers are not judged row by row.
+bool OutOfBagTally::is_right(std::size_t row) const {
+  if (!is_classification(forest_.shape.criterion)) return false;
   const std::size_t stride = width_ / targets_.n_outputs;
   for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
     const double* sums = out_.sums.data() + row * width_ + o * stride;
     const auto best =
         static_cast<std::uint32_t>(std::max_element(sums, sums + targets_.n_classes[o]) - sums);
-    if (best != targets_.labels[o * targets_.n_rows + row]) return 1;
+    if (best != targets_.labels[o * targets_.n_rows + row]) return false;
   }
-  return 0;
+  return true;
 }
 
 double OutOfBagTally::score() const {

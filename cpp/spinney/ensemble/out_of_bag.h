@@ -23,14 +23,12 @@ class OutOfBagTally {
   // What one tree says about the rows that it did not see.
   struct Report {
     std::vector<Row> rows;
-    std::vector<std::uint32_t> leaves;
-    const CompactTree* tree = nullptr;
     std::vector<double> values;  // [row][width]
   };
 
   void count(const Report& report);
   double score() const;
-  double row_error(std::size_t row) const;
+  bool is_right(std::size_t row) const;
   void importances(std::size_t piece, const Tree& grown, const CompactTree& tree,
                    const std::vector<Row>& rows) const;
   void corrected(const Tree& grown, const std::vector<Row>& rows, double* out) const;

@@ -9,6 +9,7 @@
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
+#include "spinney/table/row_block.h"
 #include "spinney/tree/tree.h"
 
 namespace spinney {
@@ -19,39 +20,13 @@ constexpr std::size_t shallow = 6;    // up to this depth looking for leaves cos
 constexpr std::size_t block_rows = 1024;        // rows a thread takes at a time
 constexpr std::size_t warm_bytes = 256 * 1024;  // of rows brought into the cache at a time
 
-struct Special {
-  bool infinite = false;
-  bool missing = false;
-};
-
-// Looks for infinities and NaN in the bits, in a loop without branches.
-SPINNEY_KERNEL Special find_special(const double* values, std::size_t n) {
-  std::uint64_t infinite = 0;
-  std::uint64_t missing = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t size = std::bit_cast<std::uint64_t>(values[i]) << 1;
-    infinite |= size == 0xffe0000000000000ULL ? 1U : 0U;
-    missing |= size > 0xffe0000000000000ULL ? 1U : 0U;
-  }
-  return {infinite != 0, missing != 0};
-}
-SPINNEY_KERNEL Special find_special(const float* values, std::size_t n) {
-  std::uint32_t infinite = 0;
-  std::uint32_t missing = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t size = std::bit_cast<std::uint32_t>(values[i]) << 1;
-    infinite |= size == 0xff000000U ? 1U : 0U;
-    missing |= size > 0xff000000U ? 1U : 0U;
-  }
-  return {infinite != 0, missing != 0};
-}
-
 template <class Value>
-Special find_special(const Value* rows, std::size_t stride, std::size_t width, std::size_t n) {
+SpecialValues find_special_in_rows(const Value* rows, std::size_t stride, std::size_t width,
+                                   std::size_t n) {
   if (stride == width) return find_special(rows, n * width);
-  Special found;
+  SpecialValues found;
   for (std::size_t i = 0; i < n; ++i) {
-    const Special row = find_special(rows + i * stride, width);
+    const SpecialValues row = find_special(rows + i * stride, width);
     found.infinite |= row.infinite;
     found.missing |= row.missing;
   }
@@ -261,14 +236,7 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
   const Column& first_column = table.columns[0];
   const auto item = static_cast<std::ptrdiff_t>(
       first_column.dtype == Dtype::float64 ? sizeof(double) : sizeof(float));
-  bool contiguous = first_column.dtype != Dtype::int32 && first_column.stride % item == 0 &&
-                    first_column.stride > 0;
-  for (std::size_t f = 0; f < n_features && contiguous; ++f) {
-    const Column& column = table.columns[f];
-    contiguous = column.kind == ColumnKind::numeric && column.dtype == first_column.dtype &&
-                 column.stride == first_column.stride &&
-                 column.data == first_column.data + static_cast<std::ptrdiff_t>(f) * item;
-  }
+  const bool contiguous = table.is_row_major();
   parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
     const std::size_t first = block * block_rows;
     const std::size_t n = std::min(block_rows, n_rows - first);
@@ -283,7 +251,7 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
         for (std::size_t i = 0; i < n; i += warm_rows) {
           const std::size_t m = std::min(warm_rows, n - i);
           const auto* warm = rows + i * stride;
-          const Special special = find_special(warm, stride, n_features, m);
+          const SpecialValues special = find_special_in_rows(warm, stride, n_features, m);
           if (special.infinite && !table.known_finite) {
             throw InputError("Input X contains infinity");
           }

@@ -38,7 +38,7 @@ struct Worker {
   FeatureDraw::Swaps swaps;
   std::vector<LaneKeys> lanes;
   std::vector<std::uint8_t> cells;
-  std::array<std::vector<Code>, n_lanes + 1> codes;  // of each lane, and of the best column so far
+  std::array<std::vector<Code>, n_lanes> codes;      // of each lane
   std::array<std::vector<double>, n_lanes> columns;  // values of each lane
   RowTargets targets;
   std::array<Question, n_lanes> questions;

@@ -120,10 +120,8 @@ class _Bagging:
             Itself.
         """
         if not (self.warm_start and self._is_native()):  # type: ignore[attr-defined]
-            for name in ("_store", "_estimators", "oob_curve_"):
+            for name in ("_store", "_estimators", "_features", "oob_curve_"):
                 self.__dict__.pop(name, None)
-            if self._was_native():
-                self.__dict__.pop("_features", None)
         base = self._get_estimator()
         kind_fits = is_classifier(base) == is_classifier(self)
         if type(base) in _NATIVE and kind_fits and not fit_params:
@@ -135,9 +133,6 @@ class _Bagging:
                 f"is {type(base).__name__}"
             )
         return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
-
-    def _was_native(self) -> bool:
-        return "_features" in vars(self)
 
     def _fit_native(self: Any, base: BaseTree, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)

@@ -129,7 +129,7 @@ class RandomForestClassifier(ForestClassifier):
     exactly.
 
     A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a fifth of scikit-learn's memory.
+    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
@@ -300,7 +300,7 @@ class RandomForestRegressor(ForestRegressor):
     exactly.
 
     A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a fifth of scikit-learn's memory.
+    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
@@ -468,7 +468,7 @@ class ExtraTreesClassifier(ForestClassifier):
     Notes
     -----
     A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a fifth of scikit-learn's memory.
+    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
@@ -630,7 +630,7 @@ class ExtraTreesRegressor(ForestRegressor):
     Notes
     -----
     A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a fifth of scikit-learn's memory.
+    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
