@@ -449,6 +449,25 @@ def test_conformal_coverage_on_new_rows(coverage):
     assert width[np.abs(X[2000:, 1]) > 1.5].mean() > 1.5 * width[np.abs(X[2000:, 1]) < 0.5].mean()
 
 
+def test_coverage_of_a_forest_without_a_bag():
+    X, y = make_friedman1(6000, noise=1.0, random_state=0)
+    model = ExtraTreesRegressor(50, random_state=0).fit(X[:2000], y[:2000])
+    interval = model.predict_interval(X[4000:], 0.8, calibration=(X[2000:4000], y[2000:4000]))
+    inside = (interval[:, 0] <= y[4000:]) & (y[4000:] <= interval[:, 1])
+    assert abs(inside.mean() - 0.8) < 0.02 + 2 * np.sqrt(0.8 * 0.2 / 2000)
+    two = ExtraTreesRegressor(20, random_state=0).fit(X[:500], np.c_[y, -y][:500])
+    both = two.predict_interval(X[:9], calibration=(X[500:900], np.c_[y, -y][500:900]))
+    assert both.shape == (9, 2, 2)
+    with pytest.raises(ValueError, match="calibration: expected y of shape"):
+        model.predict_interval(X, calibration=(X[:9], y[:8]))
+    with pytest.raises(ValueError, match="calibration: its y contains NaN"):
+        model.predict_interval(X, calibration=(X[:2], [1.0, np.nan]))
+    with pytest.raises(ValueError, match=r"calibration: expected \(X, y\)"):
+        model.predict_interval(X, calibration=X)
+    with pytest.raises(ValueError, match="method='quantile' takes none"):
+        model.predict_interval(X, method="quantile", calibration=(X, y))
+
+
 def test_intervals_of_targets_far_from_zero():
     X, y = make_friedman1(400, random_state=0)
     near = RandomForestRegressor(30, random_state=0).fit(X, np.round(y)).predict_interval(X)

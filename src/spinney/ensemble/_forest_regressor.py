@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._forest import BaseForest
@@ -92,7 +93,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         return out[:, 0] if self.n_outputs_ == 1 else out
 
     def predict_interval(
-        self, X: Any, coverage: float = 0.9, method: str = "auto"
+        self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
     ) -> NDArray[np.float64]:
         """Predict an interval that holds the target with the given probability.
 
@@ -103,12 +104,17 @@ class ForestRegressor(RegressorMixin, BaseForest):
         coverage : float, default=0.9
             Share of rows, between 0 and 1, whose target is to lie in its interval.
         method : {"auto", "conformal", "quantile"}, default="auto"
-            "conformal" looks at the errors of the rows out of the bag, in units of the trees'
+            "conformal" looks at the errors on rows that trees did not see, in units of the trees'
             disagreement about the row, and takes the interval that held `coverage` of them: its
-            coverage is right on rows like those of fit, whatever the forest is worth. It needs
-            ``bootstrap=True``. "quantile" is between two quantiles of `predict_quantiles`: it
-            follows the shape of the distribution, but nothing corrects its coverage. "auto" is
-            "conformal" where that is possible.
+            coverage is right on rows like those, whatever the forest is worth. The rows are those
+            out of the bag (which needs ``bootstrap=True``), or those of `calibration`. "quantile"
+            is between two quantiles of `predict_quantiles`: it follows the shape of the
+            distribution, but nothing corrects its coverage. "auto" is "conformal" where that is
+            possible.
+        calibration : tuple (X, y), default=None
+            Rows that fit did not see, and their targets: "conformal" takes these instead of the
+            rows out of the bag. This is how a forest without ``bootstrap`` gets intervals whose
+            coverage is right; some hundred rows suffice.
 
         Returns
         -------
@@ -119,31 +125,59 @@ class ForestRegressor(RegressorMixin, BaseForest):
             raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage!r}")
         if method not in ("auto", "conformal", "quantile"):
             raise ValueError(f"method: expected 'auto', 'conformal' or 'quantile', got {method!r}")
-        table_read = self._read(X)
-        has_out_of_bag = "_oob_sums" in vars(self)
-        if method == "conformal" and not has_out_of_bag:
-            raise ValueError(
-                "method='conformal' needs rows out of the bag: fit with bootstrap=True"
-            )
+        if calibration is not None and method == "quantile":
+            raise ValueError("calibration: method='quantile' takes none")
+        check_is_fitted(self)
         tail = (1 - coverage) / 2
-        if method == "quantile" or not has_out_of_bag:
+        if calibration is not None:
+            truth, mean, spread = self._errors_on(calibration)
+        elif "_oob_sums" in vars(self):
+            truth, mean, spread = self._errors_out_of_bag()
+        elif method == "conformal":
+            raise ValueError(
+                "method='conformal' needs rows that trees did not see: fit with bootstrap=True, "
+                "or give some as calibration=(X, y)"
+            )
+        else:
+            method = "quantile"
+        if method == "quantile":
             return self.predict_quantiles(X, [tail, 1 - tail])
-        sums = np.empty((table_read.n_rows, self.n_outputs_))
-        squares = np.empty_like(sums)
-        self._store.core.moments(
-            table_read, self._centre, effective_n_jobs(self.n_jobs), sums, squares
-        )
-        n_trees = np.full((len(sums), 1), float(len(self._store)))
-        mean, spread = _mean_and_spread(sums, squares, n_trees, self._centre)
-        out = np.empty((len(sums), self.n_outputs_, 2))
-        for k in range(self.n_outputs_):
-            lower, upper, floor = self._conformal_scores(k, tail)
+        ends = [_ends(truth[:, k] - mean[:, k], spread[:, k], tail) for k in range(truth.shape[1])]
+        mean, spread = self._moments(X)
+        out = np.empty((*mean.shape, 2))
+        for k, (lower, upper, floor) in enumerate(ends):
             out[:, k, 0] = mean[:, k] + lower * (spread[:, k] + floor)
             out[:, k, 1] = mean[:, k] + upper * (spread[:, k] + floor)
         return out[:, 0] if self.n_outputs_ == 1 else out
 
-    def _conformal_scores(self, output: int, tail: float) -> tuple[float, float, float]:
-        """Ends of the interval in units of the spread, and what is added to the spread."""
+    def _moments(self, X: Any) -> tuple[Any, Any]:
+        """Mean over the trees, and their disagreement, about the rows of X."""
+        table = self._read(X)
+        sums = np.empty((table.n_rows, self.n_outputs_))
+        squares = np.empty_like(sums)
+        self._store.core.moments(table, self._centre, effective_n_jobs(self.n_jobs), sums, squares)
+        n_trees = np.full((len(sums), 1), float(len(self._store)))
+        return _mean_and_spread(sums, squares, n_trees, self._centre)
+
+    def _errors_on(self, calibration: Any) -> tuple[Any, Any, Any]:
+        """Targets, means and disagreement for rows given as (X, y)."""
+        if not isinstance(calibration, tuple | list) or len(calibration) != 2:
+            raise ValueError(f"calibration: expected (X, y), got {type(calibration).__name__}")
+        mean, spread = self._moments(calibration[0])
+        truth = np.asarray(calibration[1], dtype=np.float64)
+        if truth.size != mean.size or len(truth) != len(mean):
+            raise ValueError(
+                f"calibration: expected y of shape {mean.shape}, one row for each of its X, got "
+                f"{truth.shape}"
+            )
+        if not np.isfinite(truth).all():
+            raise ValueError("calibration: its y contains NaN or infinity")
+        if len(truth) < 2:
+            raise ValueError("calibration: expected at least 2 rows, got 1")
+        return truth.reshape(mean.shape), mean, spread
+
+    def _errors_out_of_bag(self) -> tuple[Any, Any, Any]:
+        """Targets, means and disagreement of the trees that did not see a row."""
         seen = self._oob_n_trees > 1
         if seen.sum() < 2:
             raise ValueError(
@@ -153,15 +187,19 @@ class ForestRegressor(RegressorMixin, BaseForest):
         n_trees = self._oob_n_trees[seen].astype(np.float64)[:, None]
         squares = self._oob_squares.reshape(self._oob_sums.shape)[seen]
         mean, spread = _mean_and_spread(self._oob_sums[seen], squares, n_trees, self._centre)
-        errors = self._targets[output, seen] - mean[:, output]
-        # Where all trees agree the spread says nothing: a little of the usual error is added.
-        floor = 0.1 * float(np.sqrt(np.mean(errors**2))) + np.finfo(np.float64).tiny
-        scores = np.sort(errors / (spread[:, output] + floor))
-        n = len(scores)
-        # The ranks that hold on average over samples; beyond the sample the ends stay finite.
-        low = int(np.floor((n + 1) * tail)) - 1
-        high = int(np.ceil((n + 1) * (1 - tail))) - 1
-        return float(scores[max(low, 0)]), float(scores[min(high, n - 1)]), floor
+        return self._targets[:, seen].T, mean, spread
+
+
+def _ends(errors: Any, spread: Any, tail: float) -> tuple[float, float, float]:
+    """Ends of the interval in units of the spread, and what is added to the spread."""
+    # Where all trees agree the spread says nothing: a little of the usual error is added.
+    floor = 0.1 * float(np.sqrt(np.mean(errors**2))) + np.finfo(np.float64).tiny
+    scores = np.sort(errors / (spread + floor))
+    n = len(scores)
+    # The ranks that hold on average over samples; beyond the sample the ends stay finite.
+    low = int(np.floor((n + 1) * tail)) - 1
+    high = int(np.ceil((n + 1) * (1 - tail))) - 1
+    return float(scores[max(low, 0)]), float(scores[min(high, n - 1)]), floor
 
 
 def _mean_and_spread(sums: Any, squares: Any, n_trees: Any, centre: Any) -> tuple[Any, Any]:
