@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   bind_table(m);
   bind_tree(m);
   bind_ensemble(m);
+  bind_boosting(m);
 }

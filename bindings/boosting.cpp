@@ -1,0 +1,216 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "bindings.h"
+#include "spinney/boosting/booster.h"
+#include "spinney/common/check.h"
+#include "table.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+LossKind loss_named(const std::string& name) {
+  if (name == "squared_error") return LossKind::squared_error;
+  if (name == "absolute_error") return LossKind::absolute_error;
+  if (name == "huber") return LossKind::huber;
+  if (name == "quantile") return LossKind::quantile;
+  if (name == "poisson") return LossKind::poisson;
+  if (name == "gamma") return LossKind::gamma;
+  if (name == "tweedie") return LossKind::tweedie;
+  if (name == "log_loss") return LossKind::log_loss;
+  if (name == "exponential") return LossKind::exponential;
+  if (name == "softmax") return LossKind::softmax;
+  throw InputError("loss: no such loss: " + name);
+}
+
+Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
+  return {loss_named(name), parameter, n_scores};
+}
+
+// Rows that are watched but not learned from, as Python gives them.
+struct BoundValidation {
+  std::shared_ptr<BinnedMatrix> matrix;
+  nb::object targets, weights, scores;  // kept alive
+  Validation validation;
+};
+
+nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
+                    const std::optional<Array<std::uint32_t>>& rows, const Array<double>& targets,
+                    const std::optional<Array<double>>& weights, const OutArray<double>& scores,
+                    BoundValidation* watched, BoostOptions options, Forest& forest,
+                    const Array<double>& train, const Array<double>& validation,
+                    nb::object own_gradients, nb::object after_round, nb::handle progress) {
+  std::vector<Row> learned;
+  if (rows) learned.assign(rows->data(), rows->data() + rows->size());
+  BoostHistory history;
+  history.train.assign(train.data(), train.data() + train.size());
+  history.validation.assign(validation.data(), validation.data() + validation.size());
+  const std::size_t n = matrix->n_rows() * options.loss.n_scores;
+  if (!own_gradients.is_none()) {
+    options.own_gradients = [&](const double*, GradientPair* pairs) {
+      const nb::gil_scoped_acquire acquire;
+      const auto told = nb::cast<nb::tuple>(own_gradients());
+      const auto gradient = nb::cast<Array<double>>(told[0]);
+      const auto hessian = nb::cast<Array<double>>(told[1]);
+      if (gradient.size() != n || hessian.size() != n) {
+        throw InputError("loss: expected a gradient and a hessian for every row");
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        pairs[i] = {static_cast<float>(gradient.data()[i]), static_cast<float>(hessian.data()[i])};
+      }
+    };
+  }
+  if (!after_round.is_none()) {
+    options.after_round = [&](std::size_t round, double of_train, double of_validation) {
+      const nb::gil_scoped_acquire acquire;
+      return nb::cast<bool>(after_round(round, of_train, of_validation));
+    };
+  }
+  Watch watch(make_hook(progress), options.n_rounds);
+  {
+    const nb::gil_scoped_release release;
+    Validation none;
+    boost(*matrix, learned, targets.data(), weights ? weights->data() : nullptr, scores.data(),
+          watched == nullptr ? none : watched->validation, options, forest, history, watch);
+  }
+  return nb::make_tuple(history.n_rounds, to_numpy(std::move(history.train)),
+                        to_numpy(std::move(history.validation)));
+}
+
+}  // namespace
+
+void bind_boosting(nb::module_& m) {
+  nb::class_<BinnedMatrix>(m, "BinnedMatrix")
+      .def_prop_ro("n_codes", &BinnedMatrix::n_codes)
+      .def_prop_ro("n_rows", &BinnedMatrix::n_rows)
+      .def("cuts", [](const BinnedMatrix& self,
+                      std::size_t f) { return to_numpy(std::vector<double>(self.column(f).cuts)); })
+      .def("codes", [](const BinnedMatrix& self, std::size_t f) {
+        return to_numpy(std::vector<std::uint8_t>(self.codes(f), self.codes(f) + self.n_rows()));
+      });
+  m.def(
+      "bin_table",
+      [](const BoundTable& bound, std::uint32_t max_bins, int n_threads) {
+        const nb::gil_scoped_release release;
+        return std::make_shared<BinnedMatrix>(bound.table, max_bins, n_threads);
+      },
+      nb::arg("table"), nb::arg("max_bins"), nb::arg("n_threads"));
+  m.def(
+      "bin_like",
+      [](const BoundTable& bound, const std::shared_ptr<BinnedMatrix>& like, int n_threads) {
+        const nb::gil_scoped_release release;
+        return std::make_shared<BinnedMatrix>(bound.table, *like, n_threads);
+      },
+      nb::arg("table"), nb::arg("like"), nb::arg("n_threads"));
+
+  nb::class_<BoostOptions>(m, "BoostOptions")
+      .def(nb::init<>())
+      .def(
+          "set_loss",
+          [](BoostOptions& self, const std::string& name, double parameter, std::size_t n_scores) {
+            self.loss = make_loss(name, parameter, n_scores);
+          },
+          nb::arg("name"), nb::arg("parameter"), nb::arg("n_scores"))
+      .def(
+          "set_growth",
+          [](BoostOptions& self, const std::string& name) {
+            self.tree.growth = name == "level_wise" ? Growth::level_wise : Growth::best_first;
+          },
+          nb::arg("name"))
+#define SPINNEY_RW(NAME, PATH)                                  \
+  .def_prop_rw(                                                 \
+      NAME, [](const BoostOptions& self) { return self.PATH; }, \
+      [](BoostOptions& self, const decltype(BoostOptions{}.PATH)& v) { self.PATH = v; })
+      // clang-format off
+      SPINNEY_RW("learning_rate", learning_rate)
+      SPINNEY_RW("n_rounds", n_rounds)
+      SPINNEY_RW("first_round", first_round)
+      SPINNEY_RW("subsample", subsample)
+      SPINNEY_RW("patience", patience)
+      SPINNEY_RW("tolerance", tolerance)
+      SPINNEY_RW("keep_train_loss", keep_train_loss)
+      SPINNEY_RW("n_threads", n_threads)
+      SPINNEY_RW("max_leaves", tree.max_leaves)
+      SPINNEY_RW("max_depth", tree.max_depth)
+      SPINNEY_RW("tree_columns", tree.tree_columns)
+      SPINNEY_RW("level_columns", tree.level_columns)
+      SPINNEY_RW("node_columns", tree.node_columns)
+      SPINNEY_RW("interactions", tree.interactions)
+      SPINNEY_RW("seed", tree.seed)
+      SPINNEY_RW("l2", tree.split.l2)
+      SPINNEY_RW("l1", tree.split.l1)
+      SPINNEY_RW("min_gain", tree.split.min_gain)
+      SPINNEY_RW("min_hessian", tree.split.min_hessian)
+      SPINNEY_RW("min_rows", tree.split.min_rows)
+      SPINNEY_RW("category_l2", tree.split.category_l2)
+      SPINNEY_RW("category_smooth", tree.split.category_smooth)
+      SPINNEY_RW("max_category_group", tree.split.max_category_group)
+      SPINNEY_RW("monotonic", tree.split.monotonic);
+  // clang-format on
+#undef SPINNEY_RW
+
+  nb::class_<BoundValidation>(m, "BoostValidation")
+      .def(
+          "__init__",
+          [](BoundValidation* self, const std::shared_ptr<BinnedMatrix>& matrix,
+             const Array<std::uint32_t>& rows, const Array<double>& targets,
+             const std::optional<Array<double>>& weights, const OutArray<double>& scores) {
+            auto* made = new (self) BoundValidation{matrix,
+                                                    nb::cast(targets),
+                                                    weights ? nb::cast(*weights) : nb::none(),
+                                                    nb::cast(scores),
+                                                    {}};
+            made->validation = {matrix.get(),
+                                {rows.data(), rows.data() + rows.size()},
+                                targets.data(),
+                                weights ? weights->data() : nullptr,
+                                scores.data()};
+          },
+          nb::arg("matrix"), nb::arg("rows"), nb::arg("targets"), nb::arg("weights").none(),
+          nb::arg("scores"));
+
+  m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(), nb::arg("targets"),
+        nb::arg("weights").none(), nb::arg("scores"), nb::arg("validation").none(),
+        nb::arg("options"), nb::arg("forest"), nb::arg("train"), nb::arg("validation_losses"),
+        nb::arg("own_gradients").none(), nb::arg("after_round").none(), nb::arg("progress").none());
+
+  m.def(
+      "add_rounds",
+      [](const Forest& forest, const BoundTable& bound, std::size_t n_scores, std::size_t first,
+         std::size_t last, int n_threads, const OutArray<double>& out) {
+        if (last * n_scores > forest.trees.size()) throw InputError("rounds: beyond the last");
+        const nb::gil_scoped_release release;
+        add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
+      },
+      nb::arg("forest"), nb::arg("table"), nb::arg("n_scores"), nb::arg("first"), nb::arg("last"),
+      nb::arg("n_threads"), nb::arg("out"));
+
+  // Derivatives of a loss, for tests: gradient, hessian, sum of the losses.
+  m.def(
+      "loss_derivatives",
+      [](const std::string& name, double parameter, std::size_t n_scores,
+         const Array<double>& targets, const Array<double>& scores) {
+        const Loss loss = make_loss(name, parameter, n_scores);
+        const LossData data{targets.data(), nullptr, scores.data(), targets.size()};
+        std::vector<GradientPair> pairs(targets.size() * n_scores);
+        gradients(loss, data, 0, targets.size(), pairs.data());
+        std::vector<double> first(pairs.size());
+        std::vector<double> second(pairs.size());
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+          first[i] = static_cast<double>(pairs[i].gradient);
+          second[i] = static_cast<double>(pairs[i].hessian);
+        }
+        const double sum = loss_sum(loss, data, 0, targets.size());
+        return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
+      },
+      nb::arg("loss"), nb::arg("parameter"), nb::arg("n_scores"), nb::arg("targets"),
+      nb::arg("scores"));
+}

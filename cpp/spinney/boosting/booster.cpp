@@ -1,0 +1,283 @@
+#include "spinney/boosting/booster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "spinney/common/parallel.h"
+#include "spinney/ensemble/forest_reader.h"
+#include "spinney/table/row_block.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t row_block = 16'384;
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+
+template <class Body>
+void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& body) {
+  const int threads = worthwhile_threads(nanoseconds * static_cast<double>(n), n_threads);
+  parallel_for((n + row_block - 1) / row_block, threads, [&](std::size_t block, int) {
+    body(block, block * row_block, std::min(n, (block + 1) * row_block));
+  });
+}
+
+class Boosting {
+ public:
+  Boosting(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+           const double* weights, double* scores, Validation& validation,
+           const BoostOptions& options, Forest& forest)
+      : matrix_(matrix),
+        rows_(rows),
+        targets_(targets),
+        weights_(weights),
+        scores_(scores),
+        validation_(validation),
+        options_(options),
+        forest_(forest),
+        builder_(matrix, options.tree, options.n_threads),
+        n_rows_(matrix.n_rows()),
+        n_scores_(options.loss.n_scores) {
+    pairs_.resize(n_rows_ * n_scores_);
+    n_learned_ = rows.empty() ? n_rows_ : rows.size();
+    // Where every second derivative is the same they are counts of rows.
+    constant_hessian_ =
+        !options.own_gradients && options.loss.constant_hessian() && weights == nullptr;
+  }
+
+  void run(BoostHistory& history, Watch& watch) {
+    double best = std::numeric_limits<double>::infinity();
+    std::size_t best_round = options_.first_round;
+    for (std::size_t i = 0; i < history.validation.size(); ++i) {
+      if (history.validation[i] < best - options_.tolerance) {
+        best = history.validation[i];
+        best_round = i + 1;
+      }
+    }
+    std::size_t round = options_.first_round;
+    const std::size_t end = round + options_.n_rounds;
+    while (round < end) {
+      find_gradients();
+      draw_rows(round);
+      for (std::size_t k = 0; k < n_scores_; ++k) add_tree(round, k, watch);
+      ++round;
+      watch.advance(1);
+      const bool keeps = options_.keep_train_loss && !options_.own_gradients;
+      const double train =
+          keeps ? mean_loss({targets_, weights_, scores_, n_rows_}, rows_) : not_known;
+      if (keeps) history.train.push_back(train);
+      double watched = not_known;
+      if (validation_.matrix != nullptr && !options_.own_gradients) {
+        watched = mean_loss({validation_.targets, validation_.weights, validation_.scores,
+                             validation_.matrix->n_rows()},
+                            validation_.rows);
+        history.validation.push_back(watched);
+      }
+      history.n_rounds = round;
+      if (options_.after_round && !options_.after_round(round, train, watched)) break;
+      if (options_.patience == 0) continue;
+      const double followed = validation_.matrix != nullptr ? watched : train;
+      if (followed < best - options_.tolerance) {
+        best = followed;
+        best_round = round;
+      } else if (round - best_round >= options_.patience) {
+        break;
+      }
+    }
+    if (options_.patience > 0 && best_round < history.n_rounds && best_round > 0) {
+      history.n_rounds = best_round;
+      forest_.trees.resize(best_round * n_scores_);
+    }
+  }
+
+ private:
+  void find_gradients() {
+    if (options_.own_gradients) {
+      options_.own_gradients(scores_, pairs_.data());
+      return;
+    }
+    const LossData data{targets_, weights_, scores_, n_rows_};
+    by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
+              [&](std::size_t, std::size_t begin, std::size_t end) {
+                gradients(options_.loss, data, begin, end, pairs_.data());
+              });
+  }
+
+  // Each remaining row is taken with the probability that makes the number right.
+  void draw_rows(std::size_t round) {
+    if (options_.subsample >= 1) return;
+    const auto wanted = static_cast<std::size_t>(
+        std::max(1.0, std::round(options_.subsample * static_cast<double>(n_learned_))));
+    drawn_.clear();
+    left_out_.clear();
+    Stream stream(options_.tree.seed, Purpose::rows, round);
+    for (std::size_t i = 0; i < n_learned_; ++i) {
+      const Row row = rows_.empty() ? static_cast<Row>(i) : rows_[i];
+      const double chance =
+          static_cast<double>(wanted - drawn_.size()) / static_cast<double>(n_learned_ - i);
+      (stream.uniform() < chance ? drawn_ : left_out_).push_back(row);
+    }
+  }
+
+  void add_tree(std::size_t round, std::size_t k, Watch& watch) {
+    const bool draws = options_.subsample < 1;
+    const std::vector<Row>& learned = draws ? drawn_ : rows_;
+    const Row* const rows = learned.empty() ? nullptr : learned.data();
+    const std::size_t n = learned.empty() ? n_rows_ : learned.size();
+    builder_.grow(round * n_scores_ + k, rows, n, pairs_.data() + k * n_rows_, constant_hessian_,
+                  watch);
+    Tree& tree = builder_.tree();
+    double* const scores = scores_ + k * n_rows_;
+    if (options_.loss.refits_leaves() && !options_.own_gradients) refit_leaves(tree, scores);
+    for (double& value : tree.value) value *= options_.learning_rate;
+    update(tree, scores);
+    if (draws) follow(tree, matrix_, left_out_, scores);
+    if (validation_.matrix != nullptr) {
+      follow(tree, *validation_.matrix, validation_.rows,
+             validation_.scores + k * validation_.matrix->n_rows());
+    }
+    forest_.trees.push_back(compact(tree, forest_.shape, forest_.n_categories));
+  }
+
+  void refit_leaves(Tree& tree, const double* scores) {
+    const std::vector<LeafRows>& leaves = builder_.leaves();
+    const double work = 10.0 * static_cast<double>(n_learned_);
+    parallel_for(leaves.size(), worthwhile_threads(work, options_.n_threads),
+                 [&](std::size_t i, int) {
+                   const LeafRows& leaf = leaves[i];
+                   const std::size_t n = leaf.end - leaf.begin;
+                   std::vector<double> residuals(n);
+                   std::vector<double> weights(weights_ == nullptr ? 0 : n);
+                   for (std::size_t j = 0; j < n; ++j) {
+                     const std::size_t row = leaf.rows == nullptr ? j : leaf.rows[j];
+                     residuals[j] = targets_[row] - scores[row];
+                     if (weights_ != nullptr) weights[j] = weights_[row];
+                   }
+                   tree.value[static_cast<std::size_t>(leaf.node)] = std::clamp(
+                       refit(options_.loss, residuals, weights), leaf.bounds.low, leaf.bounds.high);
+                 });
+  }
+
+  void update(const Tree& tree, double* scores) {
+    struct Piece {
+      const LeafRows* leaf;
+      std::size_t begin;
+      std::size_t end;
+    };
+    std::vector<Piece> pieces;
+    for (const LeafRows& leaf : builder_.leaves()) {
+      const std::size_t n = leaf.end - leaf.begin;
+      for (std::size_t at = 0; at < n; at += row_block) {
+        pieces.push_back({&leaf, at, std::min(n, at + row_block)});
+      }
+    }
+    const double work = 1.5 * static_cast<double>(n_learned_);
+    parallel_for(pieces.size(), worthwhile_threads(work, options_.n_threads),
+                 [&](std::size_t i, int) {
+                   const Piece& piece = pieces[i];
+                   const double value = tree.value[static_cast<std::size_t>(piece.leaf->node)];
+                   const Row* const rows = piece.leaf->rows;
+                   for (std::size_t j = piece.begin; j < piece.end; ++j) {
+                     scores[rows == nullptr ? j : rows[j]] += value;
+                   }
+                 });
+  }
+
+  // Adds the tree's values to the scores of rows that it did not learn from.
+  void follow(const Tree& tree, const BinnedMatrix& matrix, const std::vector<Row>& rows,
+              double* scores) {
+    leaf_of_.resize(rows.size());
+    builder_.find_leaves(matrix, rows.data(), rows.size(), leaf_of_.data());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      scores[rows[i]] += tree.value[static_cast<std::size_t>(leaf_of_[i])];
+    }
+  }
+
+  // Over the given rows, all if there are none.
+  double mean_loss(const LossData& data, const std::vector<Row>& rows) {
+    if (!rows.empty() && rows.size() < data.n_rows) return mean_loss_of(data, rows);
+    std::vector<double> sums((data.n_rows + row_block - 1) / row_block);
+    by_blocks(data.n_rows, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
+              [&](std::size_t block, std::size_t begin, std::size_t end) {
+                sums[block] = loss_sum(options_.loss, data, begin, end);
+              });
+    return std::accumulate(sums.begin(), sums.end(), 0.0) / total_weight(data.weights, data.n_rows);
+  }
+
+  // Rows here and there: copied side by side first.
+  double mean_loss_of(const LossData& data, const std::vector<Row>& rows) {
+    const std::size_t n = rows.size();
+    std::vector<double> targets(n);
+    std::vector<double> weights(data.weights == nullptr ? 0 : n);
+    std::vector<double> scores(n * n_scores_);
+    for (std::size_t i = 0; i < n; ++i) {
+      targets[i] = data.targets[rows[i]];
+      if (data.weights != nullptr) weights[i] = data.weights[rows[i]];
+      for (std::size_t k = 0; k < n_scores_; ++k) {
+        scores[k * n + i] = data.scores[k * data.n_rows + rows[i]];
+      }
+    }
+    const double* const given = data.weights == nullptr ? nullptr : weights.data();
+    return mean_loss({targets.data(), given, scores.data(), n}, {});
+  }
+
+  static double total_weight(const double* weights, std::size_t n) {
+    if (weights == nullptr) return static_cast<double>(n);
+    return std::accumulate(weights, weights + n, 0.0);
+  }
+
+  const BinnedMatrix& matrix_;
+  const std::vector<Row>& rows_;
+  const double* targets_;
+  const double* weights_;
+  double* scores_;
+  Validation& validation_;
+  const BoostOptions& options_;
+  Forest& forest_;
+  TreeBuilder builder_;
+  std::size_t n_rows_;
+  std::size_t n_scores_;
+  std::size_t n_learned_ = 0;
+  bool constant_hessian_ = false;
+  std::vector<GradientPair> pairs_;
+  std::vector<Row> drawn_;
+  std::vector<Row> left_out_;
+  std::vector<NodeIndex> leaf_of_;
+};
+
+}  // namespace
+
+void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+           const double* weights, double* scores, Validation& validation,
+           const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
+  history.n_rounds = options.first_round;
+  Boosting(matrix, rows, targets, weights, scores, validation, options, forest).run(history, watch);
+}
+
+void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,
+                std::size_t last, int n_threads, double* out) {
+  const RowReader reader(table, forest.n_categories);
+  const std::size_t n_rows = table.n_rows;
+  const std::size_t n_trees = (last - first) * n_scores;
+  const double work = 15.0 * static_cast<double>(n_rows * n_trees);
+  const int threads = worthwhile_threads(work, n_threads);
+  const std::size_t share = n_rows / (4 * static_cast<std::size_t>(threads)) + 1;
+  const std::size_t block =
+      std::clamp<std::size_t>(share, 8, std::min<std::size_t>(2048, reader.max_rows()));
+  parallel_for((n_rows + block - 1) / block, threads, [&](std::size_t piece, int) {
+    const std::size_t begin = piece * block;
+    const std::size_t n = std::min(block, n_rows - begin);
+    std::vector<std::uint32_t> leaves(n);
+    reader.read(begin, n, [&](const auto* values, std::size_t stride, bool may_miss) {
+      for (std::size_t t = first * n_scores; t < last * n_scores; ++t) {
+        const CompactTree& tree = forest.trees[t];
+        descend(tree, values, stride, n, may_miss, leaves.data());
+        double* const to = out + begin * n_scores + t % n_scores;
+        for (std::size_t i = 0; i < n; ++i) to[i * n_scores] += tree.values[leaves[i]];
+      }
+    });
+  });
+}
+
+}  // namespace spinney

@@ -1,0 +1,55 @@
+// Gradient boosting: gradients of the loss at the scores so far, a tree fitted to them, a step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "spinney/boosting/tree_builder.h"
+#include "spinney/ensemble/forest.h"
+
+namespace spinney {
+
+struct BoostOptions {
+  Loss loss;
+  TreeRules tree;
+  double learning_rate = 0.1;
+  std::size_t n_rounds = 100;
+  std::size_t first_round = 0;  // how many there were before
+  double subsample = 1;         // share of the rows that each round draws, without replacement
+  std::size_t patience = 0;     // rounds without a better score before it ends; 0: never
+  double tolerance = 0;         // how much better a score must be
+  bool keep_train_loss = true;
+  int n_threads = 1;
+  // A loss of the caller's: pairs [score][row] from the scores. Null: `loss`.
+  std::function<void(const double* scores, GradientPair* pairs)> own_gradients;
+  // Asked after each round, with the mean losses (NaN where not kept); false ends the fit.
+  std::function<bool(std::size_t round, double train, double validation)> after_round;
+};
+
+// Rows that are not learned from but watched.
+struct Validation {
+  const BinnedMatrix* matrix = nullptr;  // null: none
+  std::vector<Row> rows;                 // of the matrix
+  const double* targets = nullptr;       // [row of the matrix]
+  const double* weights = nullptr;
+  double* scores = nullptr;  // [score][row of the matrix], before the first round
+};
+
+struct BoostHistory {
+  std::vector<double> train;  // mean loss after each round
+  std::vector<double> validation;
+  std::size_t n_rounds = 0;  // kept, from the first of all
+};
+
+// Appends trees to the forest, n_scores a round. rows: those to learn from, empty for all; scores:
+// [score][row], before the first round, afterwards those of the last.
+void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+           const double* weights, double* scores, Validation& validation,
+           const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
+
+// out[row][score] += the values of the trees of the rounds [first, last).
+void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,
+                std::size_t last, int n_threads, double* out);
+
+}  // namespace spinney

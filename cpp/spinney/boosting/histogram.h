@@ -1,0 +1,47 @@
+// Sums of gradients and second derivatives per code of every column.
+//
+// Both sums share one 64-bit integer: gradients in the upper half (signed), second derivatives in
+// the lower one. They are scaled so that neither can overflow, whatever rows come together, and
+// since integers add up to the same in any order, threads and layouts do not change a bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/types.h"
+#include "spinney/loss/loss.h"
+#include "spinney/table/binned_matrix.h"
+
+namespace spinney {
+
+using PackedSum = std::int64_t;
+
+SPINNEY_INLINE std::uint32_t hessian_units(PackedSum sum) {
+  return static_cast<std::uint32_t>(sum);
+}
+
+SPINNEY_INLINE std::int32_t gradient_units(PackedSum sum) {
+  return static_cast<std::int32_t>((sum - static_cast<std::int64_t>(hessian_units(sum))) >> 32);
+}
+
+// What a unit of either sum stands for.
+struct PackedScale {
+  double gradient = 1;
+  double hessian = 1;
+  // Units of the second derivative of any one row are at most this; where `counts`, they are 1.
+  std::uint32_t most = 1;
+  bool counts = false;
+};
+
+// Packs the pairs of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If `counts`, all
+// second derivatives are the same.
+PackedScale pack_gradients(const GradientPair* pairs, const Row* rows, std::size_t n, bool counts,
+                           int n_threads, PackedSum* out);
+
+// Adds up the packed pairs of n rows, per code. rows: ascending or not, null if they are 0 … n-1.
+// out has matrix.n_codes() places and need not be empty before.
+void build_histogram(const BinnedMatrix& matrix, const Row* rows, const PackedSum* packed,
+                     std::size_t n, int n_threads, PackedSum* out);
+
+}  // namespace spinney

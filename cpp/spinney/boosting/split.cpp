@@ -1,0 +1,253 @@
+#include "spinney/boosting/split.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "spinney/common/parallel.h"
+
+namespace spinney {
+namespace {
+
+// A split that some side might have too few rows for: only counting them tells.
+struct Candidate {
+  BinSplit split;
+  bool unsure = false;
+};
+
+class ColumnSearch {
+ public:
+  ColumnSearch(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+               const SplitRules& rules)
+      : matrix_(matrix), node_(node), scale_(scale), rules_(rules) {
+    total_ = unpack(node.total, scale);
+    bounded_ = !rules.monotonic.empty();
+    parent_score_ = score(total_, rules_.l2);
+    sure_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_rows)
+                               : static_cast<std::uint64_t>(rules.min_rows) * scale.most;
+  }
+
+  Candidate search(std::uint32_t feature, bool exact) {
+    counts_ = nullptr;
+    if (exact) count(feature);
+    Candidate best;
+    best.split.gain = 0;
+    best.split.feature = feature;
+    const BinnedColumn& column = matrix_.column(feature);
+    if (column.categorical) {
+      search_categories(column, best);
+    } else {
+      search_numbers(feature, column, best);
+    }
+    return best;
+  }
+
+ private:
+  double soft(double gradient) const {
+    if (rules_.l1 == 0) return gradient;
+    const double size = std::abs(gradient) - rules_.l1;
+    return size > 0 ? std::copysign(size, gradient) : 0.0;
+  }
+
+  // Twice what a leaf takes off the objective.
+  double score(const Sums& sums, double l2) const {
+    const double below = sums.hessian + l2;
+    if (!(below > 0)) return 0;
+    const double gradient = soft(sums.gradient);
+    if (!bounded_) return gradient * gradient / below;
+    const double weight = std::clamp(-gradient / below, node_.bounds.low, node_.bounds.high);
+    return -(2 * gradient * weight + below * weight * weight);
+  }
+
+  // Whether a side may be a leaf; 2: if its rows are counted.
+  int allows(PackedSum side, std::uint64_t n_counted) const {
+    const std::uint32_t units = hessian_units(side);
+    if (static_cast<double>(units) * scale_.hessian < rules_.min_hessian) return 0;
+    if (counts_ != nullptr) return n_counted >= rules_.min_rows ? 1 : 0;
+    if (units >= sure_units_) return 1;
+    return scale_.counts ? 0 : 2;
+  }
+
+  void offer(PackedSum left, std::uint64_t n_left, double l2, std::int8_t sign, Candidate& best,
+             bool& better) const {
+    better = false;
+    const PackedSum right = node_.total - left;
+    const int left_fits = allows(left, n_left);
+    if (left_fits == 0) return;
+    const int right_fits = allows(right, node_.n_rows - n_left);
+    if (right_fits == 0) return;
+    const Sums a = unpack(left, scale_);
+    const Sums b = unpack(right, scale_);
+    const double gain = 0.5 * (score(a, l2) + score(b, l2) - parent_score_) - rules_.min_gain;
+    if (!(gain > best.split.gain)) return;
+    if (sign != 0) {
+      const double weight_left = leaf_weight(a, rules_, node_.bounds);
+      const double weight_right = leaf_weight(b, rules_, node_.bounds);
+      if (sign > 0 ? weight_left > weight_right : weight_left < weight_right) return;
+    }
+    best.split.gain = gain;
+    best.split.left = left;
+    best.unsure = left_fits == 2 || right_fits == 2;
+    better = true;
+  }
+
+  void search_numbers(std::uint32_t feature, const BinnedColumn& column, Candidate& best) const {
+    const PackedSum* const sums = node_.histogram + column.start;
+    const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
+    const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
+    const std::uint64_t n_missing =
+        counts_ != nullptr && column.has_missing ? counts_[column.missing_code()] : 0;
+    // Without missing rows in the node both directions are the same; new ones go with the many.
+    const int n_directions = missing != 0 ? 2 : 1;
+    for (int direction = 0; direction < n_directions; ++direction) {
+      PackedSum left = direction == 1 ? missing : 0;
+      std::uint64_t n_left = direction == 1 ? n_missing : 0;
+      // With all values on the left, missing ones may still be parted from them.
+      const std::uint32_t n_cuts =
+          direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
+      for (std::uint32_t code = 0; code < n_cuts; ++code) {
+        if (sums[code] == 0) continue;
+        left += sums[code];
+        if (counts_ != nullptr) n_left += counts_[code];
+        bool better = false;
+        offer(left, n_left, rules_.l2, sign, best, better);
+        if (better) {
+          best.split.code = code;
+          best.split.missing_left = direction == 1;
+        }
+      }
+    }
+    if (n_directions == 1) {
+      best.split.missing_left =
+          2 * std::uint64_t{hessian_units(best.split.left)} >= hessian_units(node_.total);
+    }
+  }
+
+  void search_categories(const BinnedColumn& column, Candidate& best) const {
+    const PackedSum* const sums = node_.histogram + column.start;
+    const std::uint32_t n_codes = column.n_codes();
+    struct Ordered {
+      double ratio;
+      std::uint32_t code;
+    };
+    std::array<Ordered, 256> order;
+    std::size_t n = 0;
+    const double mean_hessian = total_.hessian / static_cast<double>(node_.n_rows);
+    const double doubt = rules_.category_smooth * mean_hessian;
+    for (std::uint32_t code = 0; code < n_codes; ++code) {
+      if (sums[code] == 0) continue;
+      const Sums s = unpack(sums[code], scale_);
+      const double below = s.hessian + doubt;
+      order[n++] = {below > 0 ? s.gradient / below : 0.0, code};
+    }
+    if (n < 2) return;
+    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n),
+              [](const Ordered& a, const Ordered& b) {
+                return a.ratio < b.ratio || (a.ratio == b.ratio && a.code < b.code);
+              });
+    // Two categories are one question, as of a number.
+    const double l2 = n == 2 ? rules_.l2 : rules_.l2 + rules_.category_l2;
+    PackedSum left = 0;
+    std::uint64_t n_left = 0;
+    std::size_t cut = n;
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      left += sums[order[i].code];
+      if (counts_ != nullptr) n_left += counts_[order[i].code];
+      if (std::min(i + 1, n - i - 1) > rules_.max_category_group) continue;
+      bool better = false;
+      offer(left, n_left, l2, 0, best, better);
+      if (better) cut = i;
+    }
+    if (cut == n) return;
+    best.split.categorical = true;
+    best.split.left_codes = {};
+    for (std::size_t i = 0; i <= cut; ++i) {
+      best.split.left_codes[order[i].code / 64] |= std::uint64_t{1} << (order[i].code % 64);
+    }
+    // What the node does not know goes with the many.
+    const bool left_is_larger =
+        2 * std::uint64_t{hessian_units(best.split.left)} >= hessian_units(node_.total);
+    best.split.missing_left = left_is_larger;
+    if (column.has_missing && sums[column.missing_code()] != 0) {
+      best.split.missing_left = best.split.goes_left(column.missing_code(), 256);
+    } else if (column.has_missing && left_is_larger) {
+      best.split.left_codes[column.missing_code() / 64] |= std::uint64_t{1}
+                                                           << (column.missing_code() % 64);
+    }
+    if (left_is_larger) {
+      for (std::uint32_t code = 0; code < column.n_bins; ++code) {
+        if (sums[code] == 0) {
+          best.split.left_codes[code / 64] |= std::uint64_t{1} << (code % 64);
+        }
+      }
+    }
+  }
+
+  void count(std::uint32_t feature) {
+    row_counts_.fill(0);
+    const std::uint8_t* const codes = matrix_.codes(feature);
+    for (std::size_t i = 0; i < node_.n_rows; ++i) {
+      ++row_counts_[codes[node_.rows == nullptr ? i : node_.rows[i]]];
+    }
+    counts_ = row_counts_.data();
+  }
+
+  const BinnedMatrix& matrix_;
+  const NodeToSplit& node_;
+  const PackedScale& scale_;
+  const SplitRules& rules_;
+  Sums total_;
+  double parent_score_ = 0;
+  std::uint64_t sure_units_ = 1;
+  bool bounded_ = false;
+  const std::uint64_t* counts_ = nullptr;
+  std::array<std::uint64_t, 256> row_counts_{};
+};
+
+}  // namespace
+
+double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& bounds) {
+  const double below = sums.hessian + rules.l2;
+  if (!(below > 0)) return std::clamp(0.0, bounds.low, bounds.high);
+  double gradient = sums.gradient;
+  if (rules.l1 > 0) {
+    const double size = std::abs(gradient) - rules.l1;
+    gradient = size > 0 ? std::copysign(size, gradient) : 0.0;
+  }
+  return std::clamp(-gradient / below, bounds.low, bounds.high);
+}
+
+BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                 const SplitRules& rules, int n_threads) {
+  const std::size_t n_features = matrix.n_features();
+  std::vector<Candidate> best(n_features);
+  const auto allowed = [&](std::size_t f) {
+    return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
+  };
+  constexpr std::size_t block = 8;
+  const double work = 2.5 * static_cast<double>(matrix.n_codes());
+  parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads),
+               [&](std::size_t piece, int) {
+                 ColumnSearch search(matrix, node, scale, rules);
+                 const std::size_t end = std::min(n_features, (piece + 1) * block);
+                 for (std::size_t f = piece * block; f < end; ++f) {
+                   if (allowed(f)) best[f] = search.search(static_cast<std::uint32_t>(f), false);
+                 }
+               });
+  ColumnSearch search(matrix, node, scale, rules);
+  for (;;) {
+    std::size_t winner = n_features;
+    double gain = 0;
+    for (std::size_t f = 0; f < n_features; ++f) {
+      if (allowed(f) && best[f].split.gain > gain) {
+        gain = best[f].split.gain;
+        winner = f;
+      }
+    }
+    if (winner == n_features) return {};
+    if (!best[winner].unsure) return best[winner].split;
+    best[winner] = search.search(static_cast<std::uint32_t>(winner), true);
+    best[winner].unsure = false;
+  }
+}
+
+}  // namespace spinney

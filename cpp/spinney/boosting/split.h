@@ -1,0 +1,74 @@
+// The best question about a node, from its histogram, by the second-order objective: with sums G
+// and H of first and second derivatives a leaf's weight is −G/(H+λ), its part of the objective
+// −G²/(H+λ)/2, and a question is worth half of what its children gain, less γ.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "spinney/boosting/histogram.h"
+
+namespace spinney {
+
+struct SplitRules {
+  double l2 = 0;
+  double l1 = 0;
+  double min_gain = 0;                    // γ
+  double min_hessian = 0;                 // of a leaf
+  std::size_t min_rows = 1;               // of a leaf
+  double category_l2 = 10;                // added to λ where categories are parted
+  double category_smooth = 10;            // rows' worth of doubt when categories are ordered
+  std::uint32_t max_category_group = 32;  // on the smaller side of a question
+  std::vector<std::int8_t> monotonic;     // empty, or a sign per column
+};
+
+// Limits of a leaf's weight that monotone constraints above it set.
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+struct Sums {
+  double gradient = 0;
+  double hessian = 0;
+};
+
+SPINNEY_INLINE Sums unpack(PackedSum sum, const PackedScale& scale) {
+  return {static_cast<double>(gradient_units(sum)) * scale.gradient,
+          static_cast<double>(hessian_units(sum)) * scale.hessian};
+}
+
+// The weight of a leaf with these sums.
+double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& bounds);
+
+struct BinSplit {
+  double gain = -std::numeric_limits<double>::infinity();
+  std::uint32_t feature = 0;
+  std::uint32_t code = 0;    // numeric: codes up to it go left
+  bool categorical = false;  // then those of `left_codes` do
+  bool missing_left = false;
+  PackedSum left = 0;  // sums of the left side
+  std::array<std::uint64_t, 4> left_codes{};
+
+  bool found() const { return gain > 0; }
+  bool goes_left(std::uint32_t c, std::uint32_t missing_code) const {
+    if (c == missing_code) return missing_left;
+    return categorical ? ((left_codes[c / 64] >> (c % 64)) & 1) != 0 : c <= code;
+  }
+};
+
+struct NodeToSplit {
+  const PackedSum* histogram = nullptr;
+  PackedSum total = 0;
+  std::size_t n_rows = 0;
+  const Row* rows = nullptr;              // null: 0 … n_rows-1
+  const std::uint8_t* allowed = nullptr;  // of each column; null: all
+  Bounds bounds;
+};
+
+BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                 const SplitRules& rules, int n_threads);
+
+}  // namespace spinney

@@ -1,0 +1,337 @@
+#include "spinney/boosting/tree_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "spinney/common/parallel.h"
+#include "spinney/common/random.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t divide_block = 16'384;
+
+bool draws(double share) { return share < 1; }
+
+}  // namespace
+
+TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads)
+    : matrix_(matrix), rules_(std::move(rules)), n_threads_(n_threads) {}
+
+std::int32_t TreeBuilder::take_slot() {
+  if (free_slots_.empty()) {
+    slots_.emplace_back(matrix_.n_codes());
+    return static_cast<std::int32_t>(slots_.size() - 1);
+  }
+  const std::int32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+const Row* TreeBuilder::rows_of(const Node& node) const {
+  if (all_rows_ && node.depth == 0) return nullptr;
+  return rows_[node.buffer].data() + node.begin;
+}
+
+// Keeps a share of the columns that are marked, at least one; drawn without replacement.
+void TreeBuilder::draw(std::vector<std::uint8_t>& columns, double share,
+                       std::uint64_t purpose_index) const {
+  if (!draws(share)) return;
+  std::vector<std::uint32_t> marked;
+  for (std::uint32_t f = 0; f < columns.size(); ++f) {
+    if (columns[f] != 0) marked.push_back(f);
+  }
+  const auto n = static_cast<std::size_t>(
+      std::max(1.0, std::round(share * static_cast<double>(marked.size()))));
+  Stream stream(combine(rules_.seed, number_), Purpose::features, purpose_index);
+  for (std::size_t i = 0; i + 1 < marked.size() && i < n; ++i) {
+    std::swap(marked[i], marked[i + stream.below(marked.size() - i)]);
+  }
+  std::fill(columns.begin(), columns.end(), std::uint8_t{0});
+  for (std::size_t i = 0; i < std::min(n, marked.size()); ++i) columns[marked[i]] = 1;
+}
+
+const std::uint8_t* TreeBuilder::allowed_columns(const Node& node) {
+  const bool limited = !rules_.interactions.empty();
+  if (!limited && !draws(rules_.tree_columns) && !draws(rules_.level_columns) &&
+      !draws(rules_.node_columns)) {
+    return nullptr;
+  }
+  node_columns_ = tree_columns_;
+  if (limited) {
+    // Columns of the sets that hold all columns asked about so far.
+    std::vector<std::uint8_t> together(matrix_.n_features());
+    for (const std::vector<std::uint32_t>& set : rules_.interactions) {
+      const bool holds = std::all_of(node.path.begin(), node.path.end(), [&](std::uint32_t f) {
+        return std::find(set.begin(), set.end(), f) != set.end();
+      });
+      if (!holds) continue;
+      for (const std::uint32_t f : set) together[f] = 1;
+    }
+    for (std::size_t f = 0; f < together.size(); ++f) node_columns_[f] &= together[f];
+  }
+  // Streams of levels and nodes do not meet that of the tree, 0.
+  draw(node_columns_, rules_.level_columns, 1 + node.depth);
+  draw(node_columns_, rules_.node_columns,
+       (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(node.index));
+  return node_columns_.data();
+}
+
+bool TreeBuilder::may_split(const Node& node) const {
+  const std::size_t n = node.end - node.begin;
+  return node.depth < rules_.max_depth && n >= 2 && n >= 2 * rules_.split.min_rows;
+}
+
+void TreeBuilder::search(Node& node) {
+  const std::uint8_t* const allowed = allowed_columns(node);
+  NodeToSplit task;
+  task.histogram = histogram(node.slot);
+  task.total = node.total;
+  task.n_rows = node.end - node.begin;
+  task.rows = rows_of(node);
+  task.allowed = allowed;
+  task.bounds = node.bounds;
+  node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
+}
+
+// Values of a node that do not depend on whether it is parted.
+void TreeBuilder::describe(const Node& node) {
+  const auto at = static_cast<std::size_t>(node.index);
+  const Sums sums = unpack(node.total, scale_);
+  const double weight = leaf_weight(sums, rules_.split, node.bounds);
+  tree_.value[at] = weight;
+  tree_.weight[at] = sums.hessian;
+  tree_.n_rows[at] = static_cast<std::int64_t>(node.end - node.begin);
+  const double gain =
+      -(sums.gradient * weight + 0.5 * (sums.hessian + rules_.split.l2) * weight * weight);
+  tree_.impurity[at] = sums.hessian > 0 ? -gain / sums.hessian : 0.0;
+}
+
+void TreeBuilder::write_question(const Node& node) {
+  const auto at = static_cast<std::size_t>(node.index);
+  const BinSplit& split = node.split;
+  const BinnedColumn& column = matrix_.column(split.feature);
+  tree_.feature[at] = static_cast<std::int32_t>(split.feature);
+  tree_.missing_left[at] = split.missing_left ? 1 : 0;
+  if (!split.categorical) {
+    tree_.threshold[at] = split.code < column.cuts.size() ? column.cuts[split.code]
+                                                          : std::numeric_limits<double>::infinity();
+    return;
+  }
+  tree_.threshold[at] = std::numeric_limits<double>::quiet_NaN();
+  tree_.category_start[at] = static_cast<std::int64_t>(tree_.category_bits.size());
+  const std::size_t words = words_for(static_cast<std::int64_t>(column.bin_of.size()));
+  const std::size_t start = tree_.category_bits.size();
+  tree_.category_bits.resize(start + 2 * words);
+  for (std::size_t category = 0; category < column.bin_of.size(); ++category) {
+    const std::uint32_t bit = 1U << (category % 32);
+    if (split.goes_left(column.bin_of[category], 256)) {
+      tree_.category_bits[start + category / 32] |= bit;
+    }
+    tree_.category_bits[start + words + category / 32] |= bit;
+  }
+}
+
+// Writes the node's rows and gradients into the other buffer, those that go left first, in their
+// order; returns how many these are.
+std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
+  const std::size_t n = node.end - node.begin;
+  const std::uint8_t* const codes = matrix_.codes(split.feature);
+  const BinnedColumn& column = matrix_.column(split.feature);
+  std::array<std::uint8_t, 256> left{};
+  for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+    left[code] = split.goes_left(code, column.missing_code()) ? 1 : 0;
+  }
+  const Row* const from = rows_of(node);
+  const PackedSum* const packed = packed_[node.buffer].data() + node.begin;
+  Row* const to = rows_[1 - node.buffer].data() + node.begin;
+  PackedSum* const packed_to = packed_[1 - node.buffer].data() + node.begin;
+  std::uint8_t* const flags = goes_left_.data() + node.begin;
+  const std::size_t n_blocks = (n + divide_block - 1) / divide_block;
+  std::vector<std::size_t> n_left(n_blocks + 1);
+  const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads_);
+  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
+    const std::size_t begin = block * divide_block;
+    const std::size_t end = std::min(n, begin + divide_block);
+    std::size_t count = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint8_t flag = left[codes[from == nullptr ? i : from[i]]];
+      flags[i] = flag;
+      count += flag;
+    }
+    n_left[block + 1] = count;
+  });
+  std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
+  const std::size_t total_left = n_left[n_blocks];
+  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
+    const std::size_t begin = block * divide_block;
+    const std::size_t end = std::min(n, begin + divide_block);
+    std::size_t at_left = n_left[block];
+    std::size_t at_right = total_left + begin - at_left;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t flag = flags[i];
+      const std::size_t at = flag != 0 ? at_left : at_right;
+      to[at] = from == nullptr ? static_cast<Row>(i) : from[i];
+      packed_to[at] = packed[i];
+      at_left += flag;
+      at_right += 1 - flag;
+    }
+  });
+  return total_left;
+}
+
+void TreeBuilder::part(std::size_t which) {
+  Node parent = std::move(nodes_[which]);
+  const BinSplit split = parent.split;
+  write_question(parent);
+  questions_[static_cast<std::size_t>(parent.index)] = split;
+  const std::size_t n_left = divide_rows(parent, split);
+  Node left;
+  Node right;
+  left.begin = parent.begin;
+  left.end = right.begin = parent.begin + n_left;
+  right.end = parent.end;
+  left.buffer = right.buffer = 1 - parent.buffer;
+  left.depth = right.depth = parent.depth + 1;
+  left.total = split.left;
+  right.total = parent.total - split.left;
+  left.bounds = right.bounds = parent.bounds;
+  if (!rules_.split.monotonic.empty()) {
+    const double a = leaf_weight(unpack(left.total, scale_), rules_.split, parent.bounds);
+    const double b = leaf_weight(unpack(right.total, scale_), rules_.split, parent.bounds);
+    const double middle = 0.5 * (a + b);
+    const std::int8_t sign = rules_.split.monotonic[split.feature];
+    if (sign > 0) {
+      left.bounds.high = right.bounds.low = middle;
+    } else if (sign < 0) {
+      left.bounds.low = right.bounds.high = middle;
+    }
+  }
+  if (!rules_.interactions.empty()) {
+    left.path = parent.path;
+    left.path.push_back(split.feature);
+    right.path = left.path;
+  }
+  for (Node* const child : {&left, &right}) {
+    child->index = tree_.add_leaf(0, 0, 0);
+    describe(*child);
+  }
+  questions_.resize(tree_.size());
+  tree_.left[static_cast<std::size_t>(parent.index)] = left.index;
+  tree_.right[static_cast<std::size_t>(parent.index)] = right.index;
+  tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(left.depth));
+
+  // No histogram where no question will be asked.
+  const bool full = nodes_.size() + 1 >= rules_.max_leaves;
+  const bool search_left = !full && may_split(left);
+  const bool search_right = !full && may_split(right);
+  if (search_left || search_right) {
+    const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
+    Node& small = left_is_smaller ? left : right;
+    Node& large = left_is_smaller ? right : left;
+    small.slot = take_slot();
+    build_histogram(matrix_, rows_of(small), packed_[small.buffer].data() + small.begin,
+                    small.end - small.begin, n_threads_, histogram(small.slot));
+    large.slot = parent.slot;
+    PackedSum* const rest = histogram(large.slot);
+    const PackedSum* const counted = histogram(small.slot);
+    for (std::size_t i = 0; i < matrix_.n_codes(); ++i) rest[i] -= counted[i];
+    if (search_left) search(left);
+    if (search_right) search(right);
+    for (Node* const child : {&left, &right}) {
+      if (child->split.found()) continue;
+      free_slots_.push_back(child->slot);
+      child->slot = -1;
+    }
+  } else {
+    free_slots_.push_back(parent.slot);
+  }
+  nodes_[which] = std::move(left);
+  nodes_.push_back(std::move(right));
+}
+
+void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
+                       const GradientPair* pairs, bool constant_hessian, Watch& watch) {
+  number_ = number;
+  tree_.clear();
+  nodes_.clear();
+  leaves_.clear();
+  questions_.clear();
+  free_slots_.clear();
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    free_slots_.push_back(static_cast<std::int32_t>(slot));
+  }
+  for (int buffer = 0; buffer < 2; ++buffer) {
+    rows_[buffer].resize(n_rows);
+    packed_[buffer].resize(n_rows);
+  }
+  goes_left_.resize(n_rows);
+  all_rows_ = rows == nullptr;
+  if (!all_rows_) std::copy(rows, rows + n_rows, rows_[0].begin());
+  scale_ = pack_gradients(pairs, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
+  tree_columns_.assign(matrix_.n_features(), 1);
+  draw(tree_columns_, rules_.tree_columns, 0);
+
+  Node root;
+  root.end = n_rows;
+  for (const PackedSum sum : packed_[0]) root.total += sum;
+  root.index = tree_.add_leaf(0, 0, 0);
+  describe(root);
+  questions_.resize(1);
+  if (may_split(root) && rules_.max_leaves > 1) {
+    root.slot = take_slot();
+    build_histogram(matrix_, rows_of(root), packed_[0].data(), n_rows, n_threads_,
+                    histogram(root.slot));
+    search(root);
+  }
+  nodes_.push_back(std::move(root));
+  while (nodes_.size() < rules_.max_leaves) {
+    std::size_t next = nodes_.size();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!nodes_[i].split.found()) continue;
+      if (next == nodes_.size()) {
+        next = i;
+        continue;
+      }
+      const Node& best = nodes_[next];
+      const Node& node = nodes_[i];
+      const bool earlier =
+          rules_.growth == Growth::level_wise
+              ? node.depth < best.depth || (node.depth == best.depth && node.index < best.index)
+              : node.split.gain > best.split.gain ||
+                    (node.split.gain == best.split.gain && node.index < best.index);
+      if (earlier) next = i;
+    }
+    if (next == nodes_.size()) break;
+    watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features());
+    part(next);
+  }
+  for (const Node& node : nodes_) {
+    leaves_.push_back({node.index, node.begin, node.end, rows_of(node), node.bounds});
+  }
+}
+
+void TreeBuilder::find_leaves(const BinnedMatrix& matrix, const Row* rows, std::size_t n,
+                              NodeIndex* out) const {
+  constexpr std::size_t block = 4096;
+  const double work = 20.0 * static_cast<double>(n);
+  parallel_for(
+      (n + block - 1) / block, worthwhile_threads(work, n_threads_), [&](std::size_t piece, int) {
+        const std::size_t end = std::min(n, (piece + 1) * block);
+        for (std::size_t i = piece * block; i < end; ++i) {
+          const std::size_t row = rows == nullptr ? i : rows[i];
+          std::size_t at = 0;
+          while (tree_.left[at] != no_child) {
+            const BinSplit& split = questions_[at];
+            const bool left = split.goes_left(matrix.codes(split.feature)[row],
+                                              matrix_.column(split.feature).missing_code());
+            at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
+          }
+          out[i] = static_cast<NodeIndex>(at);
+        }
+      });
+}
+
+}  // namespace spinney

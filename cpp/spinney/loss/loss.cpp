@@ -1,0 +1,319 @@
+#include "spinney/loss/loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/exp.h"
+#include "spinney/common/log.h"
+
+namespace spinney {
+namespace {
+
+// Each formula: value(target, score) and derivatives(target, score) → {first, second}.
+struct Derivatives {
+  double first;
+  double second;
+};
+
+struct SquaredError {
+  static SPINNEY_INLINE double value(double y, double f) { return 0.5 * (f - y) * (f - y); }
+  static SPINNEY_INLINE Derivatives derivatives(double y, double f) { return {f - y, 1.0}; }
+};
+
+struct AbsoluteError {
+  static SPINNEY_INLINE double value(double y, double f) { return f > y ? f - y : y - f; }
+  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+    return {(f > y ? 1.0 : 0.0) - (f < y ? 1.0 : 0.0), 1.0};
+  }
+};
+
+struct Huber {
+  double delta;
+  SPINNEY_INLINE double value(double y, double f) const {
+    const double away = f > y ? f - y : y - f;
+    return away <= delta ? 0.5 * away * away : delta * (away - 0.5 * delta);
+  }
+  SPINNEY_INLINE Derivatives derivatives(double y, double f) const {
+    const double away = f - y;
+    const double low = away < -delta ? -delta : away;
+    return {low > delta ? delta : low, 1.0};
+  }
+};
+
+struct Quantile {
+  double level;
+  SPINNEY_INLINE double value(double y, double f) const {
+    return f > y ? (1.0 - level) * (f - y) : level * (y - f);
+  }
+  SPINNEY_INLINE Derivatives derivatives(double y, double f) const {
+    const double below = f > y ? 1.0 - level : 0.0;
+    return {f < y ? -level : below, 1.0};
+  }
+};
+
+struct Poisson {
+  static SPINNEY_INLINE double value(double y, double f) { return exp(f) - y * f; }
+  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+    const double mean = exp(f);
+    return {mean - y, mean};
+  }
+};
+
+struct Gamma {
+  static SPINNEY_INLINE double value(double y, double f) { return f + y * exp(-f); }
+  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+    const double ratio = y * exp(-f);
+    return {1.0 - ratio, ratio};
+  }
+};
+
+struct Tweedie {
+  double power;
+  SPINNEY_INLINE double value(double y, double f) const {
+    return exp((2.0 - power) * f) / (2.0 - power) - y * exp((1.0 - power) * f) / (1.0 - power);
+  }
+  SPINNEY_INLINE Derivatives derivatives(double y, double f) const {
+    const double a = y * exp((1.0 - power) * f);
+    const double b = exp((2.0 - power) * f);
+    return {b - a, (2.0 - power) * b - (1.0 - power) * a};
+  }
+};
+
+// Of log(1 + exp(f)) − y·f; the target may be any probability.
+struct LogLoss {
+  static SPINNEY_INLINE double value(double y, double f) {
+    const double e = exp(f > 0 ? -f : f);
+    return (f > 0 ? f : 0.0) + log(1.0 + e) - y * f;
+  }
+  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+    const double e = exp(f > 0 ? -f : f);
+    const double r = 1.0 / (1.0 + e);
+    const double small = e * r;  // the smaller of the two probabilities
+    return {(f > 0 ? r : small) - y, small * r};
+  }
+};
+
+// exp(−s·f) with s = 2y − 1.
+struct Exponential {
+  static SPINNEY_INLINE double value(double y, double f) { return exp((1.0 - 2.0 * y) * f); }
+  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+    const double sign = 2.0 * y - 1.0;
+    const double e = exp(-sign * f);
+    return {-sign * e, e};
+  }
+};
+
+template <class Formula>
+SPINNEY_INLINE void fill_pairs(const Formula& formula, const LossData& data, std::size_t begin,
+                               std::size_t end, GradientPair* out) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const Derivatives d = formula.derivatives(data.targets[i], data.scores[i]);
+    const double weight = data.weights == nullptr ? 1.0 : data.weights[i];
+    out[i] = {static_cast<float>(weight * d.first), static_cast<float>(weight * d.second)};
+  }
+}
+
+template <class Formula>
+SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, std::size_t begin,
+                                 std::size_t end) {
+  // Eight chains, added in a fixed order: the same bits with any instruction set.
+  double sums[8] = {};
+  std::size_t i = begin;
+  for (; i + 8 <= end; i += 8) {
+    for (std::size_t k = 0; k < 8; ++k) {
+      const double weight = data.weights == nullptr ? 1.0 : data.weights[i + k];
+      sums[k] += weight * formula.value(data.targets[i + k], data.scores[i + k]);
+    }
+  }
+  for (; i < end; ++i) {
+    const double weight = data.weights == nullptr ? 1.0 : data.weights[i];
+    sums[0] += weight * formula.value(data.targets[i], data.scores[i]);
+  }
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+// A loss of one score is a struct above, a line here and a case in with_formula. (These cannot be
+// templates: only functions are compiled for every instruction set.)
+#define SPINNEY_LOSS(FORMULA)                                                                \
+  SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,  \
+                           std::size_t end, GradientPair* out) {                             \
+    fill_pairs(formula, data, begin, end, out);                                              \
+  }                                                                                          \
+  SPINNEY_KERNEL double sum(const FORMULA& formula, const LossData& data, std::size_t begin, \
+                            std::size_t end) {                                               \
+    return sum_values(formula, data, begin, end);                                            \
+  }
+
+SPINNEY_LOSS(SquaredError)
+SPINNEY_LOSS(AbsoluteError)
+SPINNEY_LOSS(Huber)
+SPINNEY_LOSS(Quantile)
+SPINNEY_LOSS(Poisson)
+SPINNEY_LOSS(Gamma)
+SPINNEY_LOSS(Tweedie)
+SPINNEY_LOSS(LogLoss)
+SPINNEY_LOSS(Exponential)
+#undef SPINNEY_LOSS
+
+// Softmax: a block of rows at a time, class by class, so that loops are over rows.
+constexpr std::size_t softmax_block = 512;
+
+struct SoftmaxBlock {
+  double top[softmax_block];
+  double total[softmax_block];
+};
+
+SPINNEY_KERNEL void softmax_totals(const LossData& data, std::size_t n_scores, std::size_t begin,
+                                   std::size_t n, SoftmaxBlock& block) {
+  for (std::size_t i = 0; i < n; ++i) block.top[i] = data.scores[begin + i];
+  for (std::size_t k = 1; k < n_scores; ++k) {
+    const double* const scores = data.scores + k * data.n_rows + begin;
+    for (std::size_t i = 0; i < n; ++i) {
+      block.top[i] = scores[i] > block.top[i] ? scores[i] : block.top[i];
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) block.total[i] = 0;
+  for (std::size_t k = 0; k < n_scores; ++k) {
+    const double* const scores = data.scores + k * data.n_rows + begin;
+    for (std::size_t i = 0; i < n; ++i) block.total[i] += exp(scores[i] - block.top[i]);
+  }
+}
+
+SPINNEY_KERNEL void softmax_pairs(const LossData& data, std::size_t k, std::size_t begin,
+                                  std::size_t n, const SoftmaxBlock& block, GradientPair* out) {
+  const double* const scores = data.scores + k * data.n_rows + begin;
+  const double* const targets = data.targets + begin;
+  const auto label = static_cast<double>(k);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double p = exp(scores[i] - block.top[i]) / block.total[i];
+    const double weight = data.weights == nullptr ? 1.0 : data.weights[begin + i];
+    out[i] = {static_cast<float>(weight * (p - (targets[i] == label ? 1.0 : 0.0))),
+              static_cast<float>(weight * (p * (1.0 - p)))};
+  }
+}
+
+void softmax_gradients(const LossData& data, std::size_t n_scores, std::size_t begin,
+                       std::size_t end, GradientPair* out) {
+  SoftmaxBlock block;
+  for (std::size_t at = begin; at < end; at += softmax_block) {
+    const std::size_t n = std::min(softmax_block, end - at);
+    softmax_totals(data, n_scores, at, n, block);
+    for (std::size_t k = 0; k < n_scores; ++k) {
+      softmax_pairs(data, k, at, n, block, out + k * data.n_rows + at);
+    }
+  }
+}
+
+double softmax_sum(const LossData& data, std::size_t n_scores, std::size_t begin, std::size_t end) {
+  SoftmaxBlock block;
+  double sum = 0;
+  for (std::size_t at = begin; at < end; at += softmax_block) {
+    const std::size_t n = std::min(softmax_block, end - at);
+    softmax_totals(data, n_scores, at, n, block);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto label = static_cast<std::size_t>(data.targets[at + i]);
+      const double weight = data.weights == nullptr ? 1.0 : data.weights[at + i];
+      const double own = data.scores[label * data.n_rows + at + i] - block.top[i];
+      sum += weight * (log(block.total[i]) - own);
+    }
+  }
+  return sum;
+}
+
+// The smallest value with at least `level` of the weight at or below it; between two such values,
+// half-way, as the median of an even number is.
+double weighted_quantile(std::span<double> values, std::span<double> weights, double level) {
+  const std::size_t n = values.size();
+  if (weights.empty()) {
+    const double place = level * static_cast<double>(n);
+    auto k = static_cast<std::size_t>(std::ceil(place));
+    const bool between = static_cast<double>(k) == place && k >= 1 && k < n;
+    k = std::clamp<std::size_t>(k, 1, n) - 1;
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(k);
+    std::nth_element(values.begin(), at, values.end());
+    if (!between) return *at;
+    return 0.5 * (*at + *std::min_element(at + 1, values.end()));
+  }
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return values[a] < values[b] || (values[a] == values[b] && a < b);
+  });
+  double total = 0;
+  for (const std::uint32_t i : order) total += weights[i];
+  const double wanted = level * total;
+  double below = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    below += weights[order[k]];
+    if (below >= wanted && weights[order[k]] > 0) {
+      if (below == wanted && k + 1 < n) return 0.5 * (values[order[k]] + values[order[k + 1]]);
+      return values[order[k]];
+    }
+  }
+  return values[order[n - 1]];
+}
+
+// Calls body with the formula of a loss of one score.
+template <class Body>
+auto with_formula(const Loss& loss, const Body& body) {
+  switch (loss.kind) {
+    case LossKind::absolute_error:
+      return body(AbsoluteError{});
+    case LossKind::huber:
+      return body(Huber{loss.parameter});
+    case LossKind::quantile:
+      return body(Quantile{loss.parameter});
+    case LossKind::poisson:
+      return body(Poisson{});
+    case LossKind::gamma:
+      return body(Gamma{});
+    case LossKind::tweedie:
+      return body(Tweedie{loss.parameter});
+    case LossKind::log_loss:
+      return body(LogLoss{});
+    case LossKind::exponential:
+      return body(Exponential{});
+    default:
+      return body(SquaredError{});
+  }
+}
+
+}  // namespace
+
+void gradients(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
+               GradientPair* out) {
+  if (loss.kind == LossKind::softmax) {
+    softmax_gradients(data, loss.n_scores, begin, end, out);
+  } else {
+    with_formula(loss, [&](const auto& formula) { fill(formula, data, begin, end, out); });
+  }
+}
+
+double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end) {
+  if (loss.kind == LossKind::softmax) return softmax_sum(data, loss.n_scores, begin, end);
+  return with_formula(loss, [&](const auto& formula) { return sum(formula, data, begin, end); });
+}
+
+double refit(const Loss& loss, std::span<double> residuals, std::span<double> weights) {
+  if (loss.kind == LossKind::quantile) {
+    return weighted_quantile(residuals, weights, loss.parameter);
+  }
+  if (loss.kind == LossKind::absolute_error) return weighted_quantile(residuals, weights, 0.5);
+  // Huber: the median, and one step of the mean of what is left of it (Friedman 2001).
+  const std::vector<double> kept(residuals.begin(), residuals.end());
+  const std::vector<double> kept_weights(weights.begin(), weights.end());
+  const double median = weighted_quantile(residuals, weights, 0.5);
+  double sum = 0;
+  double total = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const double weight = kept_weights.empty() ? 1.0 : kept_weights[i];
+    sum += weight * std::clamp(kept[i] - median, -loss.parameter, loss.parameter);
+    total += weight;
+  }
+  return total > 0 ? median + sum / total : median;
+}
+
+}  // namespace spinney

@@ -1,0 +1,67 @@
+// Losses of boosting: the loss of a raw score, its gradient and its second derivative. Where a loss
+// has no useful second derivative (absolute, quantile, Huber) that is 1, and leaves are refitted to
+// the residuals by line search (ESL, Algorithm 10.3).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "spinney/common/types.h"
+
+namespace spinney {
+
+enum class LossKind : std::uint8_t {
+  squared_error,
+  absolute_error,
+  huber,
+  quantile,
+  poisson,  // the raw score is the logarithm of the mean, also of the next two
+  gamma,
+  tweedie,
+  log_loss,     // two classes, or probabilities as targets: the raw score is the log-odds
+  exponential,  // two classes: the raw score is half the log-odds
+  softmax,      // several classes: one raw score each
+};
+
+struct Loss {
+  LossKind kind = LossKind::squared_error;
+  double parameter = 0;      // level of the quantile, width of Huber's parabola, Tweedie's power
+  std::size_t n_scores = 1;  // raw scores of a row: classes of softmax, else 1
+
+  bool constant_hessian() const {
+    return kind == LossKind::squared_error || kind == LossKind::absolute_error ||
+           kind == LossKind::huber || kind == LossKind::quantile;
+  }
+  bool refits_leaves() const {
+    return kind == LossKind::absolute_error || kind == LossKind::huber ||
+           kind == LossKind::quantile;
+  }
+};
+
+// What one row has to say: first and second derivative, times the row's weight. 32 bits are more
+// than the histograms keep.
+struct GradientPair {
+  float gradient;
+  float hessian;
+};
+
+// targets: [row], classes as numbers; weights: [row] or null; scores: [score][row], of n_rows rows.
+struct LossData {
+  const double* targets = nullptr;
+  const double* weights = nullptr;
+  const double* scores = nullptr;
+  std::size_t n_rows = 0;
+};
+
+// Gradients of the rows [begin, end), out[score][row] with n_rows rows a score.
+void gradients(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
+               GradientPair* out);
+
+// Weighted sum of the losses of the rows [begin, end).
+double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end);
+
+// The step that lowers the loss of a leaf most, from the residuals (target - score) of its rows and
+// their weights (or none). Reorders both.
+double refit(const Loss& loss, std::span<double> residuals, std::span<double> weights);
+
+}  // namespace spinney

@@ -1,0 +1,69 @@
+// A table as small codes, one byte a value, for searches that count into histograms.
+//
+// A numeric column is cut into bins of about equally many rows (a bin per value where the values
+// are few); a category is a bin, the rarest ones share the last. What is missing has a code of its
+// own, after the others. Codes lie twice in memory: row by row in groups of columns whose
+// histograms fit into the nearest cache together, and column by column, for dividing rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+struct BinnedColumn {
+  bool categorical = false;
+  bool has_missing = false;
+  std::uint32_t n_bins = 1;          // codes of what is not missing: 0 … n_bins-1
+  std::vector<double> cuts;          // numeric: a value's code is the number of cuts below it
+  std::vector<std::uint8_t> bin_of;  // categorical: of each category
+  std::uint32_t start = 0;           // of its codes in a histogram of all columns
+
+  std::uint32_t n_codes() const { return n_bins + (has_missing ? 1U : 0U); }
+  std::uint32_t missing_code() const { return n_bins; }
+};
+
+// Columns [first, first + width) whose codes lie side by side.
+struct ColumnGroup {
+  std::uint32_t first = 0;
+  std::uint32_t width = 0;
+  std::vector<std::uint8_t> codes;  // [row][width]
+};
+
+constexpr std::uint32_t max_group_width = 16;
+
+class BinnedMatrix {
+ public:
+  // max_bins: at most 255. Cuts are found on at most 200,000 rows.
+  BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads);
+
+  // Other rows by the bins of these; only codes by column.
+  BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);
+
+  std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_features() const { return columns_.size(); }
+  std::uint32_t n_codes() const { return n_codes_; }  // of all columns
+  const BinnedColumn& column(std::size_t f) const { return columns_[f]; }
+  const std::uint8_t* codes(std::size_t f) const { return by_column_.data() + f * n_rows_; }
+  std::span<const ColumnGroup> groups() const { return groups_; }
+
+ private:
+  void find_bins(const Table& table, std::uint32_t max_bins, int n_threads);
+  void make_groups(int n_threads);
+  void write_codes(const Table& table, int n_threads);
+
+  std::size_t n_rows_ = 0;
+  std::uint32_t n_codes_ = 0;
+  std::vector<BinnedColumn> columns_;
+  std::vector<std::uint8_t> by_column_;
+  std::vector<ColumnGroup> groups_;
+};
+
+// Cuts of a numeric column: values ascending, without missing ones.
+std::vector<double> find_cuts(std::span<const double> sorted, std::uint32_t max_bins);
+
+}  // namespace spinney
