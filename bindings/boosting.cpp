@@ -55,7 +55,7 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
   history.validation.assign(validation.data(), validation.data() + validation.size());
   const std::size_t n = matrix->n_rows() * options.loss.n_scores;
   if (!own_gradients.is_none()) {
-    options.own_gradients = [&](const double*, GradientPair* pairs) {
+    options.own_gradients = [&](const double*, const Derivatives& out) {
       const nb::gil_scoped_acquire acquire;
       const auto told = nb::cast<nb::tuple>(own_gradients());
       const auto gradient = nb::cast<Array<double>>(told[0]);
@@ -64,7 +64,8 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
         throw InputError("loss: expected a gradient and a hessian for every row");
       }
       for (std::size_t i = 0; i < n; ++i) {
-        pairs[i] = {static_cast<float>(gradient.data()[i]), static_cast<float>(hessian.data()[i])};
+        out.first[i] = static_cast<float>(gradient.data()[i]);
+        out.second[i] = static_cast<float>(hessian.data()[i]);
       }
     };
   }
@@ -200,14 +201,10 @@ void bind_boosting(nb::module_& m) {
          const Array<double>& targets, const Array<double>& scores) {
         const Loss loss = make_loss(name, parameter, n_scores);
         const LossData data{targets.data(), nullptr, scores.data(), targets.size()};
-        std::vector<GradientPair> pairs(targets.size() * n_scores);
-        gradients(loss, data, 0, targets.size(), pairs.data());
-        std::vector<double> first(pairs.size());
-        std::vector<double> second(pairs.size());
-        for (std::size_t i = 0; i < pairs.size(); ++i) {
-          first[i] = static_cast<double>(pairs[i].gradient);
-          second[i] = static_cast<double>(pairs[i].hessian);
-        }
+        const std::size_t n = targets.size() * n_scores;
+        std::vector<float> first(n);
+        std::vector<float> second(n);
+        differentiate(loss, data, 0, targets.size(), {first.data(), second.data()});
         const double sum = loss_sum(loss, data, 0, targets.size());
         return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
       },

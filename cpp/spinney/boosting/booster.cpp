@@ -39,7 +39,8 @@ class Boosting {
         builder_(matrix, options.tree, options.n_threads),
         n_rows_(matrix.n_rows()),
         n_scores_(options.loss.n_scores) {
-    pairs_.resize(n_rows_ * n_scores_);
+    first_.resize(n_rows_ * n_scores_);
+    second_.resize(n_rows_ * n_scores_);
     n_learned_ = rows.empty() ? n_rows_ : rows.size();
     // Where every second derivative is the same they are counts of rows.
     constant_hessian_ =
@@ -92,15 +93,17 @@ class Boosting {
   }
 
  private:
+  Derivatives derivatives() { return {first_.data(), second_.data()}; }
+
   void find_gradients() {
     if (options_.own_gradients) {
-      options_.own_gradients(scores_, pairs_.data());
+      options_.own_gradients(scores_, derivatives());
       return;
     }
     const LossData data{targets_, weights_, scores_, n_rows_};
     by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
               [&](std::size_t, std::size_t begin, std::size_t end) {
-                gradients(options_.loss, data, begin, end, pairs_.data());
+                differentiate(options_.loss, data, begin, end, derivatives());
               });
   }
 
@@ -125,8 +128,8 @@ class Boosting {
     const std::vector<Row>& learned = draws ? drawn_ : rows_;
     const Row* const rows = learned.empty() ? nullptr : learned.data();
     const std::size_t n = learned.empty() ? n_rows_ : learned.size();
-    builder_.grow(round * n_scores_ + k, rows, n, pairs_.data() + k * n_rows_, constant_hessian_,
-                  watch);
+    builder_.grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_),
+                  constant_hessian_, watch);
     Tree& tree = builder_.tree();
     double* const scores = scores_ + k * n_rows_;
     if (options_.loss.refits_leaves() && !options_.own_gradients) refit_leaves(tree, scores);
@@ -240,7 +243,8 @@ class Boosting {
   std::size_t n_scores_;
   std::size_t n_learned_ = 0;
   bool constant_hessian_ = false;
-  std::vector<GradientPair> pairs_;
+  LargeArray<float> first_;
+  LargeArray<float> second_;
   std::vector<Row> drawn_;
   std::vector<Row> left_out_;
   std::vector<NodeIndex> leaf_of_;

@@ -21,8 +21,8 @@ struct BoostOptions {
   double tolerance = 0;         // how much better a score must be
   bool keep_train_loss = true;
   int n_threads = 1;
-  // A loss of the caller's: pairs [score][row] from the scores. Null: `loss`.
-  std::function<void(const double* scores, GradientPair* pairs)> own_gradients;
+  // A loss of the caller's: derivatives from the scores. Null: `loss`.
+  std::function<void(const double* scores, const Derivatives& out)> own_gradients;
   // Asked after each round, with the mean losses (NaN where not kept); false ends the fit.
   std::function<bool(std::size_t round, double train, double validation)> after_round;
 };

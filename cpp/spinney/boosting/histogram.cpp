@@ -20,27 +20,34 @@ struct Magnitude {
   float most = 0;  // the largest second derivative
 };
 
-SPINNEY_KERNEL Magnitude measure_all(const GradientPair* pairs, std::size_t n) {
-  double gradient[4] = {};
-  double hessian[4] = {};
-  float most[4] = {};
+constexpr std::size_t n_chains = 16;  // added up in a fixed order, whatever the vectors are
+
+SPINNEY_KERNEL Magnitude measure_all(const float* first, const float* second, std::size_t n) {
+  double gradient[n_chains] = {};
+  double hessian[n_chains] = {};
+  float most[n_chains] = {};
   std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) {
-      const GradientPair pair = pairs[i + k];
-      gradient[k] += static_cast<double>(pair.gradient < 0 ? -pair.gradient : pair.gradient);
-      hessian[k] += static_cast<double>(pair.hessian);
-      most[k] = pair.hessian > most[k] ? pair.hessian : most[k];
+  for (; i + n_chains <= n; i += n_chains) {
+    for (std::size_t k = 0; k < n_chains; ++k) {
+      const float g = first[i + k];
+      const float h = second[i + k];
+      gradient[k] += static_cast<double>(g < 0 ? -g : g);
+      hessian[k] += static_cast<double>(h);
+      most[k] = h > most[k] ? h : most[k];
     }
   }
+  Magnitude total;
   for (; i < n; ++i) {
-    gradient[0] += static_cast<double>(std::abs(pairs[i].gradient));
-    hessian[0] += static_cast<double>(pairs[i].hessian);
-    most[0] = std::max(most[0], pairs[i].hessian);
+    total.gradient += static_cast<double>(std::abs(first[i]));
+    total.hessian += static_cast<double>(second[i]);
+    total.most = std::max(total.most, second[i]);
   }
-  return {(gradient[0] + gradient[1]) + (gradient[2] + gradient[3]),
-          (hessian[0] + hessian[1]) + (hessian[2] + hessian[3]),
-          std::max(std::max(most[0], most[1]), std::max(most[2], most[3]))};
+  for (std::size_t k = 0; k < n_chains; ++k) {
+    total.gradient += gradient[k];
+    total.hessian += hessian[k];
+    total.most = std::max(total.most, most[k]);
+  }
+  return total;
 }
 
 // To the nearest integer, halves to the even one, by adding and taking away 1.5 · 2^52.
@@ -49,41 +56,74 @@ SPINNEY_INLINE std::int64_t nearest(double x) {
   return std::bit_cast<std::int64_t>(x + shifter) - std::bit_cast<std::int64_t>(shifter);
 }
 
-SPINNEY_KERNEL void pack_all(const GradientPair* pairs, std::size_t n, double gradient_scale,
-                             double hessian_scale, PackedSum* out) {
+SPINNEY_KERNEL void pack_all(const float* first, const float* second, std::size_t n,
+                             double gradient_scale, double hessian_scale, PackedSum* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t gradient = nearest(static_cast<double>(pairs[i].gradient) * gradient_scale);
-    const std::int64_t hessian = nearest(static_cast<double>(pairs[i].hessian) * hessian_scale);
+    const std::int64_t gradient = nearest(static_cast<double>(first[i]) * gradient_scale);
+    const std::int64_t hessian = nearest(static_cast<double>(second[i]) * hessian_scale);
     out[i] = static_cast<PackedSum>((static_cast<std::uint64_t>(gradient) << 32) +
                                     static_cast<std::uint64_t>(hessian));
   }
 }
 
-// A row's codes are `width` bytes side by side; start[j] is where the counts of column j begin.
-template <std::size_t width>
-void add_rows(const std::uint8_t* codes, const Row* rows, const PackedSum* packed, std::size_t n,
-              const std::uint32_t* start, PackedSum* out) {
-  std::array<std::uint32_t, width> at;
-  for (std::size_t j = 0; j < width; ++j) at[j] = start[j];
-  const auto add = [&](const std::uint8_t* row, PackedSum sum) {
-#pragma GCC unroll 16
-    for (std::size_t j = 0; j < width; ++j) out[at[j] + row[j]] += sum;
-  };
-  if (rows == nullptr) {
-    for (std::size_t i = 0; i < n; ++i) add(codes + i * width, packed[i]);
+constexpr std::size_t ahead = 24;       // rows whose codes are asked for before they are needed
+constexpr std::size_t few_rows = 2048;  // up to here sums are added where they belong at once
+
+// Rows of a chunk, and the columns of a group.
+struct Chunk {
+  const std::uint8_t* codes;  // of the group's first column, row 0
+  std::size_t stride;
+  const Row* rows;  // null: 0 … n-1
+  const PackedSum* packed;
+  std::size_t n;
+  bool asks;                               // for the cache lines of rows to come
+  std::size_t start[max_group_width + 1];  // where the sums of each column begin, and the end
+};
+
+template <class Add>
+SPINNEY_INLINE void for_rows(const Chunk& chunk, const Add& add) {
+  const std::uint8_t* const codes = chunk.codes;
+  const std::size_t stride = chunk.stride;
+  if (chunk.rows == nullptr) {
+    for (std::size_t i = 0; i < chunk.n; ++i) add(codes + i * stride, chunk.packed[i]);
     return;
   }
-  constexpr std::size_t ahead = 16;
-  const std::size_t far = n > ahead ? n - ahead : 0;
-  for (std::size_t i = 0; i < far; ++i) {
-    __builtin_prefetch(codes + rows[i + ahead] * width);
-    add(codes + rows[i] * width, packed[i]);
+  std::size_t i = 0;
+  if (chunk.asks && chunk.n > ahead) {
+    for (; i < chunk.n - ahead; ++i) {
+      const std::uint8_t* const next = codes + chunk.rows[i + ahead] * stride;
+      for (std::size_t line = 0; line < stride; line += 64) __builtin_prefetch(next + line);
+      add(codes + chunk.rows[i] * stride, chunk.packed[i]);
+    }
   }
-  for (std::size_t i = far; i < n; ++i) add(codes + rows[i] * width, packed[i]);
+  for (; i < chunk.n; ++i) add(codes + chunk.rows[i] * stride, chunk.packed[i]);
 }
 
-using AddRows = void (*)(const std::uint8_t*, const Row*, const PackedSum*, std::size_t,
-                         const std::uint32_t*, PackedSum*);
+template <std::size_t width>
+void add_rows(const Chunk& chunk, PackedSum* out) {
+  if (chunk.n >= few_rows) {
+    // Where columns begin at known places an addition is two instructions.
+    alignas(64) std::array<PackedSum, width * 256> sums{};
+    for_rows(chunk, [&](const std::uint8_t* row, PackedSum sum) {
+#pragma GCC unroll 16
+      for (std::size_t j = 0; j < width; ++j) sums[j * 256 + row[j]] += sum;
+    });
+    for (std::size_t j = 0; j < width; ++j) {
+      PackedSum* const to = out + chunk.start[j];
+      const std::size_t n_codes = chunk.start[j + 1] - chunk.start[j];
+      for (std::size_t code = 0; code < n_codes; ++code) to[code] += sums[j * 256 + code];
+    }
+    return;
+  }
+  std::array<PackedSum*, width> to;
+  for (std::size_t j = 0; j < width; ++j) to[j] = out + chunk.start[j];
+  for_rows(chunk, [&](const std::uint8_t* row, PackedSum sum) {
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < width; ++j) to[j][row[j]] += sum;
+  });
+}
+
+using AddRows = void (*)(const Chunk&, PackedSum*);
 
 template <std::size_t... widths>
 constexpr auto add_rows_of(std::index_sequence<widths...>) {
@@ -94,23 +134,30 @@ constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<max_grou
 
 }  // namespace
 
-PackedScale pack_gradients(const GradientPair* pairs, const Row* rows, std::size_t n, bool counts,
+PackedScale pack_gradients(const Derivatives& of, const Row* rows, std::size_t n, bool counts,
                            int n_threads, PackedSum* out) {
   const std::size_t n_blocks = (n + pack_block - 1) / pack_block;
   const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads);
   std::vector<Magnitude> magnitudes(n_blocks);
-  std::vector<GradientPair> chosen;  // the pairs in the order of the rows
+  std::vector<float> first;  // those of the rows, side by side
+  std::vector<float> second;
+  Derivatives chosen = of;
   if (rows != nullptr) {
-    chosen.resize(n);
+    first.resize(n);
+    second.resize(n);
+    chosen = {first.data(), second.data()};
     parallel_for(n_blocks, threads, [&](std::size_t block, int) {
       const std::size_t end = std::min(n, (block + 1) * pack_block);
-      for (std::size_t i = block * pack_block; i < end; ++i) chosen[i] = pairs[rows[i]];
+      for (std::size_t i = block * pack_block; i < end; ++i) {
+        first[i] = of.first[rows[i]];
+        second[i] = of.second[rows[i]];
+      }
     });
-    pairs = chosen.data();
   }
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * pack_block;
-    magnitudes[block] = measure_all(pairs + begin, std::min(pack_block, n - begin));
+    magnitudes[block] =
+        measure_all(chosen.first + begin, chosen.second + begin, std::min(pack_block, n - begin));
   });
   Magnitude total;
   for (const Magnitude& magnitude : magnitudes) {
@@ -135,24 +182,56 @@ PackedScale pack_gradients(const GradientPair* pairs, const Row* rows, std::size
   scale.hessian = 1.0 / hessian_scale;
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * pack_block;
-    pack_all(pairs + begin, std::min(pack_block, n - begin), gradient_scale, hessian_scale,
-             out + begin);
+    pack_all(chosen.first + begin, chosen.second + begin, std::min(pack_block, n - begin),
+             gradient_scale, hessian_scale, out + begin);
   });
   return scale;
 }
 
-void build_histogram(const BinnedMatrix& matrix, const Row* rows, const PackedSum* packed,
-                     std::size_t n, int n_threads, PackedSum* out) {
-  const auto groups = matrix.groups();
-  const double work = 0.7 * static_cast<double>(n * matrix.n_features());
-  parallel_for(groups.size(), worthwhile_threads(work, n_threads), [&](std::size_t g, int) {
-    const ColumnGroup& group = groups[g];
-    std::array<std::uint32_t, max_group_width> start{};
-    for (std::uint32_t j = 0; j < group.width; ++j) start[j] = matrix.column(group.first + j).start;
-    const BinnedColumn& last = matrix.column(group.first + group.width - 1);
-    std::fill(out + start[0], out + last.start + last.n_codes(), PackedSum{0});
-    add_rows_by_width[group.width - 1](group.codes.data(), rows, packed, n, start.data(), out);
+void HistogramBuilder::build(const Row* rows, const PackedSum* packed, std::size_t n,
+                             PackedSum* out) {
+  const double work = 0.5 * static_cast<double>(n * matrix_.n_features());
+  const int threads = worthwhile_threads(work, n_threads_);
+  // Rows of a chunk stay in the cache while one group of columns after another reads them.
+  const std::size_t share = n / static_cast<std::size_t>(threads) + 1;
+  const std::size_t chunk_rows = std::clamp<std::size_t>(share, few_rows, 8192);
+  const std::size_t n_chunks = (n + chunk_rows - 1) / chunk_rows;
+  const std::size_t n_codes = matrix_.n_codes();
+  std::fill(out, out + n_codes, PackedSum{0});
+  of_worker_.resize(static_cast<std::size_t>(n_threads_ - 1));
+  std::vector<std::uint8_t> used(static_cast<std::size_t>(threads));
+  parallel_for(n_chunks, threads, [&](std::size_t piece, int worker) {
+    PackedSum* to = out;
+    if (worker > 0) {
+      std::vector<PackedSum>& own = of_worker_[static_cast<std::size_t>(worker - 1)];
+      if (used[static_cast<std::size_t>(worker)] == 0) own.assign(n_codes, 0);
+      used[static_cast<std::size_t>(worker)] = 1;
+      to = own.data();
+    }
+    const std::size_t begin = piece * chunk_rows;
+    Chunk chunk;
+    chunk.stride = matrix_.stride();
+    chunk.rows = rows == nullptr ? nullptr : rows + begin;
+    chunk.packed = packed + begin;
+    chunk.n = std::min(chunk_rows, n - begin);
+    const std::uint8_t* const codes =
+        matrix_.row_codes() + (rows == nullptr ? begin * chunk.stride : 0);
+    for (const ColumnGroup& group : matrix_.groups()) {
+      chunk.codes = codes + group.first;
+      chunk.asks = group.first == 0;
+      for (std::uint32_t j = 0; j < group.width; ++j) {
+        const BinnedColumn& column = matrix_.column(group.first + j);
+        chunk.start[j] = column.start;
+        chunk.start[j + 1] = column.start + column.n_codes();
+      }
+      add_rows_by_width[group.width - 1](chunk, to);
+    }
   });
+  for (std::size_t worker = 1; worker < used.size(); ++worker) {
+    if (used[worker] == 0) continue;
+    const PackedSum* const more = of_worker_[worker - 1].data();
+    for (std::size_t i = 0; i < n_codes; ++i) out[i] += more[i];
+  }
 }
 
 }  // namespace spinney

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "spinney/common/dispatch.h"
 #include "spinney/common/types.h"
@@ -34,14 +35,24 @@ struct PackedScale {
   bool counts = false;
 };
 
-// Packs the pairs of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If `counts`, all
-// second derivatives are the same.
-PackedScale pack_gradients(const GradientPair* pairs, const Row* rows, std::size_t n, bool counts,
+// Packs the derivatives of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If
+// `counts`, all second derivatives are the same.
+PackedScale pack_gradients(const Derivatives& of, const Row* rows, std::size_t n, bool counts,
                            int n_threads, PackedSum* out);
 
-// Adds up the packed pairs of n rows, per code. rows: ascending or not, null if they are 0 … n-1.
-// out has matrix.n_codes() places and need not be empty before.
-void build_histogram(const BinnedMatrix& matrix, const Row* rows, const PackedSum* packed,
-                     std::size_t n, int n_threads, PackedSum* out);
+// Adds up packed derivatives per code.
+class HistogramBuilder {
+ public:
+  HistogramBuilder(const BinnedMatrix& matrix, int n_threads)
+      : matrix_(matrix), n_threads_(n_threads) {}
+
+  // Of n rows, null if they are 0 … n-1. out has matrix.n_codes() places.
+  void build(const Row* rows, const PackedSum* packed, std::size_t n, PackedSum* out);
+
+ private:
+  const BinnedMatrix& matrix_;
+  int n_threads_;
+  std::vector<std::vector<PackedSum>> of_worker_;  // of all but the first
+};
 
 }  // namespace spinney

@@ -217,7 +217,7 @@ double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& boun
 }
 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                 const SplitRules& rules, int n_threads) {
+                    const SplitRules& rules, int n_threads) {
   const std::size_t n_features = matrix.n_features();
   std::vector<Candidate> best(n_features);
   const auto allowed = [&](std::size_t f) {

@@ -69,6 +69,6 @@ struct NodeToSplit {
 };
 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                 const SplitRules& rules, int n_threads);
+                    const SplitRules& rules, int n_threads);
 
 }  // namespace spinney

@@ -12,13 +12,17 @@ namespace spinney {
 namespace {
 
 constexpr std::size_t divide_block = 16'384;
+constexpr std::size_t by_row_limit = 8192;
 
 bool draws(double share) { return share < 1; }
 
 }  // namespace
 
 TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads)
-    : matrix_(matrix), rules_(std::move(rules)), n_threads_(n_threads) {}
+    : matrix_(matrix),
+      rules_(std::move(rules)),
+      n_threads_(n_threads),
+      histograms_(matrix, n_threads) {}
 
 std::int32_t TreeBuilder::take_slot() {
   if (free_slots_.empty()) {
@@ -138,7 +142,11 @@ void TreeBuilder::write_question(const Node& node) {
 // order; returns how many these are.
 std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   const std::size_t n = node.end - node.begin;
-  const std::uint8_t* const codes = matrix_.codes(split.feature);
+  // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
+  const bool by_row = n <= by_row_limit && rows_of(node) != nullptr;
+  const std::uint8_t* const codes =
+      by_row ? matrix_.row_codes() + split.feature : matrix_.codes(split.feature);
+  const std::size_t stride = by_row ? matrix_.stride() : 1;
   const BinnedColumn& column = matrix_.column(split.feature);
   std::array<std::uint8_t, 256> left{};
   for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
@@ -156,10 +164,10 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     const std::size_t begin = block * divide_block;
     const std::size_t end = std::min(n, begin + divide_block);
     std::size_t count = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::uint8_t flag = left[codes[from == nullptr ? i : from[i]]];
-      flags[i] = flag;
-      count += flag;
+    if (from == nullptr) {
+      for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[i]];
+    } else {
+      for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[from[i] * stride]];
     }
     n_left[block + 1] = count;
   });
@@ -232,8 +240,8 @@ void TreeBuilder::part(std::size_t which) {
     Node& small = left_is_smaller ? left : right;
     Node& large = left_is_smaller ? right : left;
     small.slot = take_slot();
-    build_histogram(matrix_, rows_of(small), packed_[small.buffer].data() + small.begin,
-                    small.end - small.begin, n_threads_, histogram(small.slot));
+    histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
+                      small.end - small.begin, histogram(small.slot));
     large.slot = parent.slot;
     PackedSum* const rest = histogram(large.slot);
     const PackedSum* const counted = histogram(small.slot);
@@ -253,7 +261,7 @@ void TreeBuilder::part(std::size_t which) {
 }
 
 void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
-                       const GradientPair* pairs, bool constant_hessian, Watch& watch) {
+                       const Derivatives& of, bool constant_hessian, Watch& watch) {
   number_ = number;
   tree_.clear();
   nodes_.clear();
@@ -270,7 +278,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   goes_left_.resize(n_rows);
   all_rows_ = rows == nullptr;
   if (!all_rows_) std::copy(rows, rows + n_rows, rows_[0].begin());
-  scale_ = pack_gradients(pairs, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
+  scale_ = pack_gradients(of, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
   tree_columns_.assign(matrix_.n_features(), 1);
   draw(tree_columns_, rules_.tree_columns, 0);
 
@@ -282,8 +290,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   questions_.resize(1);
   if (may_split(root) && rules_.max_leaves > 1) {
     root.slot = take_slot();
-    build_histogram(matrix_, rows_of(root), packed_[0].data(), n_rows, n_threads_,
-                    histogram(root.slot));
+    histograms_.build(rows_of(root), packed_[0].data(), n_rows, histogram(root.slot));
     search(root);
   }
   nodes_.push_back(std::move(root));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spinney/boosting/split.h"
+#include "spinney/common/large_array.h"
 #include "spinney/common/watch.h"
 #include "spinney/tree/tree.h"
 
@@ -46,7 +47,7 @@ class TreeBuilder {
   // Grows the tree with this number from the given rows (null: all of them) and their gradients.
   // A node's value is its weight, its weight the sum of second derivatives, its impurity such that
   // the weighted decrease is the gain.
-  void grow(std::uint64_t number, const Row* rows, std::size_t n_rows, const GradientPair* pairs,
+  void grow(std::uint64_t number, const Row* rows, std::size_t n_rows, const Derivatives& of,
             bool constant_hessian, Watch& watch);
 
   Tree& tree() { return tree_; }
@@ -84,12 +85,13 @@ class TreeBuilder {
   const BinnedMatrix& matrix_;
   TreeRules rules_;
   int n_threads_;
+  HistogramBuilder histograms_;
   std::uint64_t number_ = 0;
   PackedScale scale_;
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
-  std::vector<Row> rows_[2];
-  std::vector<PackedSum> packed_[2];
-  std::vector<std::uint8_t> goes_left_;
+  LargeArray<Row> rows_[2];
+  LargeArray<PackedSum> packed_[2];
+  LargeArray<std::uint8_t> goes_left_;
   std::vector<std::vector<PackedSum>> slots_;
   std::vector<std::int32_t> free_slots_;
   std::vector<Node> nodes_;  // leaves under way

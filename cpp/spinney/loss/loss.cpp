@@ -13,19 +13,19 @@ namespace spinney {
 namespace {
 
 // Each formula: value(target, score) and derivatives(target, score) → {first, second}.
-struct Derivatives {
+struct Pair {
   double first;
   double second;
 };
 
 struct SquaredError {
   static SPINNEY_INLINE double value(double y, double f) { return 0.5 * (f - y) * (f - y); }
-  static SPINNEY_INLINE Derivatives derivatives(double y, double f) { return {f - y, 1.0}; }
+  static SPINNEY_INLINE Pair derivatives(double y, double f) { return {f - y, 1.0}; }
 };
 
 struct AbsoluteError {
   static SPINNEY_INLINE double value(double y, double f) { return f > y ? f - y : y - f; }
-  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+  static SPINNEY_INLINE Pair derivatives(double y, double f) {
     return {(f > y ? 1.0 : 0.0) - (f < y ? 1.0 : 0.0), 1.0};
   }
 };
@@ -36,7 +36,7 @@ struct Huber {
     const double away = f > y ? f - y : y - f;
     return away <= delta ? 0.5 * away * away : delta * (away - 0.5 * delta);
   }
-  SPINNEY_INLINE Derivatives derivatives(double y, double f) const {
+  SPINNEY_INLINE Pair derivatives(double y, double f) const {
     const double away = f - y;
     const double low = away < -delta ? -delta : away;
     return {low > delta ? delta : low, 1.0};
@@ -48,7 +48,7 @@ struct Quantile {
   SPINNEY_INLINE double value(double y, double f) const {
     return f > y ? (1.0 - level) * (f - y) : level * (y - f);
   }
-  SPINNEY_INLINE Derivatives derivatives(double y, double f) const {
+  SPINNEY_INLINE Pair derivatives(double y, double f) const {
     const double below = f > y ? 1.0 - level : 0.0;
     return {f < y ? -level : below, 1.0};
   }
@@ -56,7 +56,7 @@ struct Quantile {
 
 struct Poisson {
   static SPINNEY_INLINE double value(double y, double f) { return exp(f) - y * f; }
-  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+  static SPINNEY_INLINE Pair derivatives(double y, double f) {
     const double mean = exp(f);
     return {mean - y, mean};
   }
@@ -64,7 +64,7 @@ struct Poisson {
 
 struct Gamma {
   static SPINNEY_INLINE double value(double y, double f) { return f + y * exp(-f); }
-  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+  static SPINNEY_INLINE Pair derivatives(double y, double f) {
     const double ratio = y * exp(-f);
     return {1.0 - ratio, ratio};
   }
@@ -75,7 +75,7 @@ struct Tweedie {
   SPINNEY_INLINE double value(double y, double f) const {
     return exp((2.0 - power) * f) / (2.0 - power) - y * exp((1.0 - power) * f) / (1.0 - power);
   }
-  SPINNEY_INLINE Derivatives derivatives(double y, double f) const {
+  SPINNEY_INLINE Pair derivatives(double y, double f) const {
     const double a = y * exp((1.0 - power) * f);
     const double b = exp((2.0 - power) * f);
     return {b - a, (2.0 - power) * b - (1.0 - power) * a};
@@ -88,7 +88,7 @@ struct LogLoss {
     const double e = exp(f > 0 ? -f : f);
     return (f > 0 ? f : 0.0) + log(1.0 + e) - y * f;
   }
-  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+  static SPINNEY_INLINE Pair derivatives(double y, double f) {
     const double e = exp(f > 0 ? -f : f);
     const double r = 1.0 / (1.0 + e);
     const double small = e * r;  // the smaller of the two probabilities
@@ -99,7 +99,7 @@ struct LogLoss {
 // exp(−s·f) with s = 2y − 1.
 struct Exponential {
   static SPINNEY_INLINE double value(double y, double f) { return exp((1.0 - 2.0 * y) * f); }
-  static SPINNEY_INLINE Derivatives derivatives(double y, double f) {
+  static SPINNEY_INLINE Pair derivatives(double y, double f) {
     const double sign = 2.0 * y - 1.0;
     const double e = exp(-sign * f);
     return {-sign * e, e};
@@ -108,11 +108,12 @@ struct Exponential {
 
 template <class Formula>
 SPINNEY_INLINE void fill_pairs(const Formula& formula, const LossData& data, std::size_t begin,
-                               std::size_t end, GradientPair* out) {
+                               std::size_t end, const Derivatives& out) {
   for (std::size_t i = begin; i < end; ++i) {
-    const Derivatives d = formula.derivatives(data.targets[i], data.scores[i]);
+    const Pair d = formula.derivatives(data.targets[i], data.scores[i]);
     const double weight = data.weights == nullptr ? 1.0 : data.weights[i];
-    out[i] = {static_cast<float>(weight * d.first), static_cast<float>(weight * d.second)};
+    out.first[i] = static_cast<float>(weight * d.first);
+    out.second[i] = static_cast<float>(weight * d.second);
   }
 }
 
@@ -139,7 +140,7 @@ SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, s
 // templates: only functions are compiled for every instruction set.)
 #define SPINNEY_LOSS(FORMULA)                                                                \
   SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,  \
-                           std::size_t end, GradientPair* out) {                             \
+                           std::size_t end, const Derivatives& out) {                        \
     fill_pairs(formula, data, begin, end, out);                                              \
   }                                                                                          \
   SPINNEY_KERNEL double sum(const FORMULA& formula, const LossData& data, std::size_t begin, \
@@ -183,26 +184,27 @@ SPINNEY_KERNEL void softmax_totals(const LossData& data, std::size_t n_scores, s
 }
 
 SPINNEY_KERNEL void softmax_pairs(const LossData& data, std::size_t k, std::size_t begin,
-                                  std::size_t n, const SoftmaxBlock& block, GradientPair* out) {
+                                  std::size_t n, const SoftmaxBlock& block,
+                                  const Derivatives& out) {
   const double* const scores = data.scores + k * data.n_rows + begin;
   const double* const targets = data.targets + begin;
   const auto label = static_cast<double>(k);
   for (std::size_t i = 0; i < n; ++i) {
     const double p = exp(scores[i] - block.top[i]) / block.total[i];
     const double weight = data.weights == nullptr ? 1.0 : data.weights[begin + i];
-    out[i] = {static_cast<float>(weight * (p - (targets[i] == label ? 1.0 : 0.0))),
-              static_cast<float>(weight * (p * (1.0 - p)))};
+    out.first[i] = static_cast<float>(weight * (p - (targets[i] == label ? 1.0 : 0.0)));
+    out.second[i] = static_cast<float>(weight * (p * (1.0 - p)));
   }
 }
 
 void softmax_gradients(const LossData& data, std::size_t n_scores, std::size_t begin,
-                       std::size_t end, GradientPair* out) {
+                       std::size_t end, const Derivatives& out) {
   SoftmaxBlock block;
   for (std::size_t at = begin; at < end; at += softmax_block) {
     const std::size_t n = std::min(softmax_block, end - at);
     softmax_totals(data, n_scores, at, n, block);
     for (std::size_t k = 0; k < n_scores; ++k) {
-      softmax_pairs(data, k, at, n, block, out + k * data.n_rows + at);
+      softmax_pairs(data, k, at, n, block, out.from(k * data.n_rows + at));
     }
   }
 }
@@ -283,8 +285,8 @@ auto with_formula(const Loss& loss, const Body& body) {
 
 }  // namespace
 
-void gradients(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
-               GradientPair* out) {
+void differentiate(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
+                   const Derivatives& out) {
   if (loss.kind == LossKind::softmax) {
     softmax_gradients(data, loss.n_scores, begin, end, out);
   } else {

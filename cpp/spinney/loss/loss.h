@@ -38,11 +38,13 @@ struct Loss {
   }
 };
 
-// What one row has to say: first and second derivative, times the row's weight. 32 bits are more
-// than the histograms keep.
-struct GradientPair {
-  float gradient;
-  float hessian;
+// What rows have to say: first and second derivatives, times the row's weight, [score][row]. 32
+// bits are more than the histograms keep.
+struct Derivatives {
+  float* first = nullptr;
+  float* second = nullptr;
+
+  Derivatives from(std::size_t i) const { return {first + i, second + i}; }
 };
 
 // targets: [row], classes as numbers; weights: [row] or null; scores: [score][row], of n_rows rows.
@@ -53,9 +55,9 @@ struct LossData {
   std::size_t n_rows = 0;
 };
 
-// Gradients of the rows [begin, end), out[score][row] with n_rows rows a score.
-void gradients(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
-               GradientPair* out);
+// Derivatives of the rows [begin, end).
+void differentiate(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
+                   const Derivatives& out);
 
 // Weighted sum of the losses of the rows [begin, end).
 double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end);

@@ -1,6 +1,7 @@
 #include "spinney/table/binned_matrix.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -102,14 +103,54 @@ void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t 
   out.n_bins = static_cast<std::uint32_t>(out.cuts.size() + 1);
 }
 
-// Numbers of cuts below the values: a binary search without branches over 256 places, so that the
-// searches of neighbouring rows overlap. NaN is at or below every cut; the caller looks for it.
-SPINNEY_KERNEL void count_below(const double* values, std::size_t n, const double* cuts,
+// Numbers of cuts below the values. The range is divided into cells of the same width; those that
+// hold few cuts leave few of them to compare with. No branches, so that the searches of
+// neighbouring rows overlap. NaN is at or below every cut; the caller looks for it.
+struct CutSearch {
+  static constexpr std::size_t n_cells = 2048;
+  double low = 0;
+  double scale = 0;                           // cells per unit
+  std::uint32_t first_step = 0;               // half of the places left to look at, 0 for none
+  std::array<std::uint8_t, n_cells> below{};  // cuts below a cell
+  std::array<double, 512> cuts;               // filled up with infinity
+
+  explicit CutSearch(std::span<const double> given) {
+    cuts.fill(std::numeric_limits<double>::infinity());
+    std::copy(given.begin(), given.end(), cuts.begin());
+    if (given.empty()) return;
+    low = given.front();
+    const double range = given.back() - low;
+    const double wanted = static_cast<double>(n_cells - 2) / range;
+    scale = range > 0 && std::isfinite(wanted) ? wanted : 0.0;
+    std::array<std::uint32_t, n_cells> count{};
+    for (const double cut : given) ++count[cell(cut)];
+    std::uint32_t before = 0;
+    std::uint32_t most = 0;
+    for (std::size_t c = 0; c < n_cells; ++c) {
+      below[c] = static_cast<std::uint8_t>(before);
+      before += count[c];
+      most = std::max(most, count[c]);
+    }
+    first_step = std::bit_floor(most);
+  }
+
+  // Values below the first cut share its cell, those above the last one theirs.
+  SPINNEY_INLINE std::size_t cell(double value) const {
+    double at = (value - low) * scale;
+    at = at > 0 ? at : 0.0;  // also NaN
+    constexpr auto last = static_cast<double>(n_cells - 1);
+    return static_cast<std::size_t>(at < last ? at : last);
+  }
+};
+
+SPINNEY_KERNEL void count_below(const double* values, std::size_t n, const CutSearch& search,
                                 std::uint8_t* out) {
+  const double* const cuts = search.cuts.data();
   for (std::size_t i = 0; i < n; ++i) {
-    std::uint32_t at = 0;
-    for (std::uint32_t step = 128; step > 0; step /= 2) {
-      at += values[i] > cuts[at + step - 1] ? step : 0;
+    const double value = values[i];
+    std::uint32_t at = search.below[search.cell(value)];
+    for (std::uint32_t step = search.first_step; step > 0; step /= 2) {
+      at += static_cast<std::uint32_t>(value > cuts[at + step - 1]) * step;
     }
     out[i] = static_cast<std::uint8_t>(at);
   }
@@ -169,7 +210,7 @@ BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_thr
     : n_rows_(table.n_rows), columns_(table.n_features()) {
   if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
   find_bins(table, max_bins, n_threads);
-  make_groups(n_threads);
+  make_groups();
   write_codes(table, n_threads);
 }
 
@@ -192,82 +233,76 @@ void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, int n_t
   });
 }
 
-void BinnedMatrix::make_groups(int n_threads) {
-  // As many columns as histograms fit into the cache, but work for every thread.
-  const std::size_t fair = (n_features() + static_cast<std::size_t>(n_threads) - 1) /
-                           static_cast<std::size_t>(n_threads);
-  const std::size_t widest = std::clamp<std::size_t>(fair, 1, max_group_width);
+void BinnedMatrix::make_groups() {
   std::size_t bytes = 0;
   for (std::uint32_t f = 0; f < n_features(); ++f) {
     const std::size_t more = 8 * std::size_t{columns_[f].n_bins + 1};
-    if (groups_.empty() || groups_.back().width == widest || bytes + more > cache_bytes) {
-      groups_.push_back({f, 0, {}});
+    if (groups_.empty() || groups_.back().width == max_group_width || bytes + more > cache_bytes) {
+      groups_.push_back({f, 0});
       bytes = 0;
     }
     ++groups_.back().width;
     bytes += more;
   }
+  constexpr std::size_t line = 64;
+  stride_ =
+      n_features() <= line ? std::bit_ceil(n_features()) : (n_features() + line - 1) / line * line;
 }
 
 void BinnedMatrix::write_codes(const Table& table, int n_threads) {
   by_column_.resize(n_rows_ * n_features());
-  for (ColumnGroup& group : groups_) group.codes.resize(n_rows_ * group.width);
-  // Cuts filled up to 256 places with infinity, for a search without branches.
-  std::vector<double> padded(n_features() * 256, std::numeric_limits<double>::infinity());
-  for (std::size_t f = 0; f < n_features(); ++f) {
-    std::copy(columns_[f].cuts.begin(), columns_[f].cuts.end(),
-              padded.begin() + static_cast<std::ptrdiff_t>(f * 256));
-  }
+  by_row_.resize(n_rows_ * stride_);
+  std::vector<CutSearch> searches;
+  for (const BinnedColumn& column : columns_) searches.emplace_back(column.cuts);
   std::vector<std::atomic<bool>> misses(n_features());
   std::atomic<bool> infinite{false};
   constexpr std::size_t block = 1024;
+
+  const auto code_numbers = [&](std::size_t f, std::span<const Row> rows, double* values,
+                                std::uint8_t* out) {
+    gather(table.columns[f], rows.data(), static_cast<Row>(rows.size()), values);
+    count_below(values, rows.size(), searches[f], out);
+    double sum = 0;  // NaN if any value is, or is infinite
+    for (std::size_t i = 0; i < rows.size(); ++i) sum += values[i] * 0.0;
+    if (sum == 0.0) return;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (std::isnan(values[i])) {
+        out[i] = static_cast<std::uint8_t>(columns_[f].missing_code());
+        misses[f] = true;
+      } else if (std::isinf(values[i])) {
+        infinite = true;
+      }
+    }
+  };
+  const auto code_categories = [&](std::size_t f, std::span<const Row> rows, std::uint8_t* out) {
+    const BinnedColumn& column = columns_[f];
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::int32_t category = table.columns[f].category(rows[i]);
+      out[i] = category < 0 ? static_cast<std::uint8_t>(column.missing_code())
+                            : column.bin_of[static_cast<std::size_t>(category)];
+      if (category < 0) misses[f] = true;
+    }
+  };
+  const auto code_block = [&](std::size_t piece, int) {
+    const std::size_t begin = piece * block;
+    std::array<Row, block> all;
+    std::array<double, block> values;
+    const std::span<Row> rows(all.data(), std::min(block, n_rows_ - begin));
+    std::iota(rows.begin(), rows.end(), static_cast<Row>(begin));
+    for (std::size_t f = 0; f < n_features(); ++f) {
+      std::uint8_t* const codes = by_column_.data() + f * n_rows_ + begin;
+      if (columns_[f].categorical) {
+        code_categories(f, rows, codes);
+      } else {
+        code_numbers(f, rows, values.data(), codes);
+      }
+      if (stride_ == 0) continue;
+      std::uint8_t* const out = by_row_.data() + begin * stride_ + f;
+      for (std::size_t i = 0; i < rows.size(); ++i) out[i * stride_] = codes[i];
+    }
+  };
   const double work = 4.0 * static_cast<double>(n_rows_ * n_features());
-  parallel_for((n_rows_ + block - 1) / block, worthwhile_threads(work, n_threads),
-               [&](std::size_t piece, int) {
-                 const std::size_t begin = piece * block;
-                 const std::size_t n = std::min(block, n_rows_ - begin);
-                 std::vector<double> values(n);
-                 std::vector<Row> rows(n);
-                 std::iota(rows.begin(), rows.end(), static_cast<Row>(begin));
-                 for (std::size_t f = 0; f < n_features(); ++f) {
-                   const BinnedColumn& column = columns_[f];
-                   std::uint8_t* const out = by_column_.data() + f * n_rows_ + begin;
-                   const auto missing = static_cast<std::uint8_t>(column.missing_code());
-                   bool any_missing = false;
-                   if (column.categorical) {
-                     for (std::size_t i = 0; i < n; ++i) {
-                       const std::int32_t category = table.columns[f].category(begin + i);
-                       out[i] = category < 0 ? missing
-                                             : column.bin_of[static_cast<std::size_t>(category)];
-                       any_missing |= category < 0;
-                     }
-                   } else {
-                     gather(table.columns[f], rows.data(), static_cast<Row>(n), values.data());
-                     count_below(values.data(), n, padded.data() + f * 256, out);
-                     double sum = 0;  // NaN or infinite if any value is
-                     for (std::size_t i = 0; i < n; ++i) sum += values[i] * 0.0;
-                     if (sum != 0.0) {
-                       for (std::size_t i = 0; i < n; ++i) {
-                         if (std::isnan(values[i])) {
-                           out[i] = missing;
-                           any_missing = true;
-                         } else if (std::isinf(values[i])) {
-                           infinite = true;
-                         }
-                       }
-                     }
-                   }
-                   if (any_missing) misses[f] = true;
-                 }
-                 for (ColumnGroup& group : groups_) {
-                   std::uint8_t* const out = group.codes.data() + begin * group.width;
-                   for (std::uint32_t j = 0; j < group.width; ++j) {
-                     const std::uint8_t* const codes =
-                         by_column_.data() + (group.first + j) * n_rows_ + begin;
-                     for (std::size_t i = 0; i < n; ++i) out[i * group.width + j] = codes[i];
-                   }
-                 }
-               });
+  parallel_for((n_rows_ + block - 1) / block, worthwhile_threads(work, n_threads), code_block);
   if (infinite) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }

@@ -2,14 +2,15 @@
 //
 // A numeric column is cut into bins of about equally many rows (a bin per value where the values
 // are few); a category is a bin, the rarest ones share the last. What is missing has a code of its
-// own, after the others. Codes lie twice in memory: row by row in groups of columns whose
-// histograms fit into the nearest cache together, and column by column, for dividing rows.
+// own, after the others. Codes lie twice in memory: row by row, a row in as few cache lines as it
+// needs, and column by column, for dividing many rows.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "spinney/common/large_array.h"
 #include "spinney/common/types.h"
 #include "spinney/table/table.h"
 
@@ -27,11 +28,10 @@ struct BinnedColumn {
   std::uint32_t missing_code() const { return n_bins; }
 };
 
-// Columns [first, first + width) whose codes lie side by side.
+// Columns [first, first + width) whose histograms fit into the nearest cache together.
 struct ColumnGroup {
   std::uint32_t first = 0;
   std::uint32_t width = 0;
-  std::vector<std::uint8_t> codes;  // [row][width]
 };
 
 constexpr std::uint32_t max_group_width = 16;
@@ -49,17 +49,21 @@ class BinnedMatrix {
   std::uint32_t n_codes() const { return n_codes_; }  // of all columns
   const BinnedColumn& column(std::size_t f) const { return columns_[f]; }
   const std::uint8_t* codes(std::size_t f) const { return by_column_.data() + f * n_rows_; }
+  const std::uint8_t* row_codes() const { return by_row_.data(); }  // [row][stride]
+  std::size_t stride() const { return stride_; }
   std::span<const ColumnGroup> groups() const { return groups_; }
 
  private:
   void find_bins(const Table& table, std::uint32_t max_bins, int n_threads);
-  void make_groups(int n_threads);
+  void make_groups();
   void write_codes(const Table& table, int n_threads);
 
   std::size_t n_rows_ = 0;
   std::uint32_t n_codes_ = 0;
   std::vector<BinnedColumn> columns_;
-  std::vector<std::uint8_t> by_column_;
+  std::size_t stride_ = 0;
+  LargeArray<std::uint8_t> by_column_;
+  LargeArray<std::uint8_t> by_row_;
   std::vector<ColumnGroup> groups_;
 };
 
