@@ -66,7 +66,7 @@ SPINNEY_KERNEL void pack_all(const float* first, const float* second, std::size_
   }
 }
 
-constexpr std::size_t ahead = 24;       // rows whose codes are asked for before they are needed
+constexpr std::size_t ahead = 64;       // rows whose codes are asked for before they are needed
 constexpr std::size_t few_rows = 2048;  // up to here sums are added where they belong at once
 
 // Rows of a chunk, and the columns of a group.
@@ -92,7 +92,7 @@ SPINNEY_INLINE void for_rows(const Chunk& chunk, const Add& add) {
   if (chunk.asks && chunk.n > ahead) {
     for (; i < chunk.n - ahead; ++i) {
       const std::uint8_t* const next = codes + chunk.rows[i + ahead] * stride;
-      for (std::size_t line = 0; line < stride; line += 64) __builtin_prefetch(next + line);
+      for (std::size_t line = 0; line < stride; line += 64) __builtin_prefetch(next + line, 0, 2);
       add(codes + chunk.rows[i] * stride, chunk.packed[i]);
     }
   }

@@ -14,6 +14,58 @@ struct Candidate {
   bool unsure = false;
 };
 
+// The best cut of a number, all cuts at once: prefix[c] has the sums of the left side, and is
+// filled up to a multiple of `lanes` with the total. Sides with fewer units of the second
+// derivative than min_units are not allowed.
+constexpr std::uint32_t lanes = 8;
+
+struct CutTask {
+  const PackedSum* prefix;
+  std::uint32_t n;
+  PackedSum total;
+  PackedScale scale;
+  double l2;
+  double min_units;
+};
+
+struct BestCut {
+  double score = -1;  // both sides together
+  std::uint32_t code = 0;
+};
+
+SPINNEY_KERNEL BestCut best_cut(const CutTask& task) {
+  const auto total_gradient = static_cast<double>(gradient_units(task.total));
+  const auto total_hessian = static_cast<double>(hessian_units(task.total));
+  double best[lanes];
+  double at[lanes];  // codes, as numbers: the same width as the scores
+  for (std::uint32_t k = 0; k < lanes; ++k) best[k] = -1, at[k] = 0;
+  for (std::uint32_t c = 0; c < task.n; c += lanes) {
+    for (std::uint32_t k = 0; k < lanes; ++k) {
+      const PackedSum sum = task.prefix[c + k];
+      const auto hessian = static_cast<double>(static_cast<std::int64_t>(hessian_units(sum)));
+      const auto gradient = static_cast<double>(gradient_units(sum));
+      const double other_hessian = total_hessian - hessian;
+      const double left = gradient * task.scale.gradient;
+      const double right = (total_gradient - gradient) * task.scale.gradient;
+      const double score = left * left / (hessian * task.scale.hessian + task.l2) +
+                           right * right / (other_hessian * task.scale.hessian + task.l2);
+      const double less = hessian < other_hessian ? hessian : other_hessian;
+      const double allowed = less >= task.min_units ? score : -1.0;
+      const bool better = allowed > best[k];
+      best[k] = better ? allowed : best[k];
+      at[k] = better ? static_cast<double>(c + k) : at[k];
+    }
+  }
+  BestCut found;
+  for (std::uint32_t k = 0; k < lanes; ++k) {
+    const auto code = static_cast<std::uint32_t>(at[k]);
+    if (best[k] > found.score || (best[k] == found.score && code < found.code)) {
+      found = {best[k], code};
+    }
+  }
+  return found;
+}
+
 class ColumnSearch {
  public:
   ColumnSearch(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
@@ -22,6 +74,9 @@ class ColumnSearch {
     total_ = unpack(node.total, scale);
     bounded_ = !rules.monotonic.empty();
     parent_score_ = score(total_, rules_.l2);
+    const double units = std::ceil(rules.min_hessian / scale.hessian);
+    min_units_ =
+        std::max(1.0, scale.counts ? std::max(units, static_cast<double>(rules.min_rows)) : units);
     sure_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_rows)
                                : static_cast<std::uint64_t>(rules.min_rows) * scale.most;
   }
@@ -35,6 +90,8 @@ class ColumnSearch {
     const BinnedColumn& column = matrix_.column(feature);
     if (column.categorical) {
       search_categories(column, best);
+    } else if (!bounded_ && !exact && rules_.l1 == 0) {
+      search_plainly(column, best);
     } else {
       search_numbers(feature, column, best);
     }
@@ -90,6 +147,37 @@ class ColumnSearch {
     better = true;
   }
 
+  // The common case: no bounds, no rows to count, no L1.
+  void search_plainly(const BinnedColumn& column, Candidate& best) const {
+    const PackedSum* const sums = node_.histogram + column.start;
+    const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
+    std::array<PackedSum, 256 + lanes> prefix;
+    const int n_directions = missing != 0 ? 2 : 1;
+    for (int direction = 0; direction < n_directions; ++direction) {
+      const std::uint32_t n_cuts =
+          direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
+      PackedSum left = direction == 1 ? missing : 0;
+      for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
+      for (std::uint32_t k = 0; k < lanes; ++k) prefix[n_cuts + k] = node_.total;
+      const BestCut found =
+          best_cut({prefix.data(), n_cuts, node_.total, scale_, rules_.l2, min_units_});
+      const double gain = 0.5 * (found.score - parent_score_) - rules_.min_gain;
+      if (!(gain > best.split.gain)) continue;
+      best.split.gain = gain;
+      best.split.left = prefix[found.code];
+      best.split.code = found.code;
+      best.split.missing_left = direction == 1;
+      best.unsure = hessian_units(best.split.left) < sure_units_ ||
+                    hessian_units(node_.total - best.split.left) < sure_units_;
+    }
+    if (n_directions == 1) send_missing_to_larger(best.split);
+  }
+
+  // What the node does not know goes with the many.
+  void send_missing_to_larger(BinSplit& split) const {
+    split.missing_left = 2 * std::uint64_t{hessian_units(split.left)} >= hessian_units(node_.total);
+  }
+
   void search_numbers(std::uint32_t feature, const BinnedColumn& column, Candidate& best) const {
     const PackedSum* const sums = node_.histogram + column.start;
     const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
@@ -116,10 +204,7 @@ class ColumnSearch {
         }
       }
     }
-    if (n_directions == 1) {
-      best.split.missing_left =
-          2 * std::uint64_t{hessian_units(best.split.left)} >= hessian_units(node_.total);
-    }
+    if (n_directions == 1) send_missing_to_larger(best.split);
   }
 
   void search_categories(const BinnedColumn& column, Candidate& best) const {
@@ -197,6 +282,7 @@ class ColumnSearch {
   const SplitRules& rules_;
   Sums total_;
   double parent_score_ = 0;
+  double min_units_ = 1;
   std::uint64_t sure_units_ = 1;
   bool bounded_ = false;
   const std::uint64_t* counts_ = nullptr;

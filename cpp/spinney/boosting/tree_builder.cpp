@@ -11,8 +11,11 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t divide_block = 16'384;
 constexpr std::size_t by_row_limit = 8192;
+
+SPINNEY_KERNEL void take_away(const PackedSum* part, std::size_t n, PackedSum* whole) {
+  for (std::size_t i = 0; i < n; ++i) whole[i] -= part[i];
+}
 
 bool draws(double share) { return share < 1; }
 
@@ -157,25 +160,35 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   Row* const to = rows_[1 - node.buffer].data() + node.begin;
   PackedSum* const packed_to = packed_[1 - node.buffer].data() + node.begin;
   std::uint8_t* const flags = goes_left_.data() + node.begin;
-  const std::size_t n_blocks = (n + divide_block - 1) / divide_block;
+  const int threads = worthwhile_threads(4.0 * static_cast<double>(n), n_threads_);
+  const std::size_t block_rows =
+      std::clamp<std::size_t>(n / static_cast<std::size_t>(threads) + 1, 1024, 16'384);
+  const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
   std::vector<std::size_t> n_left(n_blocks + 1);
-  const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads_);
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * divide_block;
-    const std::size_t end = std::min(n, begin + divide_block);
+    const std::size_t begin = block * block_rows;
+    const std::size_t end = std::min(n, begin + block_rows);
     std::size_t count = 0;
     if (from == nullptr) {
       for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[i]];
     } else {
-      for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[from[i] * stride]];
+      std::size_t i = begin;
+      if (by_row) {
+        constexpr std::size_t ahead = 64;
+        for (; i + ahead < end; ++i) {
+          __builtin_prefetch(codes + from[i + ahead] * stride, 0, 2);
+          count += flags[i] = left[codes[from[i] * stride]];
+        }
+      }
+      for (; i < end; ++i) count += flags[i] = left[codes[from[i] * stride]];
     }
     n_left[block + 1] = count;
   });
   std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
   const std::size_t total_left = n_left[n_blocks];
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * divide_block;
-    const std::size_t end = std::min(n, begin + divide_block);
+    const std::size_t begin = block * block_rows;
+    const std::size_t end = std::min(n, begin + block_rows);
     std::size_t at_left = n_left[block];
     std::size_t at_right = total_left + begin - at_left;
     for (std::size_t i = begin; i < end; ++i) {
@@ -243,11 +256,17 @@ void TreeBuilder::part(std::size_t which) {
     histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
                       small.end - small.begin, histogram(small.slot));
     large.slot = parent.slot;
-    PackedSum* const rest = histogram(large.slot);
-    const PackedSum* const counted = histogram(small.slot);
-    for (std::size_t i = 0; i < matrix_.n_codes(); ++i) rest[i] -= counted[i];
-    if (search_left) search(left);
-    if (search_right) search(right);
+    take_away(histogram(small.slot), matrix_.n_codes(), histogram(large.slot));
+    // Two searches at once where one alone would not be worth a second thread.
+    const double work = 2.0 * static_cast<double>(matrix_.n_codes());
+    const bool together = search_left && search_right && allowed_columns(left) == nullptr;
+    if (together && worthwhile_threads(work, n_threads_) == 1) {
+      parallel_for(2, worthwhile_threads(2 * work, n_threads_),
+                   [&](std::size_t which_child, int) { search(which_child == 0 ? left : right); });
+    } else {
+      if (search_left) search(left);
+      if (search_right) search(right);
+    }
     for (Node* const child : {&left, &right}) {
       if (child->split.found()) continue;
       free_slots_.push_back(child->slot);

@@ -10,23 +10,13 @@
 
 namespace spinney {
 
-SPINNEY_INLINE double log(double x) {
-  if (!(x > 0.0)) {
-    return x == 0.0 ? -std::numeric_limits<double>::infinity()
-                    : std::numeric_limits<double>::quiet_NaN();
-  }
-  if (x > std::numeric_limits<double>::max()) return x;
-  int exponent = 0;
-  if (x < std::numeric_limits<double>::min()) {
-    x *= 0x1.0p54;
-    exponent = -54;
-  }
+// Of a positive normal number, without branches: loops over it become vectors.
+SPINNEY_INLINE double log_normal(double x) {
   // x = 2^exponent * m with m in [sqrt(1/2), sqrt(2))
   std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
   constexpr std::uint64_t sqrt_half = 0x3fe6a09e667f3bcdULL;
   const std::int64_t shift =
       static_cast<std::int64_t>(bits - sqrt_half) >> 52;  // floor, also for negatives
-  exponent += static_cast<int>(shift);
   bits -= static_cast<std::uint64_t>(shift) << 52;
   const double f = std::bit_cast<double>(bits) - 1.0;
   // log(1+f) = 2 atanh(s), s = f/(2+f); the series in s^2 is cut where |s| <= 0.1716 leaves
@@ -48,8 +38,21 @@ SPINNEY_INLINE double log(double x) {
   const double tail = s * (half_square + z * p);
   constexpr double ln2_high = 6.93147180369123816490e-01;
   constexpr double ln2_low = 1.90821492927058770002e-10;
-  const double e = static_cast<double>(exponent);
+  const double e = static_cast<double>(shift);
   return e * ln2_high - ((half_square - (tail + e * ln2_low)) - f);
+}
+
+SPINNEY_INLINE double log(double x) {
+  if (!(x > 0.0)) {
+    return x == 0.0 ? -std::numeric_limits<double>::infinity()
+                    : std::numeric_limits<double>::quiet_NaN();
+  }
+  if (x > std::numeric_limits<double>::max()) return x;
+  if (x < std::numeric_limits<double>::min()) {  // 2^-54 · log(2) less
+    constexpr double log_of_scale = 37.429947750237048;
+    return log_normal(x * 0x1.0p54) - log_of_scale;
+  }
+  return log_normal(x);
 }
 
 }  // namespace spinney
