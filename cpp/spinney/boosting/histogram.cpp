@@ -15,31 +15,35 @@ namespace {
 constexpr std::size_t pack_block = 16'384;
 
 struct Magnitude {
-  double gradient = 0;  // sums of absolute values
+  double gradient = 0;  // sums of absolute values, with weights
   double hessian = 0;
-  float most = 0;  // the largest second derivative
+  float most = 0;  // the largest second derivative, without
 };
 
 constexpr std::size_t n_chains = 16;  // added up in a fixed order, whatever the vectors are
 
-SPINNEY_KERNEL Magnitude measure_all(const float* first, const float* second, std::size_t n) {
+SPINNEY_KERNEL Magnitude measure(const float* first, const float* second, const double* weights,
+                                 std::size_t n) {
   double gradient[n_chains] = {};
   double hessian[n_chains] = {};
   float most[n_chains] = {};
   std::size_t i = 0;
   for (; i + n_chains <= n; i += n_chains) {
+    double of_row[n_chains];
+    for (std::size_t k = 0; k < n_chains; ++k) of_row[k] = weights == nullptr ? 1 : weights[i + k];
     for (std::size_t k = 0; k < n_chains; ++k) {
       const float g = first[i + k];
       const float h = second[i + k];
-      gradient[k] += static_cast<double>(g < 0 ? -g : g);
-      hessian[k] += static_cast<double>(h);
+      gradient[k] += of_row[k] * static_cast<double>(g < 0 ? -g : g);
+      hessian[k] += of_row[k] * static_cast<double>(h);
       most[k] = h > most[k] ? h : most[k];
     }
   }
   Magnitude total;
   for (; i < n; ++i) {
-    total.gradient += static_cast<double>(std::abs(first[i]));
-    total.hessian += static_cast<double>(second[i]);
+    const double of_row = weights == nullptr ? 1 : weights[i];
+    total.gradient += of_row * static_cast<double>(std::abs(first[i]));
+    total.hessian += of_row * static_cast<double>(second[i]);
     total.most = std::max(total.most, second[i]);
   }
   for (std::size_t k = 0; k < n_chains; ++k) {
@@ -56,11 +60,13 @@ SPINNEY_INLINE std::int64_t nearest(double x) {
   return std::bit_cast<std::int64_t>(x + shifter) - std::bit_cast<std::int64_t>(shifter);
 }
 
-SPINNEY_KERNEL void pack_all(const float* first, const float* second, std::size_t n,
-                             double gradient_scale, double hessian_scale, PackedSum* out) {
+SPINNEY_KERNEL void pack(const float* first, const float* second, const double* weights,
+                         std::size_t n, double gradient_scale, double hessian_scale,
+                         PackedSum* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t gradient = nearest(static_cast<double>(first[i]) * gradient_scale);
-    const std::int64_t hessian = nearest(static_cast<double>(second[i]) * hessian_scale);
+    const double of_row = weights == nullptr ? 1 : weights[i];
+    const std::int64_t gradient = nearest(of_row * static_cast<double>(first[i]) * gradient_scale);
+    const std::int64_t hessian = nearest(of_row * static_cast<double>(second[i]) * hessian_scale);
     out[i] = static_cast<PackedSum>((static_cast<std::uint64_t>(gradient) << 32) +
                                     static_cast<std::uint64_t>(hessian));
   }
@@ -134,30 +140,38 @@ constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<max_grou
 
 }  // namespace
 
-PackedScale pack_gradients(const Derivatives& of, const Row* rows, std::size_t n, bool counts,
-                           int n_threads, PackedSum* out) {
+PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
+                           std::size_t n, bool counts, int n_threads, PackedSum* out) {
   const std::size_t n_blocks = (n + pack_block - 1) / pack_block;
   const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads);
   std::vector<Magnitude> magnitudes(n_blocks);
   std::vector<float> first;  // those of the rows, side by side
   std::vector<float> second;
+  std::vector<double> own_weights;
   Derivatives chosen = of;
+  const double* of_rows = weights.values;
   if (rows != nullptr) {
     first.resize(n);
     second.resize(n);
     chosen = {first.data(), second.data()};
+    if (of_rows != nullptr) own_weights.resize(n);
     parallel_for(n_blocks, threads, [&](std::size_t block, int) {
       const std::size_t end = std::min(n, (block + 1) * pack_block);
       for (std::size_t i = block * pack_block; i < end; ++i) {
         first[i] = of.first[rows[i]];
         second[i] = of.second[rows[i]];
+        if (weights.values != nullptr) own_weights[i] = weights.values[rows[i]];
       }
     });
+    if (of_rows != nullptr) of_rows = own_weights.data();
   }
+  const auto weights_from = [&](std::size_t i) {
+    return of_rows == nullptr ? nullptr : of_rows + i;
+  };
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * pack_block;
-    magnitudes[block] =
-        measure_all(chosen.first + begin, chosen.second + begin, std::min(pack_block, n - begin));
+    magnitudes[block] = measure(chosen.first + begin, chosen.second + begin, weights_from(begin),
+                                std::min(pack_block, n - begin));
   });
   Magnitude total;
   for (const Magnitude& magnitude : magnitudes) {
@@ -170,20 +184,18 @@ PackedScale pack_gradients(const Derivatives& of, const Row* rows, std::size_t n
   const double gradient_scale = total.gradient > 0 ? (0x1p31 - 2 - slack) / total.gradient : 1.0;
   double hessian_scale = 1;
   PackedScale scale;
-  scale.counts = counts;
-  if (counts) {
-    hessian_scale = total.most > 0 ? 1.0 / static_cast<double>(total.most) : 1.0;
-  } else if (total.hessian > 0) {
+  scale.counts = counts && total.hessian < 0x1p31;
+  if (!scale.counts && total.hessian > 0) {
     hessian_scale = (0x1p32 - 2 - slack) / total.hessian;
-    scale.most =
-        static_cast<std::uint32_t>(std::ceil(static_cast<double>(total.most) * hessian_scale)) + 1;
+    const double most = std::ceil(static_cast<double>(total.most) * hessian_scale) + 1;
+    scale.most = static_cast<std::uint32_t>(std::min(most, 0x1p32 - 1));
   }
   scale.gradient = 1.0 / gradient_scale;
   scale.hessian = 1.0 / hessian_scale;
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * pack_block;
-    pack_all(chosen.first + begin, chosen.second + begin, std::min(pack_block, n - begin),
-             gradient_scale, hessian_scale, out + begin);
+    pack(chosen.first + begin, chosen.second + begin, weights_from(begin),
+         std::min(pack_block, n - begin), gradient_scale, hessian_scale, out + begin);
   });
   return scale;
 }

@@ -30,15 +30,22 @@ SPINNEY_INLINE std::int32_t gradient_units(PackedSum sum) {
 struct PackedScale {
   double gradient = 1;
   double hessian = 1;
-  // Units of the second derivative of any one row are at most this; where `counts`, they are 1.
+  // Units of the second derivative of a row that counts once are at most this; where `counts`,
+  // they are 1.
   std::uint32_t most = 1;
   bool counts = false;
 };
 
+// Weights of rows. Whole numbers stand for repeated rows, and rules that count rows count them so.
+struct RowWeights {
+  const double* values = nullptr;  // [row]; null: all are 1
+  bool whole = false;
+};
+
 // Packs the derivatives of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If
-// `counts`, all second derivatives are the same.
-PackedScale pack_gradients(const Derivatives& of, const Row* rows, std::size_t n, bool counts,
-                           int n_threads, PackedSum* out);
+// `counts`, all second derivatives are 1, and sums of them are numbers of rows.
+PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
+                           std::size_t n, bool counts, int n_threads, PackedSum* out);
 
 // Adds up packed derivatives per code.
 class HistogramBuilder {

@@ -116,10 +116,10 @@ class ColumnSearch {
   }
 
   // Whether a side may be a leaf; 2: if its rows are counted.
-  int allows(PackedSum side, std::uint64_t n_counted) const {
+  int allows(PackedSum side, std::uint64_t n_rows) const {
     const std::uint32_t units = hessian_units(side);
     if (static_cast<double>(units) * scale_.hessian < rules_.min_hessian) return 0;
-    if (counts_ != nullptr) return n_counted >= rules_.min_rows ? 1 : 0;
+    if (counts_ != nullptr) return n_rows >= rules_.min_rows ? 1 : 0;
     if (units >= sure_units_) return 1;
     return scale_.counts ? 0 : 2;
   }
@@ -130,7 +130,7 @@ class ColumnSearch {
     const PackedSum right = node_.total - left;
     const int left_fits = allows(left, n_left);
     if (left_fits == 0) return;
-    const int right_fits = allows(right, node_.n_rows - n_left);
+    const int right_fits = allows(right, n_counted_ - n_left);
     if (right_fits == 0) return;
     const Sums a = unpack(left, scale_);
     const Sums b = unpack(right, scale_);
@@ -269,9 +269,14 @@ class ColumnSearch {
 
   void count(std::uint32_t feature) {
     row_counts_.fill(0);
+    n_counted_ = 0;
     const std::uint8_t* const codes = matrix_.codes(feature);
     for (std::size_t i = 0; i < node_.n_rows; ++i) {
-      ++row_counts_[codes[node_.rows == nullptr ? i : node_.rows[i]]];
+      const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
+      const std::uint64_t once =
+          node_.weights.whole ? static_cast<std::uint64_t>(node_.weights.values[row]) : 1;
+      row_counts_[codes[row]] += once;
+      n_counted_ += once;
     }
     counts_ = row_counts_.data();
   }
@@ -287,6 +292,7 @@ class ColumnSearch {
   bool bounded_ = false;
   const std::uint64_t* counts_ = nullptr;
   std::array<std::uint64_t, 256> row_counts_{};
+  std::uint64_t n_counted_ = 0;
 };
 
 }  // namespace

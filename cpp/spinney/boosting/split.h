@@ -63,7 +63,8 @@ struct NodeToSplit {
   const PackedSum* histogram = nullptr;
   PackedSum total = 0;
   std::size_t n_rows = 0;
-  const Row* rows = nullptr;              // null: 0 … n_rows-1
+  const Row* rows = nullptr;  // null: 0 … n_rows-1
+  RowWeights weights;
   const std::uint8_t* allowed = nullptr;  // of each column; null: all
   Bounds bounds;
 };

@@ -88,7 +88,9 @@ const std::uint8_t* TreeBuilder::allowed_columns(const Node& node) {
 
 bool TreeBuilder::may_split(const Node& node) const {
   const std::size_t n = node.end - node.begin;
-  return node.depth < rules_.max_depth && n >= 2 && n >= 2 * rules_.split.min_rows;
+  const std::size_t fewest =
+      weights_.whole ? 2 : std::max<std::size_t>(2, 2 * rules_.split.min_rows);
+  return node.depth < rules_.max_depth && n >= fewest;
 }
 
 void TreeBuilder::search(Node& node) {
@@ -99,6 +101,7 @@ void TreeBuilder::search(Node& node) {
   task.n_rows = node.end - node.begin;
   task.rows = rows_of(node);
   task.allowed = allowed;
+  task.weights = weights_;
   task.bounds = node.bounds;
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
 }
@@ -280,7 +283,8 @@ void TreeBuilder::part(std::size_t which) {
 }
 
 void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
-                       const Derivatives& of, bool constant_hessian, Watch& watch) {
+                       const Derivatives& of, const RowWeights& weights, bool constant_hessian,
+                       Watch& watch) {
   number_ = number;
   tree_.clear();
   nodes_.clear();
@@ -297,7 +301,9 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   goes_left_.resize(n_rows);
   all_rows_ = rows == nullptr;
   if (!all_rows_) std::copy(rows, rows + n_rows, rows_[0].begin());
-  scale_ = pack_gradients(of, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
+  weights_ = weights;
+  scale_ =
+      pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
   tree_columns_.assign(matrix_.n_features(), 1);
   draw(tree_columns_, rules_.tree_columns, 0);
 
@@ -336,6 +342,19 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   }
   for (const Node& node : nodes_) {
     leaves_.push_back({node.index, node.begin, node.end, rows_of(node), node.bounds});
+  }
+}
+
+void TreeBuilder::refine_leaves(const Derivatives& of) {
+  for (const LeafRows& leaf : leaves_) {
+    Sums sums;
+    for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
+      const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
+      const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
+      sums.gradient += weight * static_cast<double>(of.first[row]);
+      sums.hessian += weight * static_cast<double>(of.second[row]);
+    }
+    tree_.value[static_cast<std::size_t>(leaf.node)] = leaf_weight(sums, rules_.split, leaf.bounds);
   }
 }
 

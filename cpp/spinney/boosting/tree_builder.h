@@ -48,10 +48,12 @@ class TreeBuilder {
   // A node's value is its weight, its weight the sum of second derivatives, its impurity such that
   // the weighted decrease is the gain.
   void grow(std::uint64_t number, const Row* rows, std::size_t n_rows, const Derivatives& of,
-            bool constant_hessian, Watch& watch);
+            const RowWeights& weights, bool constant_hessian, Watch& watch);
 
   Tree& tree() { return tree_; }
   const std::vector<LeafRows>& leaves() const { return leaves_; }
+  // Leaf weights from the derivatives themselves instead of the packed sums.
+  void refine_leaves(const Derivatives& of);
   // out[i] = leaf of rows[i], found by codes.
   void find_leaves(const BinnedMatrix& matrix, const Row* rows, std::size_t n,
                    NodeIndex* out) const;
@@ -88,6 +90,7 @@ class TreeBuilder {
   HistogramBuilder histograms_;
   std::uint64_t number_ = 0;
   PackedScale scale_;
+  RowWeights weights_;
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
   LargeArray<Row> rows_[2];
   LargeArray<PackedSum> packed_[2];

@@ -113,19 +113,10 @@ SPINNEY_INLINE void fill_pairs(const Formula& formula, const LossData& data, std
   const double* const __restrict scores = data.scores;
   float* const __restrict first = out.first;
   float* const __restrict second = out.second;
-  if (data.weights == nullptr) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const Pair d = formula.derivatives(targets[i], scores[i]);
-      first[i] = static_cast<float>(d.first);
-      second[i] = static_cast<float>(d.second);
-    }
-    return;
-  }
-  const double* const __restrict weights = data.weights;
   for (std::size_t i = begin; i < end; ++i) {
     const Pair d = formula.derivatives(targets[i], scores[i]);
-    first[i] = static_cast<float>(weights[i] * d.first);
-    second[i] = static_cast<float>(weights[i] * d.second);
+    first[i] = static_cast<float>(d.first);
+    second[i] = static_cast<float>(d.second);
   }
 }
 
@@ -207,9 +198,8 @@ SPINNEY_KERNEL void softmax_pairs(const LossData& data, std::size_t k, std::size
   const auto label = static_cast<double>(k);
   for (std::size_t i = 0; i < n; ++i) {
     const double p = exp(scores[i] - block.top[i]) / block.total[i];
-    const double weight = data.weights == nullptr ? 1.0 : data.weights[begin + i];
-    out.first[i] = static_cast<float>(weight * (p - (targets[i] == label ? 1.0 : 0.0)));
-    out.second[i] = static_cast<float>(weight * (p * (1.0 - p)));
+    out.first[i] = static_cast<float>(p - (targets[i] == label ? 1.0 : 0.0));
+    out.second[i] = static_cast<float>(p * (1.0 - p));
   }
 }
 

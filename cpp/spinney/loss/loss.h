@@ -38,8 +38,8 @@ struct Loss {
   }
 };
 
-// What rows have to say: first and second derivatives, times the row's weight, [score][row]. 32
-// bits are more than the histograms keep.
+// First and second derivatives of the rows' losses, [score][row], their weights left out. 32 bits
+// are more than the histograms keep.
 struct Derivatives {
   float* first = nullptr;
   float* second = nullptr;

@@ -1,6 +1,8 @@
-"""Ensembles: bagging, forests, isolation, embedding."""
+"""Ensembles: bagging, forests, boosting, isolation, embedding."""
 
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
+from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
+from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
 from spinney.ensemble._classes import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -15,6 +17,8 @@ __all__ = [
     "BaggingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "IsolationForest",
     "RandomForestClassifier",
     "RandomForestRegressor",

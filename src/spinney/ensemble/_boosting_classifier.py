@@ -1,0 +1,370 @@
+"""Boosting for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from spinney.ensemble._boosting import BaseBoosting
+
+__all__ = ["GradientBoostingClassifier"]
+
+
+class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
+    """Gradient boosting for classes.
+
+    Two classes are told apart by one tree a round, more classes by one tree for each. All else is
+    as in `GradientBoostingRegressor`.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "exponential"}, default="log_loss"
+        Logistic or softmax loss; "exponential" (AdaBoost's) for two classes.
+    learning_rate : float, default=0.1
+        What each tree's values are multiplied by.
+    n_estimators : int, default=100
+        Rounds; early stopping may end sooner.
+    growth : {"best_first", "level_wise"}, default="best_first"
+        Which leaf is parted next: the one that gains most, or all of a level before the next.
+    max_leaf_nodes : int or None, default=31
+        Leaves of a tree at most.
+    max_depth : int or None, default=None
+        Questions on a path at most.
+    min_samples_leaf : int, default=20
+        Rows of a leaf at least. Weights that are whole numbers count as repeated rows.
+    min_hessian_leaf : float, default=1e-3
+        Sum of second derivatives of a leaf at least.
+    min_split_gain : float, default=0
+        What a question must take off the objective (γ).
+    l2_regularization : float, default=0
+        Penalty on squared leaf weights (λ).
+    l1_regularization : float, default=0
+        Penalty on absolute leaf weights.
+    subsample : float, default=1
+        Share of the rows that each round draws, without replacement.
+    max_features : float, default=1
+        Share of the columns that each node may ask about.
+    max_features_tree, max_features_level : float, default=1
+        The same for each tree and each level; a node draws from what is left.
+    max_bins : int, default=255
+        Bins of a column at most.
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        Columns of categories; by default those that a frame says are.
+    monotonic_cst : array-like of {-1, 0, 1} or dict, default=None
+        Columns that the score must fall (-1) or rise (1) with; two classes only.
+    interaction_cst : {"pairwise", "no_interactions"}, list of sets, default=None
+        Columns that may meet on a path; columns in no set form one of their own.
+    early_stopping : bool or "auto", default="auto"
+        Whether to stop when the loss on rows that are not learned from no longer falls. "auto" does
+        with more than 10,000 rows, or if fit gets an `eval_set`.
+    validation_fraction : float, int or None, default=0.1
+        Rows to watch; None watches the training loss.
+    n_iter_no_change : int, default=10
+        Rounds without a better score before it stops. The model keeps those up to the best.
+    tol : float, default=1e-7
+        What counts as better.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    warm_start : bool, default=False
+        Whether fit goes on from the earlier one.
+    random_state : int, RandomState instance or None, default=None
+        For the split and for drawing rows and columns.
+    n_jobs : int or None, default=None
+        Threads; they do not change the result.
+    verbose : int, default=0
+        Whether to show a bar.
+    callbacks : callable or list of callable, default=None
+        Called with (rounds done, rounds in all) now and then.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_classes_ : int
+        How many.
+    n_estimators_ : int
+        Rounds that the model has.
+    train_score_ : ndarray of shape (n_rounds,)
+        Mean loss of the training rows after each round.
+    validation_score_ : ndarray of shape (n_rounds,)
+        Mean loss of the watched rows, if there were any.
+    init_raw_ : ndarray of shape (1,) or (n_classes,)
+        Raw scores before the first round.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column in what all questions took off the objective.
+    categories_ : list of (ndarray or None)
+        Categories of each column; None if it is numeric.
+    n_features_in_ : int
+        Columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from spinney.ensemble import GradientBoostingClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GradientBoostingClassifier().fit(X[:400], y[:400])
+    >>> bool(model.score(X[400:], y[400:]) > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseBoosting._parameter_constraints,
+        "loss": [StrOptions({"log_loss", "exponential"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str = "log_loss",
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        growth: str = "best_first",
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_hessian_leaf: float = 1e-3,
+        min_split_gain: float = 0.0,
+        l2_regularization: float = 0.0,
+        l1_regularization: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float = 1.0,
+        max_features_tree: float = 1.0,
+        max_features_level: float = 1.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        early_stopping: Any = "auto",
+        validation_fraction: Any = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.growth = growth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian_leaf = min_hessian_leaf
+        self.min_split_gain = min_split_gain
+        self.l2_regularization = l2_regularization
+        self.l1_regularization = l1_regularization
+        self.subsample = subsample
+        self.max_features = max_features
+        self.max_features_tree = max_features_tree
+        self.max_features_level = max_features_level
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+        y = self._checked_labels(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.n_classes_ = len(self.classes_)
+        if self.n_classes_ < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes in y; the data contains only one "
+                f"class: {self.classes_[0]!r}"
+            )
+        if self.loss == "exponential" and self.n_classes_ > 2:
+            raise ValueError(f"loss='exponential' is for 2 classes, but y has {self.n_classes_}")
+        return codes.astype(np.float64)
+
+    def _checked_labels(self, y: Any) -> Any:
+        y = column_or_1d(y, warn=True)
+        y = check_array(
+            *(y,),
+            ensure_2d=False,
+            dtype=None,
+            ensure_all_finite=False,
+            input_name="y",
+            estimator=self,
+        )
+        if y.dtype.kind in "fc":
+            check_array(y, ensure_2d=False, input_name="y", estimator=self)
+        check_classification_targets(y)
+        return y
+
+    def _read_targets(self, y: Any) -> Any:
+        y = self._checked_labels(y)
+        codes = np.searchsorted(self.classes_, y)
+        codes = np.minimum(codes, self.n_classes_ - 1)
+        if not np.array_equal(self.classes_[codes], y):
+            raise ValueError("eval_set: y has classes that the y of fit has not")
+        return codes
+
+    def _weights(self, sample_weight: Any, targets: Any, n_rows: int) -> Any:
+        weights = super()._weights(sample_weight, targets, n_rows)
+        if self.class_weight is None:
+            return weights
+        labels = self.classes_[targets.astype(np.intp)]
+        of_class = compute_sample_weight(self.class_weight, labels)
+        return of_class if weights is None else weights * of_class
+
+    def _prepare_loss(self, targets: Any, weights: Any) -> None:
+        self._loss_parameter = 0.0
+        self._n_scores = 1 if self.n_classes_ == 2 else self.n_classes_
+        self._loss_name = "softmax" if self.n_classes_ > 2 else self.loss
+
+    def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+        share = np.bincount(targets.astype(np.intp), weights=weights, minlength=self.n_classes_)
+        share = np.clip(share / share.sum(), 1e-15, 1 - 1e-15)
+        if self.n_classes_ > 2:
+            raw = np.log(share)
+            return raw - raw.mean()
+        odds = np.log(share[1] / share[0])
+        return np.array([odds / 2 if self.loss == "exponential" else odds])
+
+    def _to_probabilities(self, raw: Any) -> Any:
+        if self._n_scores > 1:
+            e = np.exp(raw - raw.max(axis=1, keepdims=True))
+            return e / e.sum(axis=1, keepdims=True)
+        odds = 2 * raw[:, 0] if self.loss == "exponential" else raw[:, 0]
+        out = np.empty((len(raw), 2))
+        small = np.exp(-np.abs(odds))
+        out[:, 1] = np.where(odds >= 0, 1.0, small) / (1.0 + small)
+        out[:, 0] = np.where(odds >= 0, small, 1.0) / (1.0 + small)
+        return out
+
+    def _to_classes(self, raw: Any) -> Any:
+        codes = raw.argmax(axis=1) if self._n_scores > 1 else (raw[:, 0] > 0).astype(np.intp)
+        return self.classes_[codes]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The most probable class; of equals the first.
+        """
+        return self._to_classes(self._raw(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            The probabilities.
+        """
+        return self._to_probabilities(self._raw(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            The logarithm of `predict_proba`.
+        """
+        return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return raw scores.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Log-odds of the second class (half of them with "exponential"), or one score for each of
+            several classes.
+        """
+        raw = self._raw(X)
+        return raw[:, 0] if self._n_scores == 1 else raw
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Predict classes after each round.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Predictions of the first 1, 2, … rounds.
+        """
+        for raw in self._staged_raw(X):
+            yield self._to_classes(raw)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predict class probabilities after each round.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Yields
+        ------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities by the first 1, 2, … rounds.
+        """
+        for raw in self._staged_raw(X):
+            yield self._to_probabilities(raw)
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Return raw scores after each round.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores of the first 1, 2, … rounds.
+        """
+        for raw in self._staged_raw(X):
+            yield raw[:, 0] if self._n_scores == 1 else raw

@@ -1,0 +1,302 @@
+"""Boosting for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array
+
+from spinney.ensemble._boosting import BaseBoosting, warn_column_vector
+
+__all__ = ["GradientBoostingRegressor"]
+
+_LOG_LINK = ("poisson", "gamma", "tweedie")
+
+
+class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
+    """Gradient boosting for numbers.
+
+    Trees are added one after another, each fitted to first and second derivatives of the loss at
+    the predictions so far. The objective of a tree is XGBoost's: with sums G and H of the
+    derivatives over a leaf its weight is ``-G / (H + l2_regularization)``, and a question is asked
+    if it takes more than `min_split_gain` off the objective. Values are binned (at most 255 bins a
+    column), so that a question is found in one pass over histograms. The result does not depend on
+    the number of threads.
+
+    Parameters
+    ----------
+    loss : str or callable, default="squared_error"
+        "squared_error"; "absolute_error", "huber" and "quantile", which outliers cannot pull (their
+        leaves are refitted by line search); "poisson", "gamma" and "tweedie" for counts and
+        amounts, with a logarithmic link; "cross_entropy" for targets that are probabilities. Or a
+        function of (targets, raw scores) that returns the gradient and the hessian of each row.
+    alpha : float, default=0.9
+        Level of "quantile"; for "huber" the share of rows whose error from the median counts
+        squared.
+    tweedie_power : float, default=1.5
+        Power of the variance for "tweedie", between 1 (Poisson) and 2 (gamma).
+    learning_rate : float, default=0.1
+        What each tree's values are multiplied by.
+    n_estimators : int, default=100
+        Rounds; early stopping may end sooner.
+    growth : {"best_first", "level_wise"}, default="best_first"
+        Which leaf is parted next: the one that gains most, or all of a level before the next.
+    max_leaf_nodes : int or None, default=31
+        Leaves of a tree at most.
+    max_depth : int or None, default=None
+        Questions on a path at most.
+    min_samples_leaf : int, default=20
+        Rows of a leaf at least. Weights that are whole numbers count as repeated rows.
+    min_hessian_leaf : float, default=1e-3
+        Sum of second derivatives of a leaf at least.
+    min_split_gain : float, default=0
+        What a question must take off the objective (γ).
+    l2_regularization : float, default=0
+        Penalty on squared leaf weights (λ).
+    l1_regularization : float, default=0
+        Penalty on absolute leaf weights.
+    subsample : float, default=1
+        Share of the rows that each round draws, without replacement.
+    max_features : float, default=1
+        Share of the columns that each node may ask about.
+    max_features_tree, max_features_level : float, default=1
+        The same for each tree and each level; a node draws from what is left.
+    max_bins : int, default=255
+        Bins of a column at most.
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        Columns of categories; by default those that a frame says are.
+    monotonic_cst : array-like of {-1, 0, 1} or dict, default=None
+        Columns that the prediction must fall (-1) or rise (1) with.
+    interaction_cst : {"pairwise", "no_interactions"}, list of sets, default=None
+        Columns that may meet on a path; columns in no set form one of their own.
+    early_stopping : bool or "auto", default="auto"
+        Whether to stop when the loss on rows that are not learned from no longer falls. "auto" does
+        with more than 10,000 rows, or if fit gets an `eval_set`.
+    validation_fraction : float, int or None, default=0.1
+        Rows to watch; None watches the training loss.
+    n_iter_no_change : int, default=10
+        Rounds without a better score before it stops. The model keeps those up to the best.
+    tol : float, default=1e-7
+        What counts as better.
+    warm_start : bool, default=False
+        Whether fit goes on from the earlier one.
+    random_state : int, RandomState instance or None, default=None
+        For the split and for drawing rows and columns.
+    n_jobs : int or None, default=None
+        Threads; they do not change the result.
+    verbose : int, default=0
+        Whether to show a bar.
+    callbacks : callable or list of callable, default=None
+        Called with (rounds done, rounds in all) now and then.
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        Rounds that the model has.
+    train_score_ : ndarray of shape (n_rounds,)
+        Mean loss of the training rows after each round.
+    validation_score_ : ndarray of shape (n_rounds,)
+        Mean loss of the watched rows, if there were any.
+    init_raw_ : ndarray of shape (1,)
+        Raw score before the first round.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column in what all questions took off the objective.
+    categories_ : list of (ndarray or None)
+        Categories of each column; None if it is numeric.
+    n_features_in_ : int
+        Columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(learning_rate=0.05, max_leaf_nodes=4)
+    >>> model = model.fit(X[:300], y[:300])
+    >>> bool(model.score(X[300:], y[300:]) > 0.45)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseBoosting._parameter_constraints,
+        "loss": [
+            StrOptions(
+                {
+                    "squared_error",
+                    "absolute_error",
+                    "huber",
+                    "quantile",
+                    "cross_entropy",
+                    *_LOG_LINK,
+                }
+            ),
+            callable,
+        ],
+        "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "tweedie_power": [Interval(Real, 1.0, 2.0, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared_error",
+        alpha: float = 0.9,
+        tweedie_power: float = 1.5,
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        growth: str = "best_first",
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_hessian_leaf: float = 1e-3,
+        min_split_gain: float = 0.0,
+        l2_regularization: float = 0.0,
+        l1_regularization: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float = 1.0,
+        max_features_tree: float = 1.0,
+        max_features_level: float = 1.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        early_stopping: Any = "auto",
+        validation_fraction: Any = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.tweedie_power = tweedie_power
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.growth = growth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian_leaf = min_hessian_leaf
+        self.min_split_gain = min_split_gain
+        self.l2_regularization = l2_regularization
+        self.l1_regularization = l1_regularization
+        self.subsample = subsample
+        self.max_features = max_features
+        self.max_features_tree = max_features_tree
+        self.max_features_level = max_features_level
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        warn_column_vector(y)
+        if y.ndim == 2 and y.shape[1] != 1:
+            raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+        y = y.ravel()
+        if self.loss == "gamma" and not np.all(y > 0):
+            raise ValueError("loss='gamma': expected positive y, got some that are not")
+        if self.loss in ("poisson", "tweedie") and not (np.all(y >= 0) and y.sum() > 0):
+            raise ValueError(
+                f"loss={self.loss!r} requires non-negative y and sum(y) > 0, got some that are not"
+            )
+        if self.loss == "cross_entropy" and not np.all((y >= 0) & (y <= 1)):
+            raise ValueError("loss='cross_entropy': expected y between 0 and 1, got some beyond")
+        return y
+
+    def _prepare_loss(self, targets: Any, weights: Any) -> None:
+        self._n_scores = 1
+        self._loss_parameter = 0.0
+        if callable(self.loss):
+            self._loss_name = "squared_error"
+            return
+        self._loss_name = "log_loss" if self.loss == "cross_entropy" else self.loss
+        if self.loss == "quantile":
+            self._loss_parameter = float(self.alpha)
+        elif self.loss == "tweedie":
+            self._loss_parameter = float(self.tweedie_power)
+        elif self.loss == "huber":
+            errors = np.abs(targets - _quantile(targets, weights, 0.5))
+            delta = _quantile(errors, weights, self.alpha)
+            self._loss_parameter = float(delta) if delta > 0 else 1.0
+
+    def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+        if callable(self.loss):
+            return np.zeros(1)
+        if self.loss in ("absolute_error", "huber"):
+            return np.array([_quantile(targets, weights, 0.5)])
+        if self.loss == "quantile":
+            return np.array([_quantile(targets, weights, self.alpha)])
+        mean = np.average(targets, weights=weights)
+        if self.loss in _LOG_LINK:
+            return np.array([np.log(mean)])
+        if self.loss == "cross_entropy":
+            inside = np.clip(mean, 1e-15, 1 - 1e-15)
+            return np.array([np.log(inside / (1 - inside))])
+        return np.array([mean])
+
+    def _to_target(self, raw: Any) -> Any:
+        if self.loss in _LOG_LINK:
+            return np.exp(raw)
+        if self.loss == "cross_entropy":
+            return 1 / (1 + np.exp(-raw))
+        return raw
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict numbers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The predictions; with a loss of one's own the raw scores.
+        """
+        return self._to_target(self._raw(X)[:, 0])
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predict after each round.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Predictions of the first 1, 2, … rounds.
+        """
+        for raw in self._staged_raw(X):
+            yield self._to_target(raw[:, 0])
+
+
+def _quantile(values: Any, weights: Any, level: float) -> float:
+    if weights is None:
+        return float(np.quantile(values, level))
+    kept = weights > 0
+    return float(np.quantile(values[kept], level, weights=weights[kept], method="inverted_cdf"))
