@@ -191,3 +191,86 @@ class Forest:
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None: ...
     @property
     def nbytes(self) -> int: ...
+
+class BinnedMatrix:
+    @property
+    def n_codes(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    def cuts(self, feature: int) -> NDArray[float64]: ...
+    def codes(self, feature: int) -> NDArray[uint8]: ...
+
+def bin_table(table: Table, max_bins: int, n_threads: int) -> BinnedMatrix: ...
+def bin_like(table: Table, like: BinnedMatrix, n_threads: int) -> BinnedMatrix: ...
+
+class BoostOptions:
+    learning_rate: float
+    n_rounds: int
+    first_round: int
+    subsample: float
+    patience: int
+    tolerance: float
+    keep_train_loss: bool
+    n_threads: int
+    max_leaves: int
+    max_depth: int
+    tree_columns: float
+    level_columns: float
+    node_columns: float
+    interactions: list[list[int]]
+    seed: int
+    l2: float
+    l1: float
+    min_gain: float
+    min_hessian: float
+    min_rows: int
+    category_l2: float
+    category_smooth: float
+    max_category_group: int
+    monotonic: list[int]
+
+    def __init__(self) -> None: ...
+    def set_loss(self, name: str, parameter: float, n_scores: int) -> None: ...
+    def set_growth(self, name: str) -> None: ...
+
+class BoostValidation:
+    def __init__(
+        self,
+        matrix: BinnedMatrix,
+        rows: NDArray[uint32],
+        targets: NDArray[float64],
+        weights: NDArray[float64] | None,
+        scores: NDArray[float64],
+    ) -> None: ...
+
+def boost(
+    matrix: BinnedMatrix,
+    rows: NDArray[uint32] | None,
+    targets: NDArray[float64],
+    weights: NDArray[float64] | None,
+    scores: NDArray[float64],
+    validation: BoostValidation | None,
+    options: BoostOptions,
+    forest: Forest,
+    train: NDArray[float64],
+    validation_losses: NDArray[float64],
+    own_gradients: Callable[[], tuple[NDArray[float64], NDArray[float64]]] | None,
+    after_round: Callable[[int, float, float], bool] | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[int, NDArray[float64], NDArray[float64]]: ...
+def add_rounds(
+    forest: Forest,
+    table: Table,
+    n_scores: int,
+    first: int,
+    last: int,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
+def loss_derivatives(
+    loss: str,
+    parameter: float,
+    n_scores: int,
+    targets: NDArray[float64],
+    scores: NDArray[float64],
+) -> tuple[NDArray[float64], NDArray[float64], float]: ...

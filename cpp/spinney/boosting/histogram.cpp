@@ -17,16 +17,16 @@ constexpr std::size_t pack_block = 16'384;
 struct Magnitude {
   double gradient = 0;  // sums of absolute values, with weights
   double hessian = 0;
-  float most = 0;  // the largest second derivative, without
+  double most = 0;  // the largest second derivative of a row that counts once
 };
 
 constexpr std::size_t n_chains = 16;  // added up in a fixed order, whatever the vectors are
 
 SPINNEY_KERNEL Magnitude measure(const float* first, const float* second, const double* weights,
-                                 std::size_t n) {
+                                 bool whole, std::size_t n) {
   double gradient[n_chains] = {};
   double hessian[n_chains] = {};
-  float most[n_chains] = {};
+  double most[n_chains] = {};
   std::size_t i = 0;
   for (; i + n_chains <= n; i += n_chains) {
     double of_row[n_chains];
@@ -36,7 +36,8 @@ SPINNEY_KERNEL Magnitude measure(const float* first, const float* second, const 
       const float h = second[i + k];
       gradient[k] += of_row[k] * static_cast<double>(g < 0 ? -g : g);
       hessian[k] += of_row[k] * static_cast<double>(h);
-      most[k] = h > most[k] ? h : most[k];
+      const double of_one = (whole ? 1 : of_row[k]) * static_cast<double>(h);
+      most[k] = of_one > most[k] ? of_one : most[k];
     }
   }
   Magnitude total;
@@ -44,7 +45,7 @@ SPINNEY_KERNEL Magnitude measure(const float* first, const float* second, const 
     const double of_row = weights == nullptr ? 1 : weights[i];
     total.gradient += of_row * static_cast<double>(std::abs(first[i]));
     total.hessian += of_row * static_cast<double>(second[i]);
-    total.most = std::max(total.most, second[i]);
+    total.most = std::max(total.most, (whole ? 1 : of_row) * static_cast<double>(second[i]));
   }
   for (std::size_t k = 0; k < n_chains; ++k) {
     total.gradient += gradient[k];
@@ -171,7 +172,7 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * pack_block;
     magnitudes[block] = measure(chosen.first + begin, chosen.second + begin, weights_from(begin),
-                                std::min(pack_block, n - begin));
+                                weights.whole, std::min(pack_block, n - begin));
   });
   Magnitude total;
   for (const Magnitude& magnitude : magnitudes) {
@@ -187,7 +188,7 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
   scale.counts = counts && total.hessian < 0x1p31;
   if (!scale.counts && total.hessian > 0) {
     hessian_scale = (0x1p32 - 2 - slack) / total.hessian;
-    const double most = std::ceil(static_cast<double>(total.most) * hessian_scale) + 1;
+    const double most = std::ceil(total.most * hessian_scale) + 1;
     scale.most = static_cast<std::uint32_t>(std::min(most, 0x1p32 - 1));
   }
   scale.gradient = 1.0 / gradient_scale;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: dict[str, Any] = {
         **BaseBoosting._parameter_constraints,
         "loss": [StrOptions({"log_loss", "exponential"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],

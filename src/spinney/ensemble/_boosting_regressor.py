@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: dict[str, Any] = {
         **BaseBoosting._parameter_constraints,
         "loss": [
             StrOptions(
