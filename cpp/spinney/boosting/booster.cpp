@@ -18,7 +18,7 @@ constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 template <class Body>
 void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& body) {
-  const int threads = worthwhile_threads(nanoseconds * static_cast<double>(n), n_threads);
+  const int threads = worthwhile_threads(nanoseconds * static_cast<double>(n), n_threads, true);
   parallel_for((n + row_block - 1) / row_block, threads, [&](std::size_t block, int) {
     body(block, block * row_block, std::min(n, (block + 1) * row_block));
   });
@@ -155,7 +155,7 @@ class Boosting {
   void refit_leaves(Tree& tree, const double* scores) {
     const std::vector<LeafRows>& leaves = builder_.leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
-    parallel_for(leaves.size(), worthwhile_threads(work, options_.n_threads),
+    parallel_for(leaves.size(), worthwhile_threads(work, options_.n_threads, true),
                  [&](std::size_t i, int) {
                    const LeafRows& leaf = leaves[i];
                    const std::size_t n = leaf.end - leaf.begin;
@@ -185,7 +185,7 @@ class Boosting {
       }
     }
     const double work = 1.5 * static_cast<double>(n_learned_);
-    parallel_for(pieces.size(), worthwhile_threads(work, options_.n_threads),
+    parallel_for(pieces.size(), worthwhile_threads(work, options_.n_threads, true),
                  [&](std::size_t i, int) {
                    const Piece& piece = pieces[i];
                    const double value = tree.value[static_cast<std::size_t>(piece.leaf->node)];

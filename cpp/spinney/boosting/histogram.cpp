@@ -144,7 +144,7 @@ constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<max_grou
 PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
                            std::size_t n, bool counts, int n_threads, PackedSum* out) {
   const std::size_t n_blocks = (n + pack_block - 1) / pack_block;
-  const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads);
+  const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads, true);
   std::vector<Magnitude> magnitudes(n_blocks);
   std::vector<float> first;  // those of the rows, side by side
   std::vector<float> second;
@@ -204,7 +204,7 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
 void HistogramBuilder::build(const Row* rows, const PackedSum* packed, std::size_t n,
                              PackedSum* out) {
   const double work = 0.5 * static_cast<double>(n * matrix_.n_features());
-  const int threads = worthwhile_threads(work, n_threads_);
+  const int threads = worthwhile_threads(work, n_threads_, true);
   // Rows of a chunk stay in the cache while one group of columns after another reads them.
   const std::size_t share = n / static_cast<std::size_t>(threads) + 1;
   const std::size_t chunk_rows = std::clamp<std::size_t>(share, few_rows, 8192);

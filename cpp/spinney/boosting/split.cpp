@@ -1,6 +1,7 @@
 #include "spinney/boosting/split.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "spinney/common/parallel.h"
@@ -17,7 +18,7 @@ struct Candidate {
 // The best cut of a number, all cuts at once: prefix[c] has the sums of the left side, and is
 // filled up to a multiple of `lanes` with the total. Sides with fewer units of the second
 // derivative than min_units are not allowed.
-constexpr std::uint32_t lanes = 8;
+constexpr std::size_t lanes = 8;
 
 struct CutTask {
   const PackedSum* prefix;
@@ -36,28 +37,42 @@ struct BestCut {
 SPINNEY_KERNEL BestCut best_cut(const CutTask& task) {
   const auto total_gradient = static_cast<double>(gradient_units(task.total));
   const auto total_hessian = static_cast<double>(hessian_units(task.total));
+  const double gradient_scale = task.scale.gradient;
+  const double hessian_scale = task.scale.hessian;
+  const double l2 = task.l2;
+  const double min_units = task.min_units;
   double best[lanes];
   double at[lanes];  // codes, as numbers: the same width as the scores
-  for (std::uint32_t k = 0; k < lanes; ++k) best[k] = -1, at[k] = 0;
-  for (std::uint32_t c = 0; c < task.n; c += lanes) {
-    for (std::uint32_t k = 0; k < lanes; ++k) {
-      const PackedSum sum = task.prefix[c + k];
-      const auto hessian = static_cast<double>(static_cast<std::int64_t>(hessian_units(sum)));
-      const auto gradient = static_cast<double>(gradient_units(sum));
+  double here[lanes];
+  for (std::size_t k = 0; k < lanes; ++k) {
+    best[k] = -1;
+    at[k] = 0;
+    here[k] = static_cast<double>(k);
+  }
+  const PackedSum* const end = task.prefix + task.n;
+  for (const PackedSum* sums = task.prefix; sums < end; sums += lanes) {
+    for (std::size_t k = 0; k < lanes; ++k) {
+      const std::int64_t sum = sums[k];
+      const std::int64_t low = sum & 0xffffffff;
+      const auto hessian = static_cast<double>(low);
+      const auto gradient = static_cast<double>((sum - low) >> 32);
       const double other_hessian = total_hessian - hessian;
-      const double left = gradient * task.scale.gradient;
-      const double right = (total_gradient - gradient) * task.scale.gradient;
-      const double score = left * left / (hessian * task.scale.hessian + task.l2) +
-                           right * right / (other_hessian * task.scale.hessian + task.l2);
+      const double left = gradient * gradient_scale;
+      const double right = (total_gradient - gradient) * gradient_scale;
+      const double below_left = hessian * hessian_scale + l2;
+      const double below_right = other_hessian * hessian_scale + l2;
+      // Both quotients by one division.
+      const double score =
+          (left * left * below_right + right * right * below_left) / (below_left * below_right);
       const double less = hessian < other_hessian ? hessian : other_hessian;
-      const double allowed = less >= task.min_units ? score : -1.0;
-      const bool better = allowed > best[k];
-      best[k] = better ? allowed : best[k];
-      at[k] = better ? static_cast<double>(c + k) : at[k];
+      const double allowed = less >= min_units ? score : -1.0;
+      at[k] = allowed > best[k] ? here[k] : at[k];
+      best[k] = allowed > best[k] ? allowed : best[k];
+      here[k] += static_cast<double>(lanes);
     }
   }
   BestCut found;
-  for (std::uint32_t k = 0; k < lanes; ++k) {
+  for (std::size_t k = 0; k < lanes; ++k) {
     const auto code = static_cast<std::uint32_t>(at[k]);
     if (best[k] > found.score || (best[k] == found.score && code < found.code)) {
       found = {best[k], code};
@@ -73,6 +88,11 @@ class ColumnSearch {
       : matrix_(matrix), node_(node), scale_(scale), rules_(rules) {
     total_ = unpack(node.total, scale);
     bounded_ = !rules.monotonic.empty();
+    if (node.histogram == nullptr) {
+      for (std::size_t i = 0; i < node.n_rows; ++i) {
+        n_counted_ += once(node.rows == nullptr ? i : node.rows[i]);
+      }
+    }
     parent_score_ = score(total_, rules_.l2);
     const double units = std::ceil(rules.min_hessian / scale.hessian);
     min_units_ =
@@ -81,20 +101,29 @@ class ColumnSearch {
                                : static_cast<std::uint64_t>(rules.min_rows) * scale.most;
   }
 
+  // exact: rows are counted, so that nothing about the result is unsure. Of few rows they always
+  // are.
   Candidate search(std::uint32_t feature, bool exact) {
     counts_ = nullptr;
-    if (exact) count(feature);
+    if (exact && node_.histogram != nullptr) count(feature);
     Candidate best;
     best.split.gain = 0;
     best.split.feature = feature;
     const BinnedColumn& column = matrix_.column(feature);
+    if (node_.histogram == nullptr) {
+      add_rows(feature);
+      sums_ = own_sums_.data();
+    } else {
+      sums_ = node_.histogram + column.start;
+    }
     if (column.categorical) {
       search_categories(column, best);
-    } else if (!bounded_ && !exact && rules_.l1 == 0) {
+    } else if (!bounded_ && rules_.l1 == 0 && (!exact || node_.histogram == nullptr)) {
       search_plainly(column, best);
     } else {
       search_numbers(feature, column, best);
     }
+    if (node_.histogram == nullptr) forget_rows();
     return best;
   }
 
@@ -113,6 +142,16 @@ class ColumnSearch {
     if (!bounded_) return gradient * gradient / below;
     const double weight = std::clamp(-gradient / below, node_.bounds.low, node_.bounds.high);
     return -(2 * gradient * weight + below * weight * weight);
+  }
+
+  // In the bits of best_cut, so that equal questions stay equal whoever looks at them.
+  double score_of_both(const Sums& a, const Sums& b, double l2) const {
+    if (bounded_ || rules_.l1 != 0) return score(a, l2) + score(b, l2);
+    const double below_a = a.hessian + l2;
+    const double below_b = b.hessian + l2;
+    if (!(below_a > 0 && below_b > 0)) return score(a, l2) + score(b, l2);
+    return (a.gradient * a.gradient * below_b + b.gradient * b.gradient * below_a) /
+           (below_a * below_b);
   }
 
   // Whether a side may be a leaf; 2: if its rows are counted.
@@ -134,7 +173,7 @@ class ColumnSearch {
     if (right_fits == 0) return;
     const Sums a = unpack(left, scale_);
     const Sums b = unpack(right, scale_);
-    const double gain = 0.5 * (score(a, l2) + score(b, l2) - parent_score_) - rules_.min_gain;
+    const double gain = 0.5 * (score_of_both(a, b, l2) - parent_score_) - rules_.min_gain;
     if (!(gain > best.split.gain)) return;
     if (sign != 0) {
       const double weight_left = leaf_weight(a, rules_, node_.bounds);
@@ -149,26 +188,44 @@ class ColumnSearch {
 
   // The common case: no bounds, no rows to count, no L1.
   void search_plainly(const BinnedColumn& column, Candidate& best) const {
-    const PackedSum* const sums = node_.histogram + column.start;
+    const PackedSum* const sums = sums_;
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     std::array<PackedSum, 256 + lanes> prefix;
+    std::array<std::uint8_t, 256> codes;  // of the sums, where not all occur
     const int n_directions = missing != 0 ? 2 : 1;
     for (int direction = 0; direction < n_directions; ++direction) {
       const std::uint32_t n_cuts =
           direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
       PackedSum left = direction == 1 ? missing : 0;
-      for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
-      for (std::uint32_t k = 0; k < lanes; ++k) prefix[n_cuts + k] = node_.total;
+      std::uint32_t n_sums = 0;
+      if (node_.histogram == nullptr) {
+        // Only the codes that occur.
+        std::uint64_t n_left = direction == 1 ? row_counts_[column.missing_code()] : 0;
+        for_codes([&](std::uint32_t code) {
+          if (code >= n_cuts) return;
+          left += sums[code];
+          n_left += row_counts_[code];
+          if (n_left < rules_.min_rows || n_counted_ - n_left < rules_.min_rows) return;
+          codes[n_sums] = static_cast<std::uint8_t>(code);
+          prefix[n_sums++] = left;
+        });
+        if (n_sums == 0) continue;
+      } else {
+        for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
+        n_sums = n_cuts;
+      }
+      std::fill_n(prefix.begin() + n_sums, lanes, node_.total);
       const BestCut found =
-          best_cut({prefix.data(), n_cuts, node_.total, scale_, rules_.l2, min_units_});
+          best_cut({prefix.data(), n_sums, node_.total, scale_, rules_.l2, min_units_});
       const double gain = 0.5 * (found.score - parent_score_) - rules_.min_gain;
       if (!(gain > best.split.gain)) continue;
       best.split.gain = gain;
       best.split.left = prefix[found.code];
-      best.split.code = found.code;
+      best.split.code = node_.histogram == nullptr ? codes[found.code] : found.code;
       best.split.missing_left = direction == 1;
-      best.unsure = hessian_units(best.split.left) < sure_units_ ||
-                    hessian_units(node_.total - best.split.left) < sure_units_;
+      best.unsure =
+          counts_ == nullptr && (hessian_units(best.split.left) < sure_units_ ||
+                                 hessian_units(node_.total - best.split.left) < sure_units_);
     }
     if (n_directions == 1) send_missing_to_larger(best.split);
   }
@@ -179,7 +236,7 @@ class ColumnSearch {
   }
 
   void search_numbers(std::uint32_t feature, const BinnedColumn& column, Candidate& best) const {
-    const PackedSum* const sums = node_.histogram + column.start;
+    const PackedSum* const sums = sums_;
     const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     const std::uint64_t n_missing =
@@ -208,7 +265,7 @@ class ColumnSearch {
   }
 
   void search_categories(const BinnedColumn& column, Candidate& best) const {
-    const PackedSum* const sums = node_.histogram + column.start;
+    const PackedSum* const sums = sums_;
     const std::uint32_t n_codes = column.n_codes();
     struct Ordered {
       double ratio;
@@ -267,16 +324,49 @@ class ColumnSearch {
     }
   }
 
+  // Sums and numbers of rows of one column, of few rows.
+  void add_rows(std::uint32_t feature) {
+    const std::size_t stride = matrix_.stride();
+    const std::uint8_t* const codes = matrix_.row_codes() + feature;
+    for (std::size_t i = 0; i < node_.n_rows; ++i) {
+      const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
+      const std::uint8_t code = codes[row * stride];
+      own_sums_[code] += node_.packed[i];
+      row_counts_[code] += once(row);
+      occurs_[code / 64] |= std::uint64_t{1} << (code % 64);
+    }
+    counts_ = row_counts_.data();
+  }
+
+  std::uint64_t once(std::size_t row) const {
+    return node_.weights.whole ? static_cast<std::uint64_t>(node_.weights.values[row]) : 1;
+  }
+
+  void forget_rows() {
+    for_codes([&](std::uint32_t code) {
+      own_sums_[code] = 0;
+      row_counts_[code] = 0;
+    });
+    occurs_ = {};
+  }
+
+  template <class Body>
+  void for_codes(const Body& body) const {
+    for (std::uint32_t word = 0; word < 4; ++word) {
+      for (std::uint64_t bits = occurs_[word]; bits != 0; bits &= bits - 1) {
+        body(64 * word + static_cast<std::uint32_t>(std::countr_zero(bits)));
+      }
+    }
+  }
+
   void count(std::uint32_t feature) {
     row_counts_.fill(0);
     n_counted_ = 0;
     const std::uint8_t* const codes = matrix_.codes(feature);
     for (std::size_t i = 0; i < node_.n_rows; ++i) {
       const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
-      const std::uint64_t once =
-          node_.weights.whole ? static_cast<std::uint64_t>(node_.weights.values[row]) : 1;
-      row_counts_[codes[row]] += once;
-      n_counted_ += once;
+      row_counts_[codes[row]] += once(row);
+      n_counted_ += once(row);
     }
     counts_ = row_counts_.data();
   }
@@ -293,6 +383,9 @@ class ColumnSearch {
   const std::uint64_t* counts_ = nullptr;
   std::array<std::uint64_t, 256> row_counts_{};
   std::uint64_t n_counted_ = 0;
+  const PackedSum* sums_ = nullptr;  // of the column at hand
+  std::array<PackedSum, 256> own_sums_{};
+  std::array<std::uint64_t, 4> occurs_{};
 };
 
 }  // namespace
@@ -308,16 +401,31 @@ double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& boun
   return std::clamp(-gradient / below, bounds.low, bounds.high);
 }
 
+double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram) {
+  if (by_histogram) return 1.2 * static_cast<double>(matrix.n_codes());
+  return static_cast<double>(matrix.n_features()) * (100.0 + 2.0 * static_cast<double>(n_rows));
+}
+
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                     const SplitRules& rules, int n_threads) {
   const std::size_t n_features = matrix.n_features();
+  if (node.histogram == nullptr) {
+    ColumnSearch search(matrix, node, scale, rules);
+    BinSplit found;
+    for (std::size_t f = 0; f < n_features; ++f) {
+      if (node.allowed != nullptr && node.allowed[f] == 0) continue;
+      const BinSplit split = search.search(static_cast<std::uint32_t>(f), true).split;
+      if (split.found() && split.gain > found.gain) found = split;
+    }
+    return found;
+  }
   std::vector<Candidate> best(n_features);
   const auto allowed = [&](std::size_t f) {
     return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
   };
   constexpr std::size_t block = 8;
-  const double work = 2.5 * static_cast<double>(matrix.n_codes());
-  parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads),
+  const double work = split_work(matrix, node.n_rows, node.histogram != nullptr);
+  parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),
                [&](std::size_t piece, int) {
                  ColumnSearch search(matrix, node, scale, rules);
                  const std::size_t end = std::min(n_features, (piece + 1) * block);

@@ -60,7 +60,8 @@ struct BinSplit {
 };
 
 struct NodeToSplit {
-  const PackedSum* histogram = nullptr;
+  const PackedSum* histogram = nullptr;  // null: of few rows, whose sums are made on the way
+  const PackedSum* packed = nullptr;     // of the rows
   PackedSum total = 0;
   std::size_t n_rows = 0;
   const Row* rows = nullptr;  // null: 0 … n_rows-1
@@ -68,6 +69,12 @@ struct NodeToSplit {
   const std::uint8_t* allowed = nullptr;  // of each column; null: all
   Bounds bounds;
 };
+
+// Up to here a histogram of all codes costs more than adding up the rows of one column at a time.
+constexpr std::size_t few_node_rows = 192;
+
+// Nanoseconds that finding the split of a node takes.
+double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                     const SplitRules& rules, int n_threads);

@@ -96,7 +96,8 @@ bool TreeBuilder::may_split(const Node& node) const {
 void TreeBuilder::search(Node& node) {
   const std::uint8_t* const allowed = allowed_columns(node);
   NodeToSplit task;
-  task.histogram = histogram(node.slot);
+  task.histogram = node.slot < 0 ? nullptr : histogram(node.slot);
+  task.packed = packed_[node.buffer].data() + node.begin;
   task.total = node.total;
   task.n_rows = node.end - node.begin;
   task.rows = rows_of(node);
@@ -163,7 +164,7 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   Row* const to = rows_[1 - node.buffer].data() + node.begin;
   PackedSum* const packed_to = packed_[1 - node.buffer].data() + node.begin;
   std::uint8_t* const flags = goes_left_.data() + node.begin;
-  const int threads = worthwhile_threads(4.0 * static_cast<double>(n), n_threads_);
+  const int threads = worthwhile_threads(4.0 * static_cast<double>(n), n_threads_, true);
   const std::size_t block_rows =
       std::clamp<std::size_t>(n / static_cast<std::size_t>(threads) + 1, 1024, 16'384);
   const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
@@ -204,6 +205,29 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     }
   });
   return total_left;
+}
+
+void TreeBuilder::release(std::int32_t& slot) {
+  if (slot >= 0) free_slots_.push_back(slot);
+  slot = -1;
+}
+
+// Gives the children of a node histograms, or none if they have few rows; takes the parent's.
+void TreeBuilder::make_histograms(std::int32_t& slot, Node& left, Node& right) {
+  const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
+  Node& small = left_is_smaller ? left : right;
+  Node& large = left_is_smaller ? right : left;
+  if (slot < 0 || large.end - large.begin <= few_node_rows) {
+    release(slot);
+    return;
+  }
+  small.slot = take_slot();
+  histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
+                    small.end - small.begin, histogram(small.slot));
+  large.slot = slot;
+  slot = -1;
+  take_away(histogram(small.slot), matrix_.n_codes(), histogram(large.slot));
+  if (small.end - small.begin <= few_node_rows) release(small.slot);
 }
 
 void TreeBuilder::part(std::size_t which) {
@@ -251,32 +275,21 @@ void TreeBuilder::part(std::size_t which) {
   const bool full = nodes_.size() + 1 >= rules_.max_leaves;
   const bool search_left = !full && may_split(left);
   const bool search_right = !full && may_split(right);
-  if (search_left || search_right) {
-    const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
-    Node& small = left_is_smaller ? left : right;
-    Node& large = left_is_smaller ? right : left;
-    small.slot = take_slot();
-    histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
-                      small.end - small.begin, histogram(small.slot));
-    large.slot = parent.slot;
-    take_away(histogram(small.slot), matrix_.n_codes(), histogram(large.slot));
+  if (search_left || search_right) make_histograms(parent.slot, left, right);
+  if (search_left && search_right && allowed_columns(left) == nullptr) {
     // Two searches at once where one alone would not be worth a second thread.
-    const double work = 2.0 * static_cast<double>(matrix_.n_codes());
-    const bool together = search_left && search_right && allowed_columns(left) == nullptr;
-    if (together && worthwhile_threads(work, n_threads_) == 1) {
-      parallel_for(2, worthwhile_threads(2 * work, n_threads_),
-                   [&](std::size_t which_child, int) { search(which_child == 0 ? left : right); });
-    } else {
-      if (search_left) search(left);
-      if (search_right) search(right);
-    }
-    for (Node* const child : {&left, &right}) {
-      if (child->split.found()) continue;
-      free_slots_.push_back(child->slot);
-      child->slot = -1;
-    }
+    const double work = std::max(split_work(matrix_, left.end - left.begin, left.slot >= 0),
+                                 split_work(matrix_, right.end - right.begin, right.slot >= 0));
+    const int alone = worthwhile_threads(work, n_threads_, true);
+    const int both = alone > 1 ? 1 : worthwhile_threads(2 * work, n_threads_, true);
+    parallel_for(2, both, [&](std::size_t i, int) { search(i == 0 ? left : right); });
   } else {
-    free_slots_.push_back(parent.slot);
+    if (search_left) search(left);
+    if (search_right) search(right);
+  }
+  if (!search_left && !search_right) release(parent.slot);
+  for (Node* const child : {&left, &right}) {
+    if (!child->split.found()) release(child->slot);
   }
   nodes_[which] = std::move(left);
   nodes_.push_back(std::move(right));
@@ -314,8 +327,9 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   describe(root);
   questions_.resize(1);
   if (may_split(root) && rules_.max_leaves > 1) {
-    root.slot = take_slot();
-    histograms_.build(rows_of(root), packed_[0].data(), n_rows, histogram(root.slot));
+    if (n_rows > few_node_rows) root.slot = take_slot();
+    if (root.slot >= 0)
+      histograms_.build(rows_of(root), packed_[0].data(), n_rows, histogram(root.slot));
     search(root);
   }
   nodes_.push_back(std::move(root));
@@ -362,21 +376,22 @@ void TreeBuilder::find_leaves(const BinnedMatrix& matrix, const Row* rows, std::
                               NodeIndex* out) const {
   constexpr std::size_t block = 4096;
   const double work = 20.0 * static_cast<double>(n);
-  parallel_for(
-      (n + block - 1) / block, worthwhile_threads(work, n_threads_), [&](std::size_t piece, int) {
-        const std::size_t end = std::min(n, (piece + 1) * block);
-        for (std::size_t i = piece * block; i < end; ++i) {
-          const std::size_t row = rows == nullptr ? i : rows[i];
-          std::size_t at = 0;
-          while (tree_.left[at] != no_child) {
-            const BinSplit& split = questions_[at];
-            const bool left = split.goes_left(matrix.codes(split.feature)[row],
-                                              matrix_.column(split.feature).missing_code());
-            at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
-          }
-          out[i] = static_cast<NodeIndex>(at);
-        }
-      });
+  parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads_, true),
+               [&](std::size_t piece, int) {
+                 const std::size_t end = std::min(n, (piece + 1) * block);
+                 for (std::size_t i = piece * block; i < end; ++i) {
+                   const std::size_t row = rows == nullptr ? i : rows[i];
+                   std::size_t at = 0;
+                   while (tree_.left[at] != no_child) {
+                     const BinSplit& split = questions_[at];
+                     const bool left =
+                         split.goes_left(matrix.codes(split.feature)[row],
+                                         matrix_.column(split.feature).missing_code());
+                     at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
+                   }
+                   out[i] = static_cast<NodeIndex>(at);
+                 }
+               });
 }
 
 }  // namespace spinney

@@ -73,6 +73,8 @@ class TreeBuilder {
   };
 
   std::int32_t take_slot();
+  void release(std::int32_t& slot);
+  void make_histograms(std::int32_t& slot, Node& left, Node& right);
   PackedSum* histogram(std::int32_t slot) { return slots_[static_cast<std::size_t>(slot)].data(); }
   const Row* rows_of(const Node& node) const;
   bool may_split(const Node& node) const;

@@ -241,8 +241,8 @@ void parallel_for(std::size_t n_pieces, int n_threads,
   if (job.error) std::rethrow_exception(job.error);
 }
 
-int worthwhile_threads(double nanoseconds, int n_threads) {
-  constexpr double per_thread = 20'000;  // below this a second thread does not pay for its wake-up
+int worthwhile_threads(double nanoseconds, int n_threads, bool awake) {
+  const double per_thread = awake ? 5'000 : 20'000;  // below this it does not pay for its wake-up
   return std::clamp(static_cast<int>(nanoseconds / per_thread), 1, n_threads);
 }
 

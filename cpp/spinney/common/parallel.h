@@ -23,7 +23,8 @@ void set_num_threads(int n_threads);
 void parallel_for(std::size_t n_pieces, int n_threads,
                   const std::function<void(std::size_t piece, int worker)>& body);
 
-// How many threads are worth waking for `nanoseconds` of work: waking one costs microseconds.
-int worthwhile_threads(double nanoseconds, int n_threads);
+// How many threads are worth waking for `nanoseconds` of work: waking one costs microseconds. Where
+// one region follows another at once (`awake`), threads still wait for it and less work pays.
+int worthwhile_threads(double nanoseconds, int n_threads, bool awake = false);
 
 }  // namespace spinney
