@@ -118,7 +118,7 @@ class ColumnSearch {
     }
     if (column.categorical) {
       search_categories(column, best);
-    } else if (!bounded_ && rules_.l1 == 0 && (!exact || node_.histogram == nullptr)) {
+    } else if (!bounded_ && rules_.l1 == 0) {
       search_plainly(column, best);
     } else {
       search_numbers(feature, column, best);
@@ -186,33 +186,39 @@ class ColumnSearch {
     better = true;
   }
 
-  // The common case: no bounds, no rows to count, no L1.
+  // The common case: no bounds, no L1.
   void search_plainly(const BinnedColumn& column, Candidate& best) const {
     const PackedSum* const sums = sums_;
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     std::array<PackedSum, 256 + lanes> prefix;
-    std::array<std::uint8_t, 256> codes;  // of the sums, where not all occur
+    std::array<std::uint8_t, 256 + 1> codes;  // of the sums, where rows are counted
     const int n_directions = missing != 0 ? 2 : 1;
     for (int direction = 0; direction < n_directions; ++direction) {
       const std::uint32_t n_cuts =
           direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
       PackedSum left = direction == 1 ? missing : 0;
       std::uint32_t n_sums = 0;
-      if (node_.histogram == nullptr) {
-        // Only the codes that occur.
-        std::uint64_t n_left = direction == 1 ? row_counts_[column.missing_code()] : 0;
-        for_codes([&](std::uint32_t code) {
-          if (code >= n_cuts) return;
-          left += sums[code];
-          n_left += row_counts_[code];
-          if (n_left < rules_.min_rows || n_counted_ - n_left < rules_.min_rows) return;
-          codes[n_sums] = static_cast<std::uint8_t>(code);
-          prefix[n_sums++] = left;
-        });
-        if (n_sums == 0) continue;
-      } else {
+      if (counts_ == nullptr) {
         for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
         n_sums = n_cuts;
+      } else {
+        // Only codes that occur and leave enough rows on either side.
+        std::uint64_t n_left = direction == 1 ? counts_[column.missing_code()] : 0;
+        const auto add = [&](std::uint32_t code) {
+          left += sums[code];
+          n_left += counts_[code];
+          codes[n_sums] = static_cast<std::uint8_t>(code);
+          prefix[n_sums] = left;
+          n_sums += n_left >= rules_.min_rows && n_counted_ - n_left >= rules_.min_rows ? 1 : 0;
+        };
+        if (node_.histogram == nullptr) {
+          for_codes([&](std::uint32_t code) {
+            if (code < n_cuts) add(code);
+          });
+        } else {
+          for (std::uint32_t code = 0; code < n_cuts; ++code) add(code);
+        }
+        if (n_sums == 0) continue;
       }
       std::fill_n(prefix.begin() + n_sums, lanes, node_.total);
       const BestCut found =
@@ -221,7 +227,7 @@ class ColumnSearch {
       if (!(gain > best.split.gain)) continue;
       best.split.gain = gain;
       best.split.left = prefix[found.code];
-      best.split.code = node_.histogram == nullptr ? codes[found.code] : found.code;
+      best.split.code = counts_ != nullptr ? codes[found.code] : found.code;
       best.split.missing_left = direction == 1;
       best.unsure =
           counts_ == nullptr && (hessian_units(best.split.left) < sure_units_ ||

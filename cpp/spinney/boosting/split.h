@@ -71,7 +71,7 @@ struct NodeToSplit {
 };
 
 // Up to here a histogram of all codes costs more than adding up the rows of one column at a time.
-constexpr std::size_t few_node_rows = 192;
+constexpr std::size_t few_node_rows = 96;
 
 // Nanoseconds that finding the split of a node takes.
 double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
