@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.ensemble
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
@@ -20,7 +22,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from spinney import _core
 from spinney.datasets import load_spam
-from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
 import slow_booster
@@ -32,6 +39,8 @@ import slow_booster
         GradientBoostingRegressor(),
         GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5),
         GradientBoostingRegressor(n_estimators=20, min_samples_leaf=5),
+        HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5),
+        HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -136,6 +145,21 @@ def test_same_as_the_slow_twin(seed, classes, missing):
     staged = model.staged_decision_function(X) if classes else model.staged_predict(X)
     for ours, theirs in zip(staged, slow, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_scikit_learns_names_for_the_same_model():
+    X, y = load_diabetes(return_X_y=True)
+    ours = GradientBoostingRegressor(loss="quantile", alpha=0.7, n_estimators=15).fit(X, y)
+    theirs = HistGradientBoostingRegressor(loss="quantile", quantile=0.7, max_iter=15).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    with pytest.raises(ValueError, match="needs a quantile"):
+        HistGradientBoostingRegressor(loss="quantile").fit(X, y)
+    parameters = inspect.signature(sklearn.ensemble.HistGradientBoostingRegressor).parameters
+    assert list(HistGradientBoostingRegressor().get_params()) == sorted(parameters)
+    classifier = HistGradientBoostingClassifier()
+    parameters = inspect.signature(sklearn.ensemble.HistGradientBoostingClassifier).parameters
+    assert list(classifier.get_params()) == sorted(parameters)
+    assert classifier.fit(*load_iris(return_X_y=True)).n_trees_per_iteration_ == 3
 
 
 def test_importances_are_shares_of_the_gain():

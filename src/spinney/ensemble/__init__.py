@@ -10,6 +10,10 @@ from spinney.ensemble._classes import (
     RandomForestRegressor,
 )
 from spinney.ensemble._embedding import RandomTreesEmbedding
+from spinney.ensemble._hist_boosting import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from spinney.ensemble._isolation import IsolationForest
 
 __all__ = [
@@ -19,6 +23,8 @@ __all__ = [
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
     "IsolationForest",
     "RandomForestClassifier",
     "RandomForestRegressor",

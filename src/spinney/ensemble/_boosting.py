@@ -137,10 +137,11 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             self._n_rounds = 0
             self.train_score_ = np.empty(0)
             self.validation_score_ = np.empty(0)
-        n_more = self.n_estimators - self._n_rounds
+        n_wanted = self._n_wanted()
+        n_more = n_wanted - self._n_rounds
         if n_more < 0:
             raise ValueError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the "
+                f"n_estimators={n_wanted} must be larger or equal to the "
                 f"{self._n_rounds} rounds so far when warm_start==True"
             )
         stops = self._stops_early(n_rows, eval_set)
@@ -188,6 +189,9 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             progress_hook(self),
         )
         return self
+
+    def _n_wanted(self) -> int:
+        return int(self.n_estimators)
 
     # ------------------------------------------------------------------ what a loss needs
 

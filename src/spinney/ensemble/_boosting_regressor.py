@@ -233,12 +233,12 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             return
         self._loss_name = "log_loss" if self.loss == "cross_entropy" else self.loss
         if self.loss == "quantile":
-            self._loss_parameter = float(self.alpha)
+            self._loss_parameter = self._level()
         elif self.loss == "tweedie":
             self._loss_parameter = float(self.tweedie_power)
         elif self.loss == "huber":
             errors = np.abs(targets - _quantile(targets, weights, 0.5))
-            delta = _quantile(errors, weights, self.alpha)
+            delta = _quantile(errors, weights, self._level())
             self._loss_parameter = float(delta) if delta > 0 else 1.0
 
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
@@ -247,7 +247,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         if self.loss in ("absolute_error", "huber"):
             return np.array([_quantile(targets, weights, 0.5)])
         if self.loss == "quantile":
-            return np.array([_quantile(targets, weights, self.alpha)])
+            return np.array([_quantile(targets, weights, self._level())])
         mean = np.average(targets, weights=weights)
         if self.loss in _LOG_LINK:
             return np.array([np.log(mean)])
@@ -255,6 +255,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             inside = np.clip(mean, 1e-15, 1 - 1e-15)
             return np.array([np.log(inside / (1 - inside))])
         return np.array([mean])
+
+    def _level(self) -> float:
+        return float(self.alpha)
 
     def _to_target(self, raw: Any) -> Any:
         if self.loss in _LOG_LINK:

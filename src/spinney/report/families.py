@@ -80,6 +80,21 @@ def _extra_trees(task: Task, random_state: int | None, n_jobs: int | None) -> An
     return forest(random_state=random_state, n_jobs=n_jobs)
 
 
+def _boosting(task: Task, random_state: int | None, n_jobs: int | None, **params: Any) -> Any:
+    from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+
+    boosting = GradientBoostingClassifier if task == "classification" else GradientBoostingRegressor
+    return boosting(random_state=random_state, n_jobs=n_jobs, **params)
+
+
+def _boosted_stumps(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    return _boosting(task, random_state, n_jobs, max_leaf_nodes=2, n_estimators=1000)
+
+
+def _boosted_small_trees(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    return _boosting(task, random_state, n_jobs, max_leaf_nodes=5, n_estimators=300)
+
+
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
     Family("decision_tree", "CART grown to the end", _decision_tree),
@@ -87,6 +102,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("bagging", "100 trees on bootstrap samples", _bagging),
     Family("random_forest", "100 trees, some columns at each node", _random_forest),
     Family("extra_trees", "100 trees, random thresholds", _extra_trees),
+    Family("boosted_stumps", "1,000 questions, one after another", _boosted_stumps),
+    Family("boosted_small_trees", "300 trees of five leaves, boosted", _boosted_small_trees),
+    Family("gradient_boosting", "boosted trees", _boosting),
 )
 
 
