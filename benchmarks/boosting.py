@@ -174,19 +174,27 @@ def run(name, leaves, arguments):
     cats = hasattr(X, "columns")
     seconds = dict.fromkeys(arguments.peers, np.inf)
     loss = {}
+    refused = {}
     small = name == "small"
     for _ in range(arguments.repeats * (10 if small else 1)):
         for peer in arguments.peers:
             model = LEARNERS[peer](leaves, cats)
             gc.collect()
             start = time.perf_counter()
-            model.fit(X_fit, y_fit)
+            try:
+                model.fit(X_fit, y_fit)
+            except ValueError as error:  # a table that the peer does not take
+                refused[peer] = str(error)
+                continue
             seconds[peer] = min(seconds[peer], time.perf_counter() - start)
             if peer not in loss:
                 loss[peer] = losses(model, X_test, y_test)
     fastest = min(s for p, s in seconds.items() if p != "spinney") if len(seconds) > 1 else np.nan
     title = f"{name} {len(y_fit):,} x {X.shape[1]}, {leaves} leaves"
     for peer in arguments.peers:
+        if peer in refused:
+            print(f"{title:45}{peer:16}{refused[peer][:80]}", flush=True)
+            continue
         away = loss[peer] - loss["spinney"]
         error = 2 * away.std() / np.sqrt(len(away))
         ratio = f"{fastest / seconds[peer]:.2f}x fastest" if peer == "spinney" else ""
