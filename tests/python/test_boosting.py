@@ -147,9 +147,37 @@ def test_same_as_the_slow_twin(seed, classes, missing):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+def test_one_hot_columns_are_the_slow_twins():
+    rng = np.random.default_rng(0)
+    kind, other = rng.integers(0, 9, 400), rng.integers(0, 7, 400)
+    hot = (kind[:, None] == np.arange(9)).astype(float)
+    cold = 3.0 - (other[:, None] == np.arange(7))  # the commonest value is the larger one
+    hot[rng.random(400) < 0.05, 2] = np.nan
+    X = np.column_stack(
+        [hot[:, :5], np.full(400, 7.0), cold, hot[:, 5:], rng.integers(0, 200, 400)]
+    )
+    y = rng.normal(size=9)[kind] + rng.normal(size=7)[other] + X[:, -1] / 50 + rng.normal(size=400)
+    limits = {"l2": 1.0, "l1": 0.0, "gamma": 0.0, "max_depth": 9, "max_leaves": 12, "min_rows": 8}
+    slow = slow_booster.boost(
+        X, y, slow_booster.squared_error, n_rounds=3, learning_rate=0.5, **limits
+    )
+    model = GradientBoostingRegressor(
+        n_estimators=3, learning_rate=0.5, max_leaf_nodes=12, min_samples_leaf=8
+    ).fit(X, y)
+    for ours, theirs in zip(model.staged_predict(X), slow, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    wide = np.zeros((5000, 300))
+    wide[np.arange(5000), rng.integers(0, 300, 5000)] = 1
+    target = wide @ rng.normal(size=300) + 0.1 * rng.normal(size=5000)
+    model = GradientBoostingRegressor(min_samples_leaf=2, n_estimators=300).fit(wide, target)
+    assert model.score(wide, target) > 0.9
+
+
 def test_scikit_learns_names_for_the_same_model():
     X, y = load_diabetes(return_X_y=True)
-    ours = GradientBoostingRegressor(loss="quantile", alpha=0.7, n_estimators=15).fit(X, y)
+    ours = GradientBoostingRegressor(
+        loss="quantile", alpha=0.7, n_estimators=15, l2_regularization=0
+    ).fit(X, y)
     theirs = HistGradientBoostingRegressor(loss="quantile", quantile=0.7, max_iter=15).fit(X, y)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
     with pytest.raises(ValueError, match="needs a quantile"):
@@ -376,8 +404,9 @@ def test_exponential_loss_gives_probabilities():
 def test_init_scores_are_where_it_starts():
     X, y = make_friedman1(500, random_state=0)
     start = 10 * X[:, 3]
-    model = GradientBoostingRegressor(n_estimators=40).fit(X, y, init_score=start)
-    rest = GradientBoostingRegressor(n_estimators=40).fit(X, y - start - np.mean(y - start))
+    booster = GradientBoostingRegressor(n_estimators=100, l2_regularization=0)
+    model = clone(booster).fit(X, y, init_score=start)
+    rest = clone(booster).fit(X, y - start - np.mean(y - start))
     np.testing.assert_allclose(model.predict(X), rest.predict(X) + np.mean(y - start), atol=0.5)
     with pytest.raises(ValueError, match="init_score: expected shape"):
         model.fit(X, y, init_score=np.zeros((500, 2)))

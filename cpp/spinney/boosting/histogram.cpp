@@ -76,15 +76,15 @@ SPINNEY_KERNEL void pack(const float* first, const float* second, const double* 
 constexpr std::size_t ahead = 64;       // rows whose codes are asked for before they are needed
 constexpr std::size_t few_rows = 2048;  // up to here sums are added where they belong at once
 
-// Rows of a chunk, and the columns of a group.
+// Rows of a chunk, and the slots of a group.
 struct Chunk {
-  const std::uint8_t* codes;  // of the group's first column, row 0
+  const std::uint8_t* codes;  // of the group's first slot, row 0
   std::size_t stride;
   const Row* rows;  // null: 0 … n-1
   const PackedSum* packed;
   std::size_t n;
   bool asks;                               // for the cache lines of rows to come
-  std::size_t start[max_group_width + 1];  // where the sums of each column begin, and the end
+  std::size_t start[max_group_width + 1];  // where the sums of each slot begin, and the end
 };
 
 template <class Add>
@@ -229,13 +229,13 @@ void HistogramBuilder::build(const Row* rows, const PackedSum* packed, std::size
     chunk.n = std::min(chunk_rows, n - begin);
     const std::uint8_t* const codes =
         matrix_.row_codes() + (rows == nullptr ? begin * chunk.stride : 0);
-    for (const ColumnGroup& group : matrix_.groups()) {
+    for (const SlotGroup& group : matrix_.groups()) {
       chunk.codes = codes + group.first;
       chunk.asks = group.first == 0;
       for (std::uint32_t j = 0; j < group.width; ++j) {
-        const BinnedColumn& column = matrix_.column(group.first + j);
-        chunk.start[j] = column.start;
-        chunk.start[j + 1] = column.start + column.n_codes();
+        const CodeSlot& slot = matrix_.slot(group.first + j);
+        chunk.start[j] = slot.start;
+        chunk.start[j + 1] = slot.start + slot.n_codes;
       }
       add_rows_by_width[group.width - 1](chunk, to);
     }

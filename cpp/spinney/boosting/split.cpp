@@ -113,8 +113,11 @@ class ColumnSearch {
     if (node_.histogram == nullptr) {
       add_rows(feature);
       sums_ = own_sums_.data();
-    } else {
+    } else if (!column.bundled) {
       sums_ = node_.histogram + column.start;
+    } else {
+      unbundle(column);
+      sums_ = own_sums_.data();
     }
     if (column.categorical) {
       search_categories(column, best);
@@ -330,13 +333,28 @@ class ColumnSearch {
     }
   }
 
+  // Sums of a column that shares a slot: the commonest code has what the others leave.
+  void unbundle(const BinnedColumn& column) {
+    const PackedSum* at = node_.histogram + column.start;
+    PackedSum rest = node_.total;
+    for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+      if (code == column.common_code) continue;
+      own_sums_[code] = *at++;
+      rest -= own_sums_[code];
+    }
+    own_sums_[column.common_code] = rest;
+  }
+
   // Sums and numbers of rows of one column, of few rows.
   void add_rows(std::uint32_t feature) {
     const std::size_t stride = matrix_.stride();
-    const std::uint8_t* const codes = matrix_.row_codes() + feature;
+    const BinnedColumn& column = matrix_.column(feature);
+    const std::uint8_t* const codes = matrix_.row_codes() + column.slot;
+    const std::uint8_t* const code_of = column.bundled ? column.code_of.data() : nullptr;
     for (std::size_t i = 0; i < node_.n_rows; ++i) {
       const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
-      const std::uint8_t code = codes[row * stride];
+      const std::uint8_t found = codes[row * stride];
+      const std::uint8_t code = code_of == nullptr ? found : code_of[found];
       own_sums_[code] += node_.packed[i];
       row_counts_[code] += once(row);
       occurs_[code / 64] |= std::uint64_t{1} << (code % 64);
@@ -415,20 +433,20 @@ double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histog
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                     const SplitRules& rules, int n_threads) {
   const std::size_t n_features = matrix.n_features();
+  const auto allowed = [&](std::size_t f) {
+    return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
+  };
   if (node.histogram == nullptr) {
     ColumnSearch search(matrix, node, scale, rules);
     BinSplit found;
     for (std::size_t f = 0; f < n_features; ++f) {
-      if (node.allowed != nullptr && node.allowed[f] == 0) continue;
+      if (!allowed(f)) continue;
       const BinSplit split = search.search(static_cast<std::uint32_t>(f), true).split;
       if (split.found() && split.gain > found.gain) found = split;
     }
     return found;
   }
   std::vector<Candidate> best(n_features);
-  const auto allowed = [&](std::size_t f) {
-    return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
-  };
   constexpr std::size_t block = 8;
   const double work = split_work(matrix, node.n_rows, node.histogram != nullptr);
   parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),

@@ -151,13 +151,14 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   const std::size_t n = node.end - node.begin;
   // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
   const bool by_row = n <= by_row_limit && rows_of(node) != nullptr;
-  const std::uint8_t* const codes =
-      by_row ? matrix_.row_codes() + split.feature : matrix_.codes(split.feature);
-  const std::size_t stride = by_row ? matrix_.stride() : 1;
   const BinnedColumn& column = matrix_.column(split.feature);
+  const std::uint8_t* const codes =
+      by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature);
+  const std::size_t stride = by_row ? matrix_.stride() : 1;
   std::array<std::uint8_t, 256> left{};
-  for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
-    left[code] = split.goes_left(code, column.missing_code()) ? 1 : 0;
+  for (std::uint32_t c = 0; c < 256; ++c) {
+    const std::uint32_t code = by_row && column.bundled ? column.code_of[c] : c;
+    left[c] = code < column.n_codes() && split.goes_left(code, column.missing_code()) ? 1 : 0;
   }
   const Row* const from = rows_of(node);
   const PackedSum* const packed = packed_[node.buffer].data() + node.begin;

@@ -19,6 +19,33 @@ namespace {
 constexpr std::size_t max_sample = 200'000;
 constexpr std::size_t cache_bytes = 28'672;  // what histograms may take of a first-level cache
 
+constexpr std::uint32_t max_bundled_codes = 64;
+constexpr double common_share =
+    0.75;  // of the rows that have the commonest code of a bundled column
+constexpr std::size_t max_open_bundles = 16;
+
+// Whether a row that is taken has another code than the common one.
+SPINNEY_KERNEL bool meet(const std::uint8_t* codes, std::uint8_t common, const std::uint8_t* taken,
+                         std::size_t n) {
+  constexpr std::size_t block = 4096;
+  for (std::size_t begin = 0; begin < n; begin += block) {
+    const std::size_t end = n - begin < block ? n : begin + block;
+    std::uint8_t any = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      any |= static_cast<std::uint8_t>((codes[i] != common ? 1 : 0) & taken[i]);
+    }
+    if (any != 0) return true;
+  }
+  return false;
+}
+
+SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::size_t n,
+                         std::uint8_t* taken) {
+  for (std::size_t i = 0; i < n; ++i) {
+    taken[i] |= static_cast<std::uint8_t>(codes[i] != common ? 1 : 0);
+  }
+}
+
 // Between two neighbouring values, so that low <= cut < high.
 double between(double low, double high) {
   const double middle = low / 2 + high / 2;
@@ -210,8 +237,10 @@ BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_thr
     : n_rows_(table.n_rows), columns_(table.n_features()) {
   if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
   find_bins(table, max_bins, n_threads);
-  make_groups();
   write_codes(table, n_threads);
+  make_slots();
+  make_groups();
+  write_rows(n_threads);
 }
 
 BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads)
@@ -233,25 +262,8 @@ void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, int n_t
   });
 }
 
-void BinnedMatrix::make_groups() {
-  std::size_t bytes = 0;
-  for (std::uint32_t f = 0; f < n_features(); ++f) {
-    const std::size_t more = 8 * std::size_t{columns_[f].n_bins + 1};
-    if (groups_.empty() || groups_.back().width == max_group_width || bytes + more > cache_bytes) {
-      groups_.push_back({f, 0});
-      bytes = 0;
-    }
-    ++groups_.back().width;
-    bytes += more;
-  }
-  constexpr std::size_t line = 64;
-  stride_ =
-      n_features() <= line ? std::bit_ceil(n_features()) : (n_features() + line - 1) / line * line;
-}
-
 void BinnedMatrix::write_codes(const Table& table, int n_threads) {
   by_column_.resize(n_rows_ * n_features());
-  by_row_.resize(n_rows_ * stride_);
   std::vector<CutSearch> searches;
   for (const BinnedColumn& column : columns_) searches.emplace_back(column.cuts);
   std::vector<std::atomic<bool>> misses(n_features());
@@ -296,9 +308,6 @@ void BinnedMatrix::write_codes(const Table& table, int n_threads) {
       } else {
         code_numbers(f, rows, values.data(), codes);
       }
-      if (stride_ == 0) continue;
-      std::uint8_t* const out = by_row_.data() + begin * stride_ + f;
-      for (std::size_t i = 0; i < rows.size(); ++i) out[i * stride_] = codes[i];
     }
   };
   const double work = 4.0 * static_cast<double>(n_rows_ * n_features());
@@ -306,11 +315,128 @@ void BinnedMatrix::write_codes(const Table& table, int n_threads) {
   if (infinite) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
-  for (std::size_t f = 0; f < n_features(); ++f) {
-    columns_[f].has_missing |= misses[f];
-    columns_[f].start = n_codes_;
-    n_codes_ += columns_[f].n_codes();
+  for (std::size_t f = 0; f < n_features(); ++f) columns_[f].has_missing |= misses[f];
+}
+
+void BinnedMatrix::make_slots() {
+  std::vector<std::uint32_t> candidates;  // for bundles
+  for (std::uint32_t f = 0; f < n_features(); ++f) {
+    BinnedColumn& column = columns_[f];
+    if (column.n_codes() < 2) continue;
+    if (column.n_codes() <= max_bundled_codes) {
+      std::array<std::size_t, 256> count{};
+      for (std::size_t row = 0; row < n_rows_; ++row) ++count[codes(f)[row]];
+      const auto most = std::max_element(count.begin(), count.end());
+      if (static_cast<double>(*most) >= common_share * static_cast<double>(n_rows_)) {
+        column.common_code = static_cast<std::uint32_t>(most - count.begin());
+        candidates.push_back(f);
+        continue;
+      }
+    }
+    column.slot = static_cast<std::int32_t>(slots_.size());
+    slots_.push_back({0, column.n_codes()});
   }
+  bundle(candidates);
+  for (CodeSlot& slot : slots_) {
+    slot.start = n_codes_;
+    n_codes_ += slot.n_codes;
+  }
+  for (BinnedColumn& column : columns_) {
+    if (column.slot < 0) continue;
+    column.start = slots_[static_cast<std::size_t>(column.slot)].start + column.first_code;
+  }
+}
+
+// Each candidate joins the first bundle that none of its rows is in the way of.
+void BinnedMatrix::bundle(std::vector<std::uint32_t>& candidates) {
+  struct Bundle {
+    std::uint32_t n_codes = 1;
+    std::vector<std::uint32_t> members;
+    std::vector<std::uint8_t> taken;  // [row]
+  };
+  std::vector<Bundle> bundles;
+  for (const std::uint32_t f : candidates) {
+    const auto common = static_cast<std::uint8_t>(columns_[f].common_code);
+    const std::uint32_t n_more = columns_[f].n_codes() - 1;
+    const auto fits = [&](const Bundle& into) {
+      return into.n_codes + n_more <= 256 && !meet(codes(f), common, into.taken.data(), n_rows_);
+    };
+    // The latest bundles only: with many columns the search must not be quadratic.
+    std::size_t at = bundles.size() > max_open_bundles ? bundles.size() - max_open_bundles : 0;
+    while (at < bundles.size() && !fits(bundles[at])) ++at;
+    if (at == bundles.size()) {
+      bundles.emplace_back();
+      bundles[at].taken.resize(n_rows_);
+    }
+    mark(codes(f), common, n_rows_, bundles[at].taken.data());
+    bundles[at].n_codes += n_more;
+    bundles[at].members.push_back(f);
+  }
+  for (const Bundle& made : bundles) {
+    const auto slot = static_cast<std::int32_t>(slots_.size());
+    if (made.members.size() == 1) {
+      columns_[made.members[0]].slot = slot;
+      slots_.push_back({0, columns_[made.members[0]].n_codes()});
+      continue;
+    }
+    std::uint32_t next = 1;
+    for (const std::uint32_t f : made.members) {
+      BinnedColumn& column = columns_[f];
+      column.slot = slot;
+      column.bundled = true;
+      column.first_code = next;
+      column.code_of.assign(256, static_cast<std::uint8_t>(column.common_code));
+      for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+        if (code != column.common_code) column.code_of[next++] = static_cast<std::uint8_t>(code);
+      }
+    }
+    slots_.push_back({0, made.n_codes});
+  }
+}
+
+void BinnedMatrix::make_groups() {
+  std::size_t bytes = 0;
+  for (std::uint32_t s = 0; s < slots_.size(); ++s) {
+    const std::size_t more = 8 * std::size_t{slots_[s].n_codes};
+    if (groups_.empty() || groups_.back().width == max_group_width || bytes + more > cache_bytes) {
+      groups_.push_back({s, 0});
+      bytes = 0;
+    }
+    ++groups_.back().width;
+    bytes += more;
+  }
+  constexpr std::size_t line = 64;
+  const std::size_t n = std::max<std::size_t>(slots_.size(), 1);
+  stride_ = n <= line ? std::bit_ceil(n) : (n + line - 1) / line * line;
+}
+
+void BinnedMatrix::write_rows(int n_threads) {
+  by_row_.resize(n_rows_ * stride_);
+  constexpr std::size_t block = 1024;
+  const auto write_block = [&](std::size_t piece, int) {
+    const std::size_t begin = piece * block;
+    const std::size_t n = std::min(block, n_rows_ - begin);
+    std::uint8_t* const rows = by_row_.data() + begin * stride_;
+    std::fill(rows, rows + n * stride_, std::uint8_t{0});
+    for (std::size_t f = 0; f < n_features(); ++f) {
+      const BinnedColumn& column = columns_[f];
+      if (column.slot < 0) continue;
+      const std::uint8_t* const from = codes(f) + begin;
+      std::uint8_t* const out = rows + column.slot;
+      if (!column.bundled) {
+        for (std::size_t i = 0; i < n; ++i) out[i * stride_] = from[i];
+        continue;
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t code = from[i];
+        if (code == column.common_code) continue;
+        const std::uint32_t among = code < column.common_code ? code : code - 1;
+        out[i * stride_] = static_cast<std::uint8_t>(column.first_code + among);
+      }
+    }
+  };
+  const double work = 2.0 * static_cast<double>(n_rows_ * n_features());
+  parallel_for((n_rows_ + block - 1) / block, worthwhile_threads(work, n_threads), write_block);
 }
 
 }  // namespace spinney

@@ -2,8 +2,9 @@
 //
 // A numeric column is cut into bins of about equally many rows (a bin per value where the values
 // are few); a category is a bin, the rarest ones share the last. What is missing has a code of its
-// own, after the others. Codes lie twice in memory: row by row, a row in as few cache lines as it
-// needs, and column by column, for dividing many rows.
+// own, after the others. Codes lie twice in memory: column by column, and row by row, a row in as
+// few cache lines as it needs. In a row, columns that nearly always have the same code, and never
+// two of them another one in the same row (one-hot columns), share a byte: a bundle.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,27 @@ struct BinnedColumn {
   std::uint32_t n_bins = 1;          // codes of what is not missing: 0 … n_bins-1
   std::vector<double> cuts;          // numeric: a value's code is the number of cuts below it
   std::vector<std::uint8_t> bin_of;  // categorical: of each category
-  std::uint32_t start = 0;           // of its codes in a histogram of all columns
+  // Where its codes are in a row and, from `start` on, in a histogram; -1: nowhere, it is constant.
+  std::int32_t slot = -1;
+  std::uint32_t start = 0;
+  // In a bundle its commonest code is 0, the others follow first_code in their order.
+  bool bundled = false;
+  std::uint32_t common_code = 0;
+  std::uint32_t first_code = 0;
+  std::vector<std::uint8_t> code_of;  // of each code of the bundle
 
   std::uint32_t n_codes() const { return n_bins + (has_missing ? 1U : 0U); }
   std::uint32_t missing_code() const { return n_bins; }
 };
 
-// Columns [first, first + width) whose histograms fit into the nearest cache together.
-struct ColumnGroup {
+// A byte of each row: a column, or a bundle of them.
+struct CodeSlot {
+  std::uint32_t start = 0;    // of its codes in a histogram
+  std::uint32_t n_codes = 0;  // at most 256
+};
+
+// Slots [first, first + width) whose histograms fit into the nearest cache together.
+struct SlotGroup {
   std::uint32_t first = 0;
   std::uint32_t width = 0;
 };
@@ -46,17 +60,21 @@ class BinnedMatrix {
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_features() const { return columns_.size(); }
-  std::uint32_t n_codes() const { return n_codes_; }  // of all columns
+  std::uint32_t n_codes() const { return n_codes_; }  // of a histogram of all slots
+  const CodeSlot& slot(std::size_t s) const { return slots_[s]; }
   const BinnedColumn& column(std::size_t f) const { return columns_[f]; }
   const std::uint8_t* codes(std::size_t f) const { return by_column_.data() + f * n_rows_; }
   const std::uint8_t* row_codes() const { return by_row_.data(); }  // [row][stride]
   std::size_t stride() const { return stride_; }
-  std::span<const ColumnGroup> groups() const { return groups_; }
+  std::span<const SlotGroup> groups() const { return groups_; }
 
  private:
   void find_bins(const Table& table, std::uint32_t max_bins, int n_threads);
-  void make_groups();
   void write_codes(const Table& table, int n_threads);
+  void make_slots();
+  void bundle(std::vector<std::uint32_t>& candidates);
+  void make_groups();
+  void write_rows(int n_threads);
 
   std::size_t n_rows_ = 0;
   std::uint32_t n_codes_ = 0;
@@ -64,7 +82,8 @@ class BinnedMatrix {
   std::size_t stride_ = 0;
   LargeArray<std::uint8_t> by_column_;
   LargeArray<std::uint8_t> by_row_;
-  std::vector<ColumnGroup> groups_;
+  std::vector<SlotGroup> groups_;
+  std::vector<CodeSlot> slots_;
 };
 
 // Cuts of a numeric column: values ascending, without missing ones.

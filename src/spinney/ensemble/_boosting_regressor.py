@@ -57,7 +57,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         Sum of second derivatives of a leaf at least.
     min_split_gain : float, default=0
         What a question must take off the objective (γ).
-    l2_regularization : float, default=0
+    l2_regularization : float, default=1
         Penalty on squared leaf weights (λ).
     l1_regularization : float, default=0
         Penalty on absolute leaf weights.
@@ -158,7 +158,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         min_samples_leaf: int = 20,
         min_hessian_leaf: float = 1e-3,
         min_split_gain: float = 0.0,
-        l2_regularization: float = 0.0,
+        l2_regularization: float = 1.0,
         l1_regularization: float = 0.0,
         subsample: float = 1.0,
         max_features: float = 1.0,
