@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "spinney/boosting/bit_scorer.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/table/row_block.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t row_block = 16'384;
 constexpr std::size_t few_rows = 65'536;
+constexpr std::size_t few_predicted = 32;  // rows that are sent through trees one by one
 constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 template <class Body>
@@ -274,24 +276,41 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
   const RowReader reader(table, forest.n_categories);
   const std::size_t n_rows = table.n_rows;
   const std::size_t n_trees = (last - first) * n_scores;
-  const double work = 15.0 * static_cast<double>(n_rows * n_trees);
+  const std::size_t first_tree = first * n_scores;
+  const std::size_t last_tree = last * n_scores;
+  const bool by_bits = n_rows >= few_predicted && BitScorer::serves(forest, first_tree, last_tree);
+  const double work = (by_bits ? 3.0 : 15.0) * static_cast<double>(n_rows * n_trees);
   const int threads = worthwhile_threads(work, n_threads);
   const std::size_t share = n_rows / (4 * static_cast<std::size_t>(threads)) + 1;
+  const std::size_t most = by_bits ? BitScorer::block_rows : std::size_t{2048};
   const std::size_t block =
-      std::clamp<std::size_t>(share, 8, std::min<std::size_t>(2048, reader.max_rows()));
-  parallel_for((n_rows + block - 1) / block, threads, [&](std::size_t piece, int) {
-    const std::size_t begin = piece * block;
-    const std::size_t n = std::min(block, n_rows - begin);
-    std::vector<std::uint32_t> leaves(n);
-    reader.read(begin, n, [&](const auto* values, std::size_t stride, bool may_miss) {
-      for (std::size_t t = first * n_scores; t < last * n_scores; ++t) {
-        const CompactTree& tree = forest.trees[t];
-        descend(tree, values, stride, n, may_miss, leaves.data());
-        double* const to = out + begin * n_scores + t % n_scores;
-        for (std::size_t i = 0; i < n; ++i) to[i * n_scores] += tree.values[leaves[i]];
-      }
+      std::clamp<std::size_t>(share, 8, std::min<std::size_t>(most, reader.max_rows()));
+  const auto by_blocks_of_rows = [&](const auto& body) {
+    parallel_for((n_rows + block - 1) / block, threads, [&](std::size_t piece, int) {
+      const std::size_t begin = piece * block;
+      const std::size_t n = std::min(block, n_rows - begin);
+      reader.read(begin, n, [&](const auto* values, std::size_t stride, bool may_miss) {
+        body(values, stride, n, may_miss, out + begin * n_scores);
+      });
     });
-  });
+  };
+  if (by_bits) {
+    const BitScorer scorer(forest, first_tree, last_tree);
+    by_blocks_of_rows([&](const auto* values, std::size_t stride, std::size_t n, bool, double* to) {
+      scorer.add(values, stride, n, n_scores, to);
+    });
+    return;
+  }
+  by_blocks_of_rows(
+      [&](const auto* values, std::size_t stride, std::size_t n, bool may_miss, double* to) {
+        std::vector<std::uint32_t> leaves(n);
+        for (std::size_t t = first_tree; t < last_tree; ++t) {
+          const CompactTree& tree = forest.trees[t];
+          descend(tree, values, stride, n, may_miss, leaves.data());
+          double* const score = to + t % n_scores;
+          for (std::size_t i = 0; i < n; ++i) score[i * n_scores] += tree.values[leaves[i]];
+        }
+      });
 }
 
 }  // namespace spinney

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import StrOptions
@@ -250,9 +251,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
             return e / e.sum(axis=1, keepdims=True)
         odds = 2 * raw[:, 0] if self.loss == "exponential" else raw[:, 0]
         out = np.empty((len(raw), 2))
-        small = np.exp(-np.abs(odds))
-        out[:, 1] = np.where(odds >= 0, 1.0, small) / (1.0 + small)
-        out[:, 0] = np.where(odds >= 0, small, 1.0) / (1.0 + small)
+        expit(-odds, out=out[:, 0])
+        expit(odds, out=out[:, 1])
         return out
 
     def _to_classes(self, raw: Any) -> Any:
