@@ -106,15 +106,18 @@ def xgboost_(leaves, has_categories, policy="lossguide"):
 class CatBoost:
     """CatBoost's classifier, told which columns are categories."""
 
-    def __init__(self, leaves):
+    def __init__(self, leaves, policy="Lossguide"):
         from catboost import CatBoostClassifier
+
+        shape = {"max_leaves": leaves, "max_depth": 16}
+        if policy != "Lossguide":
+            shape = {"max_depth": min(int(np.ceil(np.log2(leaves))), 8)}
 
         self.model = CatBoostClassifier(
             n_estimators=TREES,
             learning_rate=0.1,
-            grow_policy="Lossguide",
-            max_leaves=leaves,
-            max_depth=16,
+            grow_policy=policy,
+            **shape,
             thread_count=THREADS,
             verbose=0,
             allow_writing_files=False,
@@ -157,6 +160,7 @@ LEARNERS = {
     "xgboost levels": lambda leaves, cats: xgboost_(leaves, cats, "depthwise"),
     "sklearn": sklearn_,
     "catboost": catboost_,
+    "catboost symmetric": lambda leaves, cats: CatBoost(leaves, "SymmetricTree"),
 }
 
 
@@ -218,6 +222,12 @@ def predict_case(arguments):
                 for _ in range(n):
                     model.predict_proba(rows)
                 best[peer] = min(best[peer], (time.perf_counter() - start) / n)
+        if n > 3:
+            score, row = models["spinney"].scorer(), rows[0].astype(np.float64)
+            start = time.perf_counter()
+            for _ in range(10_000):
+                score(row)
+            best["spinney scorer"] = (time.perf_counter() - start) / 10_000
         for peer, s in best.items():
             shown = f"{s * 1e3:.2f} ms" if n == 3 else f"{s * 1e6:.0f} us"
             print(

@@ -35,6 +35,19 @@ Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) 
   return {loss_named(name), parameter, n_scores};
 }
 
+Link link_named(const std::string& name) {
+  if (name == "exponential") return Link::exponential;
+  if (name == "logistic") return Link::logistic;
+  if (name == "twice_logistic") return Link::twice_logistic;
+  if (name == "softmax") return Link::softmax;
+  return Link::identity;
+}
+
+struct BoundScorer {
+  nb::object forest;  // kept alive
+  RowScorer scorer;
+};
+
 // Rows that are watched but not learned from, as Python gives them.
 struct BoundValidation {
   std::shared_ptr<BinnedMatrix> matrix;
@@ -193,6 +206,32 @@ void bind_boosting(nb::module_& m) {
       },
       nb::arg("forest"), nb::arg("table"), nb::arg("n_scores"), nb::arg("first"), nb::arg("last"),
       nb::arg("n_threads"), nb::arg("out"));
+
+  nb::class_<BoundScorer>(m, "RowScorer")
+      .def(
+          "__init__",
+          [](BoundScorer* self, const nb::object& forest, std::vector<double> baseline,
+             std::size_t n_rounds, const std::string& link) {
+            const Forest& trees = nb::cast<const Forest&>(forest);
+            if (n_rounds * baseline.size() > trees.trees.size()) {
+              throw InputError("rounds: beyond the last");
+            }
+            new (self)
+                BoundScorer{forest, {trees, std::move(baseline), n_rounds, link_named(link)}};
+          },
+          nb::arg("forest"), nb::arg("baseline"), nb::arg("n_rounds"), nb::arg("link"))
+      .def(
+          "__call__",
+          [](const BoundScorer& self, const Array<double>& row) {
+            if (row.size() != self.scorer.n_features()) {
+              throw InputError("row: expected " + std::to_string(self.scorer.n_features()) +
+                               " values, got " + std::to_string(row.size()));
+            }
+            std::vector<double> out(self.scorer.n_out());
+            self.scorer.score(row.data(), out.data());
+            return to_numpy(std::move(out));
+          },
+          nb::arg("row"));
 
   // Derivatives of a loss, for tests: gradient, hessian, sum of the losses.
   m.def(

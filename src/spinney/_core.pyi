@@ -267,6 +267,11 @@ def add_rounds(
     n_threads: int,
     out: NDArray[float64],
 ) -> None: ...
+
+class RowScorer:
+    def __init__(self, forest: Forest, baseline: list[float], n_rounds: int, link: str) -> None: ...
+    def __call__(self, row: NDArray[float64]) -> NDArray[float64]: ...
+
 def loss_derivatives(
     loss: str,
     parameter: float,

@@ -262,6 +262,26 @@ def test_stages_end_at_the_model():
     assert model.apply(X).shape == (150, 8, 3)
 
 
+def test_one_row_at_a_time():
+    X, y = load_iris(return_X_y=True)
+    X[::7, 1] = np.nan
+    for classes in (y, y > 0):
+        for loss in ("log_loss", "exponential")[: 1 if classes is y else 2]:
+            model = GradientBoostingClassifier(loss=loss, n_estimators=9).fit(X, classes)
+            score = model.scorer()
+            rows = np.array([score(row) for row in X])
+            np.testing.assert_allclose(rows, model.predict_proba(X), rtol=1e-12)
+    for loss in ("squared_error", "poisson"):
+        regressor = GradientBoostingRegressor(loss=loss, n_estimators=9).fit(X, y)
+        score = regressor.scorer()
+        rows = np.array([score(row)[0] for row in X])
+        np.testing.assert_allclose(rows, regressor.predict(X), rtol=1e-12)
+    with pytest.raises(ValueError, match="row: expected 4 values, got 3"):
+        score(np.zeros(3))
+    del model, regressor
+    assert np.isfinite(score(X[0])).all()
+
+
 def test_pickles_clones_and_pipelines():
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(n_estimators=10, loss="huber").fit(X, y)

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "spinney/boosting/bit_scorer.h"
+#include "spinney/common/exp.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/table/row_block.h"
@@ -269,6 +270,51 @@ void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const doubl
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
   history.n_rounds = options.first_round;
   Boosting(matrix, rows, targets, weights, scores, validation, options, forest).run(history, watch);
+}
+
+RowScorer::RowScorer(const Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
+                     Link link)
+    : forest_(forest), baseline_(std::move(baseline)), n_rounds_(n_rounds), link_(link) {}
+
+std::size_t RowScorer::n_out() const {
+  return link_ == Link::logistic || link_ == Link::twice_logistic ? 2 : baseline_.size();
+}
+
+void RowScorer::score(const double* row, double* out) const {
+  const std::size_t n_scores = baseline_.size();
+  std::copy(baseline_.begin(), baseline_.end(), out);
+  const std::size_t n_trees = n_rounds_ * n_scores;
+  for (std::size_t t = 0, k = 0; t < n_trees; ++t) {
+    const CompactTree& tree = forest_.trees[t];
+    std::int32_t at = tree.nodes.empty() ? ~0 : 0;
+    while (at >= 0) {
+      const auto index = static_cast<std::size_t>(at);
+      at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
+    }
+    out[k] += tree.values[static_cast<std::size_t>(~at)];
+    if (++k == n_scores) k = 0;
+  }
+  switch (link_) {
+    case Link::exponential:
+      out[0] = exp(out[0]);
+      break;
+    case Link::twice_logistic:
+    case Link::logistic: {
+      const double odds = link_ == Link::logistic ? out[0] : 2 * out[0];
+      out[0] = 1.0 / (1.0 + exp(odds));
+      out[1] = 1.0 / (1.0 + exp(-odds));
+      break;
+    }
+    case Link::softmax: {
+      const double top = *std::max_element(out, out + n_scores);
+      double total = 0;
+      for (std::size_t k = 0; k < n_scores; ++k) total += out[k] = exp(out[k] - top);
+      for (std::size_t k = 0; k < n_scores; ++k) out[k] /= total;
+      break;
+    }
+    default:
+      break;
+  }
 }
 
 void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,

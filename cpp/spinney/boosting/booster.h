@@ -48,6 +48,26 @@ void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const doubl
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
 
+// From a raw score to what is predicted.
+enum class Link : std::uint8_t { identity, exponential, logistic, twice_logistic, softmax };
+
+// One row at a time, with everything prepared: out has one number a score, or two for the logistic
+// links (both classes). The forest must outlive it.
+class RowScorer {
+ public:
+  RowScorer(const Forest& forest, std::vector<double> baseline, std::size_t n_rounds, Link link);
+
+  std::size_t n_features() const { return forest_.n_features(); }
+  std::size_t n_out() const;
+  void score(const double* row, double* out) const;
+
+ private:
+  const Forest& forest_;
+  std::vector<double> baseline_;
+  std::size_t n_rounds_;
+  Link link_;
+};
+
 // out[row][score] += the values of the trees of the rounds [first, last).
 void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,
                 std::size_t last, int n_threads, double* out);

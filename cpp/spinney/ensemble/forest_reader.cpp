@@ -156,20 +156,7 @@ std::uint32_t descend_one(const CompactTree& tree, const Value* row) {
   std::int32_t at = 0;
   while (at >= 0) {
     const auto index = static_cast<std::size_t>(at);
-    const CompactNode& node = tree.nodes[index];
-    const auto value = static_cast<double>(row[node.feature & CompactNode::feature_mask]);
-    bool left = false;
-    if (std::isnan(value)) {
-      left = (node.feature & CompactNode::missing_left_flag) != 0;
-    } else if ((node.feature & CompactNode::categorical_flag) != 0) {
-      const auto code = static_cast<std::size_t>(value);
-      const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
-      left = ((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
-    } else {
-      left = value <= (tree.thresholds.empty() ? static_cast<double>(node.threshold)
-                                               : tree.thresholds[index]);
-    }
-    at = left ? node.child[0] : node.child[1];
+    at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
   }
   return static_cast<std::uint32_t>(~at);
 }

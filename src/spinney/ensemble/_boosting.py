@@ -430,6 +430,27 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             )
             yield scores.copy()
 
+    @abstractmethod
+    def _link(self) -> str:
+        """Name of the way from raw scores to predictions."""
+
+    def scorer(self) -> Any:
+        """Prepare the model for one row at a time, at a few microseconds each.
+
+        Returns
+        -------
+        callable
+            Takes one row, a contiguous float64 array of shape (n_features_in_,) with NaN for what
+            is missing; nothing else about it is checked. Returns an array: the class probabilities,
+            or the one number that is predicted.
+        """
+        check_is_fitted(self)
+        if self._schema.has_categories:
+            raise ValueError("scorer: expected a model of numbers only, got one with categories")
+        return _core.RowScorer(
+            self._store.core, self._baseline.tolist(), self._n_rounds, self._link()
+        )
+
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Return the index of the leaf that each row falls into, in each tree.
 

@@ -245,6 +245,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         odds = np.log(share[1] / share[0])
         return np.array([odds / 2 if self.loss == "exponential" else odds])
 
+    def _link(self) -> str:
+        if self._n_scores > 1:
+            return "softmax"
+        return "twice_logistic" if self.loss == "exponential" else "logistic"
+
     def _to_probabilities(self, raw: Any) -> Any:
         if self._n_scores > 1:
             e = np.exp(raw - raw.max(axis=1, keepdims=True))

@@ -259,6 +259,13 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     def _level(self) -> float:
         return float(self.alpha)
 
+    def _link(self) -> str:
+        if self.loss in _LOG_LINK:
+            return "exponential"
+        if self.loss == "cross_entropy":
+            raise ValueError("scorer: not for loss='cross_entropy'")
+        return "identity"
+
     def _to_target(self, raw: Any) -> Any:
         if self.loss in _LOG_LINK:
             return np.exp(raw)
