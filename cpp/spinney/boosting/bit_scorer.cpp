@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "spinney/common/dispatch.h"
 
 namespace spinney {
 namespace {
 
-void cross_out_categories(const double* values, const std::uint32_t* left, bool missing_left,
-                          std::uint64_t if_right, std::size_t n, std::uint64_t* leaves) {
+template <class Number, class Bits>
+void cross_out_categories(const Number* values, const std::uint32_t* left, bool missing_left,
+                          Bits if_right, std::size_t n, Bits* leaves) {
   for (std::size_t i = 0; i < n; ++i) {
     bool goes_left = missing_left;
     if (!std::isnan(values[i])) {
@@ -33,20 +35,36 @@ std::uint64_t leaves_below(const CompactTree& tree, std::int32_t name, const Bod
 
 }  // namespace
 
-SPINNEY_KERNEL void BitScorer::cross_out(const Question* begin, const Question* end,
-                                         const double* values, std::size_t n,
-                                         std::uint64_t* leaves) {
-  constexpr std::uint64_t all = ~std::uint64_t{0};
+namespace {
+
+template <class Question, class Number, class Bits>
+SPINNEY_INLINE void cross_out_numbers(const Question* begin, const Question* end,
+                                      const Number* values, std::size_t n, Bits* leaves) {
+  constexpr Bits all = ~Bits{0};
   for (const Question* question = begin; question < end; ++question) {
-    const double* const of = values + question->column * block_rows;
-    const double threshold = question->threshold;
-    const std::uint64_t if_right = question->if_right;
+    const Number* const of = values + question->column * BitScorer::block_rows;
+    const auto threshold = static_cast<Number>(question->threshold);
+    const auto if_right = static_cast<Bits>(question->if_right);
     if (question->missing_left) {  // NaN is not beyond the threshold …
       for (std::size_t i = 0; i < n; ++i) leaves[i] &= of[i] > threshold ? if_right : all;
     } else {  // … nor at or below it
       for (std::size_t i = 0; i < n; ++i) leaves[i] &= of[i] <= threshold ? all : if_right;
     }
   }
+}
+
+}  // namespace
+
+SPINNEY_KERNEL void BitScorer::cross_out(const Question* begin, const Question* end,
+                                         const double* values, std::size_t n,
+                                         std::uint64_t* leaves) {
+  cross_out_numbers(begin, end, values, n, leaves);
+}
+
+SPINNEY_KERNEL void BitScorer::cross_out(const Question* begin, const Question* end,
+                                         const float* values, std::size_t n,
+                                         std::uint32_t* leaves) {
+  cross_out_numbers(begin, end, values, n, leaves);
 }
 
 bool BitScorer::serves(const Forest& forest, std::size_t first, std::size_t last) {
@@ -69,6 +87,7 @@ BitScorer::BitScorer(const Forest& forest, std::size_t first, std::size_t last) 
   }
   for (std::size_t t = first; t < last; ++t) {
     const CompactTree& tree = forest.trees[t];
+    narrow_ &= tree.thresholds.empty() && tree.n_leaves() <= 32;
     Scored scored{questions_.size(), 0, 0, tree.values.data()};
     if (!tree.nodes.empty()) {
       leaves_below(tree, 0, [&](std::size_t index, std::uint64_t left) {
@@ -103,32 +122,44 @@ BitScorer::BitScorer(const Forest& forest, std::size_t first, std::size_t last) 
   }
 }
 
-template <class Value>
-void BitScorer::add(const Value* rows, std::size_t stride, std::size_t n, std::size_t n_scores,
-                    double* out) const {
+template <class Number, class Bits, class Value>
+void BitScorer::add_as(const Value* rows, std::size_t stride, std::size_t n, std::size_t n_scores,
+                       double* out) const {
   // Column by column, so that a question reads its values side by side.
-  std::vector<double> values(columns_.size() * block_rows);
+  std::vector<Number> values(columns_.size() * block_rows);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const Value* const of = rows + columns_[c];
-    double* const to = values.data() + c * block_rows;
-    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<double>(of[i * stride]);
+    Number* const to = values.data() + c * block_rows;
+    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<Number>(of[i * stride]);
   }
-  std::uint64_t leaves[block_rows];
+  Bits leaves[block_rows];
+  const Question* const questions = questions_.data();
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     const Scored& tree = trees_[t];
-    std::fill(leaves, leaves + n, ~std::uint64_t{0});
-    const Question* const questions = questions_.data();
+    std::fill(leaves, leaves + n, ~Bits{0});
     cross_out(questions + tree.begin, questions + tree.categories, values.data(), n, leaves);
     for (std::size_t q = tree.categories; q < tree.end; ++q) {
       cross_out_categories(values.data() + questions[q].column * block_rows,
                            questions[q].categories, questions[q].missing_left,
-                           questions[q].if_right, n, leaves);
+                           static_cast<Bits>(questions[q].if_right), n, leaves);
     }
     double* const to = out + (first_ + t) % n_scores;
     for (std::size_t i = 0; i < n; ++i) {
       to[i * n_scores] += tree.values[std::countr_zero(leaves[i])];
     }
   }
+}
+
+template <class Value>
+void BitScorer::add(const Value* rows, std::size_t stride, std::size_t n, std::size_t n_scores,
+                    double* out) const {
+  if constexpr (std::is_same_v<Value, float>) {
+    if (narrow_) {
+      add_as<float, std::uint32_t>(rows, stride, n, n_scores, out);
+      return;
+    }
+  }
+  add_as<double, std::uint64_t>(rows, stride, n, n_scores, out);
 }
 
 template void BitScorer::add(const float*, std::size_t, std::size_t, std::size_t, double*) const;

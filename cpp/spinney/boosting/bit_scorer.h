@@ -43,9 +43,17 @@ class BitScorer {
     const double* values;
   };
 
-  // Questions about numbers; values: [column][block_rows].
+  // Questions about numbers; values: [column][block_rows]. Of float32 values, and up to 32 leaves,
+  // twice as many rows go into a vector.
   static void cross_out(const Question* begin, const Question* end, const double* values,
                         std::size_t n, std::uint64_t* leaves);
+  static void cross_out(const Question* begin, const Question* end, const float* values,
+                        std::size_t n, std::uint32_t* leaves);
+  template <class Number, class Bits, class Value>
+  void add_as(const Value* rows, std::size_t stride, std::size_t n, std::size_t n_scores,
+              double* out) const;
+
+  bool narrow_ = true;  // thresholds are float32, trees have at most 32 leaves
 
   std::size_t first_ = 0;
   std::vector<std::uint32_t> columns_;  // asked about, ascending
