@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "spinney/boosting/bit_scorer.h"
+#include "spinney/boosting/booster.h"
+#include "spinney/common/exp.h"
+#include "spinney/common/random.h"
+#include "spinney/ensemble/forest_reader.h"
+#include "testing.h"
+
+using namespace spinney;
+
+namespace {
+
+// Numbers, one-hot columns, a constant, a category; some missing.
+struct BoostData {
+  std::vector<double> x;  // row-major
+  std::vector<std::int32_t> category;
+  std::vector<double> y;
+  Table table;
+  Forest forest;
+
+  explicit BoostData(std::size_t n) {
+    constexpr std::size_t d = 9;
+    Stream stream(5, Purpose::rows, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t hot = stream.below(5);
+      for (std::size_t f = 0; f < 3; ++f) {
+        x.push_back(stream.below(20) == 0 ? std::nan("") : stream.uniform());
+      }
+      for (std::size_t f = 0; f < 5; ++f) x.push_back(f == hot ? 1.0 : 0.0);
+      x.push_back(4.0);
+      category.push_back(static_cast<std::int32_t>(stream.below(12)) - 1);
+      const double noise = stream.uniform();
+      y.push_back(x[i * d] > 0.5 ? 1.0 + noise : static_cast<double>(hot) * noise);
+    }
+    table.n_rows = n;
+    for (std::size_t f = 0; f < d; ++f) {
+      Column column;
+      column.data = reinterpret_cast<const std::byte*>(x.data() + f);
+      column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
+      table.columns.push_back(column);
+    }
+    Column column;
+    column.kind = ColumnKind::categorical;
+    column.dtype = Dtype::int32;
+    column.n_categories = 11;
+    column.data = reinterpret_cast<const std::byte*>(category.data());
+    column.stride = sizeof(std::int32_t);
+    table.columns.push_back(column);
+    forest.shape.inner_values = true;
+    forest.n_categories.assign(d, 0);
+    forest.n_categories.push_back(11);
+  }
+
+  // The scores of the rows after the fit.
+  std::vector<double> boost_with(const BoostOptions& options) {
+    const BinnedMatrix matrix(table, 255, options.n_threads);
+    std::vector<double> scores(table.n_rows);
+    Validation none;
+    BoostHistory history;
+    Watch watch;
+    forest.trees.clear();
+    boost(matrix, {}, y.data(), nullptr, scores.data(), none, options, forest, history, watch);
+    return scores;
+  }
+};
+
+BoostOptions options_with(int n_threads, std::size_t max_leaves) {
+  BoostOptions options;
+  options.n_rounds = 12;
+  options.n_threads = n_threads;
+  options.tree.max_leaves = max_leaves;
+  options.tree.split.min_rows = 3;
+  options.tree.split.l2 = 1;
+  return options;
+}
+
+}  // namespace
+
+TEST(exp_is_accurate) {
+  for (double x = -700; x < 700; x += 0.377) {
+    CHECK(std::abs(spinney::exp(x) / std::exp(x) - 1) < 4e-16);
+  }
+  CHECK(spinney::exp(0.0) == 1.0);
+  CHECK(spinney::exp(-1e9) > 0);
+  CHECK(std::isfinite(spinney::exp(1e9)));
+}
+
+TEST(cuts_are_between_values) {
+  std::vector<double> values;
+  Stream stream(1, Purpose::rows, 0);
+  for (int i = 0; i < 5000; ++i) values.push_back(std::floor(1000 * stream.uniform()) / 7);
+  std::sort(values.begin(), values.end());
+  const std::vector<double> cuts = find_cuts(values, 40);
+  CHECK(cuts.size() == 39);
+  std::size_t at = 0;
+  for (const double cut : cuts) {
+    std::size_t n = 0;
+    while (values[at] <= cut) ++at, ++n;
+    CHECK(n > 5000 / 80 && n < 5000 / 20);
+  }
+  CHECK(find_cuts(std::vector<double>{2.0, 2.0, 2.0}, 40).empty());
+}
+
+TEST(boosting_gives_the_same_bits_on_any_threads) {
+  BoostData data(3000);
+  for (const double subsample : {1.0, 0.6}) {
+    BoostOptions options = options_with(1, 20);
+    options.subsample = subsample;
+    options.tree.node_columns = subsample;
+    const std::vector<double> alone = data.boost_with(options);
+    options.n_threads = 3;
+    const std::vector<double> together = data.boost_with(options);
+    CHECK(alone == together);
+  }
+}
+
+TEST(boosted_scores_are_the_predictions) {
+  BoostData data(1500);
+  for (const std::size_t leaves : {std::size_t{8}, std::size_t{120}}) {
+    const std::vector<double> scores = data.boost_with(options_with(2, leaves));
+    CHECK(BitScorer::serves(data.forest, 0, 12) == (leaves == 8));
+    std::vector<double> predicted(1500);
+    add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
+    CHECK(predicted == scores);
+  }
+}
