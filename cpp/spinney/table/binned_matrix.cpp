@@ -46,8 +46,8 @@ SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::si
   }
 }
 
-// Between two neighbouring values, so that low <= cut < high; a float32 if one lies there: models are
-// smaller and predictions faster.
+// Between two neighbouring values, so that low <= cut < high; a float32 if one lies there: models
+// are smaller and predictions faster.
 double between(double low, double high) {
   const double middle = low / 2 + high / 2;
   const auto narrow = static_cast<double>(static_cast<float>(middle));
