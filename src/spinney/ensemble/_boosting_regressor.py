@@ -121,7 +121,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = GradientBoostingRegressor(learning_rate=0.05, max_leaf_nodes=4)
     >>> model = model.fit(X[:300], y[:300])
-    >>> bool(model.score(X[300:], y[300:]) > 0.45)
+    >>> bool(model.score(X[300:], y[300:]) > 0.4)
     True
     """
 
