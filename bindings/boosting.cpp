@@ -60,7 +60,7 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
                     BoundValidation* watched, BoostOptions options, Forest& forest,
                     const Array<double>& train, const Array<double>& validation,
-                    nb::object own_gradients, nb::object after_round, nb::handle progress) {
+                    nb::object own_gradients, nb::handle progress) {
   std::vector<Row> learned;
   if (rows) learned.assign(rows->data(), rows->data() + rows->size());
   BoostHistory history;
@@ -82,12 +82,6 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
       }
     };
   }
-  if (!after_round.is_none()) {
-    options.after_round = [&](std::size_t round, double of_train, double of_validation) {
-      const nb::gil_scoped_acquire acquire;
-      return nb::cast<bool>(after_round(round, of_train, of_validation));
-    };
-  }
   Watch watch(make_hook(progress), options.n_rounds);
   {
     const nb::gil_scoped_release release;
@@ -102,14 +96,7 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
 }  // namespace
 
 void bind_boosting(nb::module_& m) {
-  nb::class_<BinnedMatrix>(m, "BinnedMatrix")
-      .def_prop_ro("n_codes", &BinnedMatrix::n_codes)
-      .def_prop_ro("n_rows", &BinnedMatrix::n_rows)
-      .def("cuts", [](const BinnedMatrix& self,
-                      std::size_t f) { return to_numpy(std::vector<double>(self.column(f).cuts)); })
-      .def("codes", [](const BinnedMatrix& self, std::size_t f) {
-        return to_numpy(std::vector<std::uint8_t>(self.codes(f), self.codes(f) + self.n_rows()));
-      });
+  nb::class_<BinnedMatrix>(m, "BinnedMatrix");
   m.def(
       "bin_table",
       [](const BoundTable& bound, std::uint32_t max_bins, int n_threads) {
@@ -150,7 +137,6 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("subsample", subsample)
       SPINNEY_RW("patience", patience)
       SPINNEY_RW("tolerance", tolerance)
-      SPINNEY_RW("keep_train_loss", keep_train_loss)
       SPINNEY_RW("n_threads", n_threads)
       SPINNEY_RW("max_leaves", tree.max_leaves)
       SPINNEY_RW("max_depth", tree.max_depth)
@@ -164,9 +150,6 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("min_gain", tree.split.min_gain)
       SPINNEY_RW("min_hessian", tree.split.min_hessian)
       SPINNEY_RW("min_rows", tree.split.min_rows)
-      SPINNEY_RW("category_l2", tree.split.category_l2)
-      SPINNEY_RW("category_smooth", tree.split.category_smooth)
-      SPINNEY_RW("max_category_group", tree.split.max_category_group)
       SPINNEY_RW("monotonic", tree.split.monotonic);
   // clang-format on
 #undef SPINNEY_RW
@@ -194,7 +177,7 @@ void bind_boosting(nb::module_& m) {
   m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(), nb::arg("targets"),
         nb::arg("weights").none(), nb::arg("scores"), nb::arg("validation").none(),
         nb::arg("options"), nb::arg("forest"), nb::arg("train"), nb::arg("validation_losses"),
-        nb::arg("own_gradients").none(), nb::arg("after_round").none(), nb::arg("progress").none());
+        nb::arg("own_gradients").none(), nb::arg("progress").none());
 
   m.def(
       "add_rounds",

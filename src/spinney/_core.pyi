@@ -192,13 +192,7 @@ class Forest:
     @property
     def nbytes(self) -> int: ...
 
-class BinnedMatrix:
-    @property
-    def n_codes(self) -> int: ...
-    @property
-    def n_rows(self) -> int: ...
-    def cuts(self, feature: int) -> NDArray[float64]: ...
-    def codes(self, feature: int) -> NDArray[uint8]: ...
+class BinnedMatrix: ...
 
 def bin_table(table: Table, max_bins: int, n_threads: int) -> BinnedMatrix: ...
 def bin_like(table: Table, like: BinnedMatrix, n_threads: int) -> BinnedMatrix: ...
@@ -210,7 +204,6 @@ class BoostOptions:
     subsample: float
     patience: int
     tolerance: float
-    keep_train_loss: bool
     n_threads: int
     max_leaves: int
     max_depth: int
@@ -224,9 +217,6 @@ class BoostOptions:
     min_gain: float
     min_hessian: float
     min_rows: int
-    category_l2: float
-    category_smooth: float
-    max_category_group: int
     monotonic: list[int]
 
     def __init__(self) -> None: ...
@@ -255,7 +245,6 @@ def boost(
     train: NDArray[float64],
     validation_losses: NDArray[float64],
     own_gradients: Callable[[], tuple[NDArray[float64], NDArray[float64]]] | None,
-    after_round: Callable[[int, float, float], bool] | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[int, NDArray[float64], NDArray[float64]]: ...
 def add_rounds(

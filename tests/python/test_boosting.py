@@ -547,8 +547,19 @@ def test_huge_and_tiny_values(value):
     np.testing.assert_allclose(constant.predict([[value, value]]), y[:50].mean())
 
 
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_targets_of_any_usual_size(factor):
+    X, y = load_diabetes(return_X_y=True)
+    model = GradientBoostingRegressor(n_estimators=10)
+    base = clone(model).fit(X, y).predict(X)
+    np.testing.assert_allclose(clone(model).fit(X, y * factor).predict(X), base * factor, rtol=1e-5)
+
+
 def test_bad_input_is_named():
     X, y = load_diabetes(return_X_y=True)
+    for factor in (1e200, 1e-200):
+        with pytest.raises(ValueError, match="y: expected values up to 1e30"):
+            GradientBoostingRegressor().fit(X, y * factor)
     with pytest.raises(ValueError, match="at least 2 classes in y"):
         GradientBoostingClassifier().fit(X, np.ones(len(y)))
     with pytest.raises(ValueError, match="infinity"):

@@ -74,7 +74,7 @@ class Boosting {
       for (std::size_t k = 0; k < n_scores_; ++k) add_tree(round, k, watch);
       ++round;
       watch.advance(1);
-      const bool keeps = options_.keep_train_loss && !options_.own_gradients;
+      const bool keeps = !options_.own_gradients;
       const double train =
           keeps ? mean_loss({targets_, weights_, scores_, n_rows_}, rows_) : not_known;
       if (keeps) history.train.push_back(train);
@@ -86,7 +86,6 @@ class Boosting {
         history.validation.push_back(watched);
       }
       history.n_rounds = round;
-      if (options_.after_round && !options_.after_round(round, train, watched)) break;
       if (options_.patience == 0) continue;
       const double followed = validation_.matrix != nullptr ? watched : train;
       if (followed < best - options_.tolerance) {

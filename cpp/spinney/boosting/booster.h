@@ -19,12 +19,9 @@ struct BoostOptions {
   double subsample = 1;         // share of the rows that each round draws, without replacement
   std::size_t patience = 0;     // rounds without a better score before it ends; 0: never
   double tolerance = 0;         // how much better a score must be
-  bool keep_train_loss = true;
   int n_threads = 1;
   // A loss of the caller's: derivatives from the scores. Null: `loss`.
   std::function<void(const double* scores, const Derivatives& out)> own_gradients;
-  // Asked after each round, with the mean losses (NaN where not kept); false ends the fit.
-  std::function<bool(std::size_t round, double train, double validation)> after_round;
 };
 
 // Rows that are not learned from but watched.

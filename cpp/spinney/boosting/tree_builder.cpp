@@ -60,14 +60,16 @@ void TreeBuilder::draw(std::vector<std::uint8_t>& columns, double share,
   for (std::size_t i = 0; i < std::min(n, marked.size()); ++i) columns[marked[i]] = 1;
 }
 
+bool TreeBuilder::limits_columns() const {
+  return !rules_.interactions.empty() || draws(rules_.tree_columns) ||
+         draws(rules_.level_columns) || draws(rules_.node_columns);
+}
+
+// Which columns a node may ask about; null: all.
 const std::uint8_t* TreeBuilder::allowed_columns(const Node& node) {
-  const bool limited = !rules_.interactions.empty();
-  if (!limited && !draws(rules_.tree_columns) && !draws(rules_.level_columns) &&
-      !draws(rules_.node_columns)) {
-    return nullptr;
-  }
+  if (!limits_columns()) return nullptr;
   node_columns_ = tree_columns_;
-  if (limited) {
+  if (!rules_.interactions.empty()) {
     // Columns of the sets that hold all columns asked about so far.
     std::vector<std::uint8_t> together(matrix_.n_features());
     for (const std::vector<std::uint32_t>& set : rules_.interactions) {
@@ -277,7 +279,7 @@ void TreeBuilder::part(std::size_t which) {
   const bool search_left = !full && may_split(left);
   const bool search_right = !full && may_split(right);
   if (search_left || search_right) make_histograms(parent.slot, left, right);
-  if (search_left && search_right && allowed_columns(left) == nullptr) {
+  if (search_left && search_right && !limits_columns()) {
     // Two searches at once where one alone would not be worth a second thread.
     const double work = std::max(split_work(matrix_, left.end - left.begin, left.slot >= 0),
                                  split_work(matrix_, right.end - right.begin, right.slot >= 0));

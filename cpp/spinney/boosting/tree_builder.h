@@ -83,6 +83,7 @@ class TreeBuilder {
   std::size_t divide_rows(const Node& node, const BinSplit& split);
   void write_question(const Node& node);
   void describe(const Node& node);
+  bool limits_columns() const;
   const std::uint8_t* allowed_columns(const Node& node);
   void draw(std::vector<std::uint8_t>& columns, double share, std::uint64_t purpose_index) const;
 

@@ -6,7 +6,6 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from spinney.tree._base import core_table
 __all__ = ["BaseBoosting"]
 
 _MAX_BINS = 255
-_FRACTION = Interval(RealNotInt, 0.0, 1.0, closed="right")
 
 
 class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
@@ -125,6 +123,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         goes_on = self.warm_start and "_store" in vars(self)
         table, schema = fit_table(self, X, y, categorical_features=self.categorical_features)
         n_rows = table.n_rows
+        if n_rows >= 2**30:
+            raise ValueError(f"X: expected fewer than 2**30 rows, got {n_rows}")
         if goes_on:
             check_same_columns(self._schema, schema)
         self._schema = schema
@@ -185,7 +185,6 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             self.train_score_,
             self.validation_score_,
             self._own_gradients(targets, scores),
-            None,
             progress_hook(self),
         )
         return self
@@ -277,16 +276,13 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
                 dtype=np.float64,
                 ensure_non_negative=True,
             )
-        self._watched_scores = self._start_scores(rows, rows.n_rows, None)
-        validation = _core.BoostValidation(
+        return _core.BoostValidation(
             _core.bin_like(rows, matrix, n_threads),
             np.arange(rows.n_rows, dtype=np.uint32),
             targets,
             weights,
-            self._watched_scores,
+            self._start_scores(rows, rows.n_rows, None),
         )
-        del self._watched_scores  # the core keeps it
-        return validation
 
     def _read_targets(self, y: Any) -> Any:
         """Targets of other rows than those of fit."""
@@ -501,16 +497,3 @@ def _without_weightless(X: Any, y: Any, sample_weight: Any, init_score: Any) -> 
     X, y = indexable(X, y)
     start = None if init_score is None else np.asarray(init_score)[kept]
     return _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], start
-
-
-def warn_column_vector(y: Any) -> None:
-    """Say that y has a column too many, as scikit-learn does."""
-    from sklearn.exceptions import DataConversionWarning
-
-    if np.ndim(y) == 2 and np.shape(y)[1] == 1:
-        warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
-            "y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=5,
-        )

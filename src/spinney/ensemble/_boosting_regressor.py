@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, column_or_1d
 
-from spinney.ensemble._boosting import BaseBoosting, warn_column_vector
+from spinney.ensemble._boosting import BaseBoosting
 
 __all__ = ["GradientBoostingRegressor"]
 
 _LOG_LINK = ("poisson", "gamma", "tweedie")
+_IN_UNITS_OF_Y = ("squared_error", "absolute_error", "huber", "quantile")
 
 
 class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
@@ -211,10 +212,14 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
-        warn_column_vector(y)
-        if y.ndim == 2 and y.shape[1] != 1:
-            raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
-        y = y.ravel()
+        y = column_or_1d(y, warn=True)
+        # Derivatives are float32: beyond these sizes they would be infinite, or all zero.
+        largest, spread = np.abs(y).max(), np.ptp(y)
+        if largest > 1e30 or (0 < spread < 1e-30 and self.loss in _IN_UNITS_OF_Y):
+            raise ValueError(
+                "y: expected values up to 1e30 and a spread of 1e-30 or more, got "
+                f"{largest:.3g} and {spread:.3g}; rescale y"
+            )
         if self.loss == "gamma" and not np.all(y > 0):
             raise ValueError("loss='gamma': expected positive y, got some that are not")
         if self.loss in ("poisson", "tweedie") and not (np.all(y >= 0) and y.sum() > 0):
