@@ -472,11 +472,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         total = np.zeros(self.n_features_in_)
         for t in range(len(self._store)):
             tree = self._store.tree(t)
-            inner = np.flatnonzero(tree.children_left >= 0)
-            part = tree.weighted_n_node_samples * tree.impurity
-            left, right = tree.children_left[inner], tree.children_right[inner]
-            gain = part[inner] - part[left] - part[right]
-            np.add.at(total, tree.feature[inner], np.maximum(gain, 0.0))
+            gain = tree.compute_feature_importances(normalize=False)  # by unit of weight
+            total += gain * tree.weighted_n_node_samples[0]
         return total / total.sum() if total.sum() > 0 else total
 
     def __sklearn_tags__(self) -> Any:
