@@ -198,6 +198,24 @@ def test_importances_are_shares_of_the_gain():
     assert shares[:5].sum() > 0.95
 
 
+@pytest.mark.parametrize("factor", [1e-20, 1.0])
+def test_importances_by_hand(factor):
+    X, y = make_friedman1(500, n_features=8, random_state=0)
+    model = GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1).fit(X, y * factor)
+    gains = np.zeros(8)
+    for t in range(5):
+        tree = model._store.tree(t)
+        below = tree.weighted_n_node_samples + 1.0  # H + λ
+        gradient = tree.value.ravel() / 0.1 * below
+        score = gradient**2 / below / 2
+        for node in np.flatnonzero(tree.children_left >= 0):
+            left, right = tree.children_left[node], tree.children_right[node]
+            gains[tree.feature[node]] += score[left] + score[right] - score[node]
+    np.testing.assert_allclose(
+        model.feature_importances_, gains / gains.sum(), rtol=1e-4, atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("growth", ["best_first", "level_wise"])
 def test_limits_of_trees(growth):
     X, y = make_friedman1(1000, random_state=0)

@@ -163,6 +163,10 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
       out.inner_impurity.push_back(tree.impurity[node]);
     }
   }
+  // What a boosted tree calls impurity is an objective, mostly below zero, and kept as it is.
+  const auto leaf_impurity = [&](std::size_t node) {
+    return !shape.inner_values && is_pure(tree, node) ? 0.0 : tree.impurity[node];
+  };
   bool counts_rows = true;
   bool float_weights = true;
   bool pure = true;
@@ -171,7 +175,7 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
     out.leaf_rows.push_back(static_cast<std::uint32_t>(tree.n_rows[node]));
     counts_rows &= tree.weight[node] == static_cast<double>(tree.n_rows[node]);
     float_weights &= is_float(tree.weight[node]);
-    pure &= is_pure(tree, node);
+    pure &= leaf_impurity(node) == 0;
   }
   for (const std::size_t node : leaves) {
     if (counts_rows) break;
@@ -189,7 +193,7 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
     const double* value = tree.value.data() + node * tree.value_size;
     out.values.insert(out.values.end(), value, value + tree.value_size);
     if (!is_classification(shape.criterion) && !pure) {
-      out.leaf_impurity.push_back(is_pure(tree, node) ? 0.0 : tree.impurity[node]);
+      out.leaf_impurity.push_back(leaf_impurity(node));
     }
   }
   return out;
