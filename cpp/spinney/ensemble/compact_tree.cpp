@@ -266,6 +266,8 @@ Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
     stack.push_back({node.child[0], index, true, visit.depth + 1});
   }
   const std::size_t width = tree.value_size;
+  // Sums, not means of means: whole numbers then give the bits of the tree that was grown.
+  std::vector<double> sums(tree.size() * width);
   // Children come after their parents: backwards, they are known when the parent is reached.
   for (std::size_t at = tree.size(); at-- > 0;) {
     double* const value = tree.value.data() + at * width;
@@ -274,6 +276,7 @@ Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
       tree.n_rows[at] = compact_tree.leaf_rows[leaf];
       tree.weight[at] = compact_tree.weight_of(leaf);
       leaf_values(compact_tree, shape, leaf, value);
+      for (std::size_t k = 0; k < width; ++k) sums[at * width + k] = tree.weight[at] * value[k];
       if (is_classification(shape.criterion)) {
         tree.impurity[at] = class_impurity(shape, value, width);
       } else if (!compact_tree.leaf_impurity.empty()) {
@@ -292,9 +295,8 @@ Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
       continue;
     }
     for (std::size_t k = 0; k < width; ++k) {
-      value[k] = (tree.weight[left] * tree.value[left * width + k] +
-                  tree.weight[right] * tree.value[right * width + k]) /
-                 tree.weight[at];
+      sums[at * width + k] = sums[left * width + k] + sums[right * width + k];
+      value[k] = sums[at * width + k] / tree.weight[at];
     }
     tree.impurity[at] = joint_impurity(shape, tree, at, left, right);
   }
