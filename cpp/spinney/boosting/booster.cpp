@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "spinney/boosting/bit_scorer.h"
+#include "spinney/boosting/block_scorer.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/forest_reader.h"
@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t row_block = 16'384;
 constexpr std::size_t few_rows = 65'536;
-constexpr std::size_t few_predicted = 32;  // rows that are sent through trees one by one
 constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 template <class Body>
@@ -323,11 +322,11 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
   const std::size_t n_trees = (last - first) * n_scores;
   const std::size_t first_tree = first * n_scores;
   const std::size_t last_tree = last * n_scores;
-  const bool by_bits = n_rows >= few_predicted && BitScorer::serves(forest, first_tree, last_tree);
-  const double work = (by_bits ? 3.0 : 15.0) * static_cast<double>(n_rows * n_trees);
+  const bool together = BlockScorer::serves(forest, first_tree, last_tree, n_rows);
+  const double work = (together ? 2.0 : 15.0) * static_cast<double>(n_rows * n_trees);
   const int threads = worthwhile_threads(work, n_threads);
   const std::size_t share = n_rows / (4 * static_cast<std::size_t>(threads)) + 1;
-  const std::size_t most = by_bits ? BitScorer::block_rows : std::size_t{2048};
+  const std::size_t most = together ? BlockScorer::block_rows : std::size_t{2048};
   const std::size_t block =
       std::clamp<std::size_t>(share, 8, std::min<std::size_t>(most, reader.max_rows()));
   const auto by_blocks_of_rows = [&](const auto& body) {
@@ -339,8 +338,8 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
       });
     });
   };
-  if (by_bits) {
-    const BitScorer scorer(forest, first_tree, last_tree);
+  if (together) {
+    const BlockScorer scorer(forest, first_tree, last_tree);
     by_blocks_of_rows([&](const auto* values, std::size_t stride, std::size_t n, bool, double* to) {
       scorer.add(values, stride, n, n_scores, to);
     });

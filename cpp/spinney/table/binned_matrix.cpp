@@ -11,6 +11,7 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
+#include "spinney/table/cut_search.h"
 #include "spinney/table/radix_sort.h"
 
 namespace spinney {
@@ -131,59 +132,6 @@ void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t 
   }
   out.cuts = find_cuts(values, max_bins);
   out.n_bins = static_cast<std::uint32_t>(out.cuts.size() + 1);
-}
-
-// Numbers of cuts below the values. The range is divided into cells of the same width; those that
-// hold few cuts leave few of them to compare with. No branches, so that the searches of
-// neighbouring rows overlap. NaN is at or below every cut; the caller looks for it.
-struct CutSearch {
-  static constexpr std::size_t n_cells = 2048;
-  double low = 0;
-  double scale = 0;                           // cells per unit
-  std::uint32_t first_step = 0;               // half of the places left to look at, 0 for none
-  std::array<std::uint8_t, n_cells> below{};  // cuts below a cell
-  std::array<double, 512> cuts;               // filled up with infinity
-
-  explicit CutSearch(std::span<const double> given) {
-    cuts.fill(std::numeric_limits<double>::infinity());
-    std::copy(given.begin(), given.end(), cuts.begin());
-    if (given.empty()) return;
-    low = given.front();
-    const double range = given.back() - low;
-    const double wanted = static_cast<double>(n_cells - 2) / range;
-    scale = range > 0 && std::isfinite(wanted) ? wanted : 0.0;
-    std::array<std::uint32_t, n_cells> count{};
-    for (const double cut : given) ++count[cell(cut)];
-    std::uint32_t before = 0;
-    std::uint32_t most = 0;
-    for (std::size_t c = 0; c < n_cells; ++c) {
-      below[c] = static_cast<std::uint8_t>(before);
-      before += count[c];
-      most = std::max(most, count[c]);
-    }
-    first_step = std::bit_floor(most);
-  }
-
-  // Values below the first cut share its cell, those above the last one theirs.
-  SPINNEY_INLINE std::size_t cell(double value) const {
-    double at = (value - low) * scale;
-    at = at > 0 ? at : 0.0;  // also NaN
-    constexpr auto last = static_cast<double>(n_cells - 1);
-    return static_cast<std::size_t>(at < last ? at : last);
-  }
-};
-
-SPINNEY_KERNEL void count_below(const double* values, std::size_t n, const CutSearch& search,
-                                std::uint8_t* out) {
-  const double* const cuts = search.cuts.data();
-  for (std::size_t i = 0; i < n; ++i) {
-    const double value = values[i];
-    std::uint32_t at = search.below[search.cell(value)];
-    for (std::uint32_t step = search.first_step; step > 0; step /= 2) {
-      at += static_cast<std::uint32_t>(value > cuts[at + step - 1]) * step;
-    }
-    out[i] = static_cast<std::uint8_t>(at);
-  }
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "spinney/boosting/bit_scorer.h"
+#include "spinney/boosting/block_scorer.h"
 #include "spinney/boosting/booster.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/random.h"
@@ -119,9 +119,9 @@ TEST(boosting_gives_the_same_bits_on_any_threads) {
 
 TEST(boosted_scores_are_the_predictions) {
   BoostData data(1500);
-  for (const std::size_t leaves : {std::size_t{8}, std::size_t{120}}) {
+  for (const std::size_t leaves : {std::size_t{8}, std::size_t{120}, std::size_t{150}}) {
     const std::vector<double> scores = data.boost_with(options_with(2, leaves));
-    CHECK(BitScorer::serves(data.forest, 0, 12) == (leaves == 8));
+    CHECK(BlockScorer::serves(data.forest, 0, 12, 1500) == (leaves <= BlockScorer::max_leaves));
     std::vector<double> predicted(1500);
     add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
     CHECK(predicted == scores);
