@@ -35,6 +35,12 @@ Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) 
   return {loss_named(name), parameter, n_scores};
 }
 
+Growth growth_named(const std::string& name) {
+  if (name == "level_wise") return Growth::level_wise;
+  if (name == "oblivious") return Growth::oblivious;
+  return Growth::best_first;
+}
+
 Link link_named(const std::string& name) {
   if (name == "exponential") return Link::exponential;
   if (name == "logistic") return Link::logistic;
@@ -59,13 +65,10 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
                     const std::optional<Array<std::uint32_t>>& rows, const Array<double>& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
                     BoundValidation* watched, BoostOptions options, Forest& forest,
-                    const Array<double>& train, const Array<double>& validation,
                     nb::object own_gradients, nb::handle progress) {
   std::vector<Row> learned;
   if (rows) learned.assign(rows->data(), rows->data() + rows->size());
   BoostHistory history;
-  history.train.assign(train.data(), train.data() + train.size());
-  history.validation.assign(validation.data(), validation.data() + validation.size());
   const std::size_t n = matrix->n_rows() * options.loss.n_scores;
   if (!own_gradients.is_none()) {
     options.own_gradients = [&](const double*, const Derivatives& out) {
@@ -89,14 +92,16 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
     boost(*matrix, learned, targets.data(), weights ? weights->data() : nullptr, scores.data(),
           watched == nullptr ? none : watched->validation, options, forest, history, watch);
   }
-  return nb::make_tuple(history.n_rounds, to_numpy(std::move(history.train)),
+  return nb::make_tuple(to_numpy(std::move(history.train)),
                         to_numpy(std::move(history.validation)));
 }
 
 }  // namespace
 
 void bind_boosting(nb::module_& m) {
-  nb::class_<BinnedMatrix>(m, "BinnedMatrix");
+  nb::class_<BinnedMatrix>(m, "BinnedMatrix")
+      .def("derive", &BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
+           nb::arg("of_category"));
   m.def(
       "bin_table",
       [](const BoundTable& bound, std::uint32_t max_bins, int n_threads) {
@@ -123,7 +128,7 @@ void bind_boosting(nb::module_& m) {
       .def(
           "set_growth",
           [](BoostOptions& self, const std::string& name) {
-            self.tree.growth = name == "level_wise" ? Growth::level_wise : Growth::best_first;
+            self.tree.growth = growth_named(name);
           },
           nb::arg("name"))
 #define SPINNEY_RW(NAME, PATH)                                  \
@@ -135,8 +140,6 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("n_rounds", n_rounds)
       SPINNEY_RW("first_round", first_round)
       SPINNEY_RW("subsample", subsample)
-      SPINNEY_RW("patience", patience)
-      SPINNEY_RW("tolerance", tolerance)
       SPINNEY_RW("n_threads", n_threads)
       SPINNEY_RW("max_leaves", tree.max_leaves)
       SPINNEY_RW("max_depth", tree.max_depth)
@@ -176,8 +179,8 @@ void bind_boosting(nb::module_& m) {
 
   m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(), nb::arg("targets"),
         nb::arg("weights").none(), nb::arg("scores"), nb::arg("validation").none(),
-        nb::arg("options"), nb::arg("forest"), nb::arg("train"), nb::arg("validation_losses"),
-        nb::arg("own_gradients").none(), nb::arg("progress").none());
+        nb::arg("options"), nb::arg("forest"), nb::arg("own_gradients").none(),
+        nb::arg("progress").none());
 
   m.def(
       "add_rounds",
@@ -189,6 +192,19 @@ void bind_boosting(nb::module_& m) {
       },
       nb::arg("forest"), nb::arg("table"), nb::arg("n_scores"), nb::arg("first"), nb::arg("last"),
       nb::arg("n_threads"), nb::arg("out"));
+
+  m.def(
+      "append_mean",
+      [](const std::vector<const Forest*>& forests, std::size_t n_rounds, std::size_t n_scores,
+         Forest& out) {
+        for (const Forest* const forest : forests) {
+          if (n_rounds * n_scores > forest->trees.size()) {
+            throw InputError("rounds: beyond the last");
+          }
+        }
+        append_mean(forests, n_rounds, n_scores, out);
+      },
+      nb::arg("forests"), nb::arg("n_rounds"), nb::arg("n_scores"), nb::arg("out"));
 
   nb::class_<BoundScorer>(m, "RowScorer")
       .def(

@@ -166,6 +166,12 @@ void bind_ensemble(nb::module_& m) {
           nb::arg("criterion"), nb::arg("n_classes"), nb::arg("n_outputs"), nb::arg("inner_values"),
           nb::arg("n_categories"))
       .def("__len__", [](const Forest& self) { return self.trees.size(); })
+      .def(
+          "truncate",
+          [](Forest& self, std::size_t n_trees) {
+            if (n_trees < self.trees.size()) self.trees.resize(n_trees);
+          },
+          nb::arg("n_trees"))
       .def("grow", &grow, nb::arg("prepared"), nb::arg("targets"), nb::arg("options"),
            nb::arg("draw_weights").none(), nb::arg("counts").none(), nb::arg("features").none(),
            nb::arg("out_of_bag"), nb::arg("progress").none(), nb::arg("seeds").none() = nb::none())

@@ -150,6 +150,7 @@ class Forest:
         n_categories: list[int],
     ) -> None: ...
     def __len__(self) -> int: ...
+    def truncate(self, n_trees: int) -> None: ...
     def grow(
         self,
         prepared: PreparedTable,
@@ -192,7 +193,8 @@ class Forest:
     @property
     def nbytes(self) -> int: ...
 
-class BinnedMatrix: ...
+class BinnedMatrix:
+    def derive(self, column: int, source: int, of_category: list[float]) -> None: ...
 
 def bin_table(table: Table, max_bins: int, n_threads: int) -> BinnedMatrix: ...
 def bin_like(table: Table, like: BinnedMatrix, n_threads: int) -> BinnedMatrix: ...
@@ -202,8 +204,6 @@ class BoostOptions:
     n_rounds: int
     first_round: int
     subsample: float
-    patience: int
-    tolerance: float
     n_threads: int
     max_leaves: int
     max_depth: int
@@ -242,11 +242,10 @@ def boost(
     validation: BoostValidation | None,
     options: BoostOptions,
     forest: Forest,
-    train: NDArray[float64],
-    validation_losses: NDArray[float64],
     own_gradients: Callable[[], tuple[NDArray[float64], NDArray[float64]]] | None,
     progress: Callable[[int, int], object] | None,
-) -> tuple[int, NDArray[float64], NDArray[float64]]: ...
+) -> tuple[NDArray[float64], NDArray[float64]]: ...
+def append_mean(forests: list[Forest], n_rounds: int, n_scores: int, out: Forest) -> None: ...
 def add_rounds(
     forest: Forest,
     table: Table,

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["progress_hook"]
 
-Callback = Callable[[int, int], object]
 
+def progress_hook(estimator: Any, *, scored: bool = False) -> Callable[..., bool] | None:
+    """Make the function that is called while `estimator` is fitted, or None.
 
-def progress_hook(estimator: Any) -> Callback | None:
-    """Make the function that the core calls while `estimator` is fitted, or None.
-
-    The core calls it with (units done, units in all), on the thread that called ``fit`` and at most
-    every 50 ms. An exception that it raises ends the fit.
+    It is called with (units done, units in all), on the thread that called ``fit`` and, by the
+    core, at most every 50 ms. An exception that it raises ends the fit.
 
     Parameters
     ----------
     estimator : estimator
         Its ``callbacks`` (a callable or several, each called with ``(done, total)``) and
         ``verbose`` are read.
+    scored : bool, default=False
+        Whether a score is known, too: the hook takes it as a third argument, passes it on to
+        callbacks that take three, and returns whether one of them returned True.
     """
     callbacks = estimator.callbacks
-    listeners: list[Callback] = []
+    given: list[Any] = []
     if callable(callbacks):
-        listeners.append(callbacks)
+        given.append(callbacks)
     elif callbacks is not None:
         for position, callback in enumerate(callbacks):
             if not callable(callback):
@@ -33,17 +35,29 @@ def progress_hook(estimator: Any) -> Callback | None:
                     "callbacks must be callables that take (done, total), got "
                     f"{type(callback).__name__} at position {position}"
                 )
-            listeners.append(callback)
+            given.append(callback)
     if estimator.verbose:
-        listeners.append(_Bar(type(estimator).__name__))
-    if not listeners:
+        given.append(_Bar(type(estimator).__name__))
+    if not given:
         return None
+    listeners = [(listener, scored and _takes_three(listener)) for listener in given]
 
-    def hook(done: int, total: int) -> None:
-        for listener in listeners:
-            listener(done, total)
+    def hook(done: int, total: int, score: float | None = None) -> bool:
+        ends = False
+        for listener, takes_score in listeners:
+            told = listener(done, total, score) if takes_score else listener(done, total)
+            ends |= told is True
+        return ends
 
     return hook
+
+
+def _takes_three(listener: Any) -> bool:
+    try:
+        inspect.signature(listener).bind(0, 0, 0.0)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 class _Bar:
@@ -54,7 +68,7 @@ class _Bar:
         self.progress: Any = None
         self.task: Any = None
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int, score: float | None = None) -> None:
         if self.progress is None:
             from rich.console import Console
             from rich.progress import Progress
@@ -62,7 +76,8 @@ class _Bar:
             self.progress = Progress(console=Console(stderr=True), transient=True)
             self.task = self.progress.add_task(self.title, total=total)
             self.progress.start()
-        self.progress.update(self.task, completed=done)
+        title = self.title if score is None else f"{self.title} loss {score:.5g}"
+        self.progress.update(self.task, completed=done, description=title)
 
     def __del__(self) -> None:
         if self.progress is not None:

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t row_block = 16'384;
 constexpr std::size_t few_rows = 65'536;
-constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 template <class Body>
 void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& body) {
@@ -39,9 +38,18 @@ class Boosting {
         validation_(validation),
         options_(options),
         forest_(forest),
-        builder_(matrix, options.tree, options.n_threads),
         n_rows_(matrix.n_rows()),
         n_scores_(options.loss.n_scores) {
+    // The trees of a round do not depend on each other: where there are enough of them, each thread
+    // grows its own.
+    const auto n_threads = static_cast<std::size_t>(std::max(1, options.n_threads));
+    side_by_side_ = n_threads > 1 && n_scores_ >= n_threads;
+    const std::size_t n_builders = side_by_side_ ? n_threads : 1;
+    for (std::size_t i = 0; i < n_builders; ++i) {
+      workers_.push_back(
+          {TreeBuilder(matrix, options.tree, side_by_side_ ? 1 : options.n_threads), {}});
+    }
+    tree_threads_ = side_by_side_ ? 1 : options.n_threads;
     first_.resize(n_rows_ * n_scores_);
     second_.resize(n_rows_ * n_scores_);
     n_learned_ = rows.empty() ? n_rows_ : rows.size();
@@ -57,46 +65,24 @@ class Boosting {
   }
 
   void run(BoostHistory& history, Watch& watch) {
-    double best = std::numeric_limits<double>::infinity();
-    std::size_t best_round = options_.first_round;
-    for (std::size_t i = 0; i < history.validation.size(); ++i) {
-      if (history.validation[i] < best - options_.tolerance) {
-        best = history.validation[i];
-        best_round = i + 1;
-      }
-    }
-    std::size_t round = options_.first_round;
-    const std::size_t end = round + options_.n_rounds;
-    while (round < end) {
+    for (std::size_t i = 0; i < options_.n_rounds; ++i) {
+      const std::size_t round = options_.first_round + i;
       find_gradients();
       draw_rows(round);
-      for (std::size_t k = 0; k < n_scores_; ++k) add_tree(round, k, watch);
-      ++round;
+      const std::size_t before = forest_.trees.size();
+      forest_.trees.resize(before + n_scores_);
+      parallel_for(n_scores_, side_by_side_ ? options_.n_threads : 1,
+                   [&](std::size_t k, int worker) {
+                     forest_.trees[before + k] =
+                         grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
+                   });
       watch.advance(1);
-      const bool keeps = !options_.own_gradients;
-      const double train =
-          keeps ? mean_loss({targets_, weights_, scores_, n_rows_}, rows_) : not_known;
-      if (keeps) history.train.push_back(train);
-      double watched = not_known;
-      if (validation_.matrix != nullptr && !options_.own_gradients) {
-        watched = mean_loss({validation_.targets, validation_.weights, validation_.scores,
-                             validation_.matrix->n_rows()},
-                            validation_.rows);
-        history.validation.push_back(watched);
-      }
-      history.n_rounds = round;
-      if (options_.patience == 0) continue;
-      const double followed = validation_.matrix != nullptr ? watched : train;
-      if (followed < best - options_.tolerance) {
-        best = followed;
-        best_round = round;
-      } else if (round - best_round >= options_.patience) {
-        break;
-      }
-    }
-    if (options_.patience > 0 && best_round < history.n_rounds && best_round > 0) {
-      history.n_rounds = best_round;
-      forest_.trees.resize(best_round * n_scores_);
+      if (options_.own_gradients) continue;  // nobody told what the loss is
+      history.train.push_back(mean_loss({targets_, weights_, scores_, n_rows_}, rows_));
+      if (validation_.matrix == nullptr) continue;
+      history.validation.push_back(mean_loss({validation_.targets, validation_.weights,
+                                              validation_.scores, validation_.matrix->n_rows()},
+                                             validation_.rows));
     }
   }
 
@@ -131,32 +117,39 @@ class Boosting {
     }
   }
 
-  void add_tree(std::size_t round, std::size_t k, Watch& watch) {
+  struct Worker {
+    TreeBuilder builder;
+    std::vector<NodeIndex> leaf_of;
+  };
+
+  CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k, Watch& watch) {
     const bool draws = options_.subsample < 1;
     const std::vector<Row>& learned = draws ? drawn_ : rows_;
     const Row* const rows = learned.empty() ? nullptr : learned.data();
     const std::size_t n = learned.empty() ? n_rows_ : learned.size();
-    builder_.grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_), row_weights_,
-                  constant_hessian_, watch);
-    Tree& tree = builder_.tree();
+    worker.builder.grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_),
+                        row_weights_, constant_hessian_, watch);
+    Tree& tree = worker.builder.tree();
     double* const scores = scores_ + k * n_rows_;
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
-    if (n <= few_rows) builder_.refine_leaves(derivatives().from(k * n_rows_));
-    if (options_.loss.refits_leaves() && !options_.own_gradients) refit_leaves(tree, scores);
+    if (n <= few_rows) worker.builder.refine_leaves(derivatives().from(k * n_rows_));
+    if (options_.loss.refits_leaves() && !options_.own_gradients)
+      refit_leaves(worker.builder, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
-    update(tree, scores);
-    if (draws) follow(tree, matrix_, left_out_, scores);
+    update(worker.builder, scores);
+    if (draws) follow(worker, matrix_, left_out_, scores);
     if (validation_.matrix != nullptr) {
-      follow(tree, *validation_.matrix, validation_.rows,
+      follow(worker, *validation_.matrix, validation_.rows,
              validation_.scores + k * validation_.matrix->n_rows());
     }
-    forest_.trees.push_back(compact(tree, forest_.shape, forest_.n_categories));
+    return compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit_leaves(Tree& tree, const double* scores) {
-    const std::vector<LeafRows>& leaves = builder_.leaves();
+  void refit_leaves(TreeBuilder& builder, const double* scores) {
+    Tree& tree = builder.tree();
+    const std::vector<LeafRows>& leaves = builder.leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
-    parallel_for(leaves.size(), worthwhile_threads(work, options_.n_threads, true),
+    parallel_for(leaves.size(), worthwhile_threads(work, tree_threads_, true),
                  [&](std::size_t i, int) {
                    const LeafRows& leaf = leaves[i];
                    const std::size_t n = leaf.end - leaf.begin;
@@ -172,21 +165,22 @@ class Boosting {
                  });
   }
 
-  void update(const Tree& tree, double* scores) {
+  void update(TreeBuilder& builder, double* scores) {
+    const Tree& tree = builder.tree();
     struct Piece {
       const LeafRows* leaf;
       std::size_t begin;
       std::size_t end;
     };
     std::vector<Piece> pieces;
-    for (const LeafRows& leaf : builder_.leaves()) {
+    for (const LeafRows& leaf : builder.leaves()) {
       const std::size_t n = leaf.end - leaf.begin;
       for (std::size_t at = 0; at < n; at += row_block) {
         pieces.push_back({&leaf, at, std::min(n, at + row_block)});
       }
     }
     const double work = 1.5 * static_cast<double>(n_learned_);
-    parallel_for(pieces.size(), worthwhile_threads(work, options_.n_threads, true),
+    parallel_for(pieces.size(), worthwhile_threads(work, tree_threads_, true),
                  [&](std::size_t i, int) {
                    const Piece& piece = pieces[i];
                    const double value = tree.value[static_cast<std::size_t>(piece.leaf->node)];
@@ -198,12 +192,13 @@ class Boosting {
   }
 
   // Adds the tree's values to the scores of rows that it did not learn from.
-  void follow(const Tree& tree, const BinnedMatrix& matrix, const std::vector<Row>& rows,
+  void follow(Worker& worker, const BinnedMatrix& matrix, const std::vector<Row>& rows,
               double* scores) {
-    leaf_of_.resize(rows.size());
-    builder_.find_leaves(matrix, rows.data(), rows.size(), leaf_of_.data());
+    const Tree& tree = worker.builder.tree();
+    worker.leaf_of.resize(rows.size());
+    worker.builder.find_leaves(matrix, rows.data(), rows.size(), worker.leaf_of.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      scores[rows[i]] += tree.value[static_cast<std::size_t>(leaf_of_[i])];
+      scores[rows[i]] += tree.value[static_cast<std::size_t>(worker.leaf_of[i])];
     }
   }
 
@@ -248,7 +243,9 @@ class Boosting {
   Validation& validation_;
   const BoostOptions& options_;
   Forest& forest_;
-  TreeBuilder builder_;
+  std::vector<Worker> workers_;
+  bool side_by_side_ = false;
+  int tree_threads_ = 1;  // of one tree
   std::size_t n_rows_;
   std::size_t n_scores_;
   std::size_t n_learned_ = 0;
@@ -258,7 +255,6 @@ class Boosting {
   LargeArray<float> second_;
   std::vector<Row> drawn_;
   std::vector<Row> left_out_;
-  std::vector<NodeIndex> leaf_of_;
 };
 
 }  // namespace
@@ -266,8 +262,22 @@ class Boosting {
 void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
-  history.n_rounds = options.first_round;
   Boosting(matrix, rows, targets, weights, scores, validation, options, forest).run(history, watch);
+}
+
+void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds,
+                 std::size_t n_scores, Forest& out) {
+  const auto share = 1.0 / static_cast<double>(forests.size());
+  for (std::size_t round = 0; round < n_rounds; ++round) {
+    for (const Forest* const forest : forests) {
+      for (std::size_t k = 0; k < n_scores; ++k) {
+        CompactTree tree = forest->trees[round * n_scores + k];
+        for (double& value : tree.values) value *= share;
+        for (double& value : tree.inner_value) value *= share;
+        out.trees.push_back(std::move(tree));
+      }
+    }
+  }
 }
 
 RowScorer::RowScorer(const Forest& forest, std::vector<double> baseline, std::size_t n_rounds,

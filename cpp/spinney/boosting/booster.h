@@ -17,8 +17,6 @@ struct BoostOptions {
   std::size_t n_rounds = 100;
   std::size_t first_round = 0;  // how many there were before
   double subsample = 1;         // share of the rows that each round draws, without replacement
-  std::size_t patience = 0;     // rounds without a better score before it ends; 0: never
-  double tolerance = 0;         // how much better a score must be
   int n_threads = 1;
   // A loss of the caller's: derivatives from the scores. Null: `loss`.
   std::function<void(const double* scores, const Derivatives& out)> own_gradients;
@@ -36,7 +34,6 @@ struct Validation {
 struct BoostHistory {
   std::vector<double> train;  // mean loss after each round
   std::vector<double> validation;
-  std::size_t n_rounds = 0;  // kept, from the first of all
 };
 
 // Appends trees to the forest, n_scores a round. rows: those to learn from, empty for all; scores:
@@ -44,6 +41,11 @@ struct BoostHistory {
 void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
+
+// One forest that gives the mean of what several of as many trees each give: round by round, their
+// values divided.
+void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds,
+                 std::size_t n_scores, Forest& out);
 
 // From a raw score to what is predicted.
 enum class Link : std::uint8_t { identity, exponential, logistic, twice_logistic, softmax };

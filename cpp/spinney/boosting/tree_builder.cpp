@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
+#include "spinney/boosting/common_split.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
@@ -95,17 +97,21 @@ bool TreeBuilder::may_split(const Node& node) const {
   return node.depth < rules_.max_depth && n >= fewest;
 }
 
-void TreeBuilder::search(Node& node) {
-  const std::uint8_t* const allowed = allowed_columns(node);
+NodeToSplit TreeBuilder::task_of(const Node& node) {
   NodeToSplit task;
   task.histogram = node.slot < 0 ? nullptr : histogram(node.slot);
   task.packed = packed_[node.buffer].data() + node.begin;
   task.total = node.total;
   task.n_rows = node.end - node.begin;
   task.rows = rows_of(node);
-  task.allowed = allowed;
   task.weights = weights_;
   task.bounds = node.bounds;
+  return task;
+}
+
+void TreeBuilder::search(Node& node) {
+  NodeToSplit task = task_of(node);
+  task.allowed = allowed_columns(node);
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
 }
 
@@ -128,21 +134,36 @@ void TreeBuilder::write_question(const Node& node) {
   const BinnedColumn& column = matrix_.column(split.feature);
   tree_.feature[at] = static_cast<std::int32_t>(split.feature);
   tree_.missing_left[at] = split.missing_left ? 1 : 0;
-  if (!split.categorical) {
-    tree_.threshold[at] = split.code < column.cuts.size() ? column.cuts[split.code]
-                                                          : std::numeric_limits<double>::infinity();
+  const double threshold = split.code < column.cuts.size()
+                               ? column.cuts[split.code]
+                               : std::numeric_limits<double>::infinity();
+  if (column.source >= 0) {
+    tree_.feature[at] = column.source;
+    tree_.missing_left[at] = column.of_category.back() <= threshold ? 1 : 0;
+    write_categories(at, column.of_category.size() - 1, [&](std::size_t category) {
+      return column.of_category[category] <= threshold;
+    });
     return;
   }
+  if (!split.categorical) {
+    tree_.threshold[at] = threshold;
+    return;
+  }
+  write_categories(at, column.bin_of.size(), [&](std::size_t category) {
+    return split.goes_left(column.bin_of[category], 256);
+  });
+}
+
+template <class GoesLeft>
+void TreeBuilder::write_categories(std::size_t at, std::size_t n, const GoesLeft& goes_left) {
   tree_.threshold[at] = std::numeric_limits<double>::quiet_NaN();
   tree_.category_start[at] = static_cast<std::int64_t>(tree_.category_bits.size());
-  const std::size_t words = words_for(static_cast<std::int64_t>(column.bin_of.size()));
+  const std::size_t words = words_for(static_cast<std::int64_t>(n));
   const std::size_t start = tree_.category_bits.size();
   tree_.category_bits.resize(start + 2 * words);
-  for (std::size_t category = 0; category < column.bin_of.size(); ++category) {
+  for (std::size_t category = 0; category < n; ++category) {
     const std::uint32_t bit = 1U << (category % 32);
-    if (split.goes_left(column.bin_of[category], 256)) {
-      tree_.category_bits[start + category / 32] |= bit;
-    }
+    if (goes_left(category)) tree_.category_bits[start + category / 32] |= bit;
     tree_.category_bits[start + words + category / 32] |= bit;
   }
 }
@@ -220,7 +241,8 @@ void TreeBuilder::make_histograms(std::int32_t& slot, Node& left, Node& right) {
   const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
   Node& small = left_is_smaller ? left : right;
   Node& large = left_is_smaller ? right : left;
-  if (slot < 0 || large.end - large.begin <= few_node_rows) {
+  const bool keeps_all = rules_.growth == Growth::oblivious;
+  if (slot < 0 || (!keeps_all && large.end - large.begin <= few_node_rows)) {
     release(slot);
     return;
   }
@@ -230,14 +252,23 @@ void TreeBuilder::make_histograms(std::int32_t& slot, Node& left, Node& right) {
   large.slot = slot;
   slot = -1;
   take_away(histogram(small.slot), matrix_.n_codes(), histogram(large.slot));
-  if (small.end - small.begin <= few_node_rows) release(small.slot);
+  if (!keeps_all && small.end - small.begin <= few_node_rows) release(small.slot);
 }
 
-void TreeBuilder::part(std::size_t which) {
+std::uint64_t TreeBuilder::count_rows(const Node& node) const {
+  if (!weights_.whole) return node.end - node.begin;
+  double total = 0;
+  for (std::size_t i = node.begin; i < node.end; ++i) {
+    total += weights_.values[rows_[node.buffer][i]];
+  }
+  return static_cast<std::uint64_t>(total);
+}
+
+// Asks a node its question; false: its children would have too few rows, it stays a leaf. (Only a
+// question that was made for other nodes, too, can be such.)
+bool TreeBuilder::part(std::size_t which) {
   Node parent = std::move(nodes_[which]);
   const BinSplit split = parent.split;
-  write_question(parent);
-  questions_[static_cast<std::size_t>(parent.index)] = split;
   const std::size_t n_left = divide_rows(parent, split);
   Node left;
   Node right;
@@ -245,6 +276,13 @@ void TreeBuilder::part(std::size_t which) {
   left.end = right.begin = parent.begin + n_left;
   right.end = parent.end;
   left.buffer = right.buffer = 1 - parent.buffer;
+  if (rules_.growth == Growth::oblivious && std::min(count_rows(left), count_rows(right)) <
+                                                std::max<std::size_t>(1, rules_.split.min_rows)) {
+    nodes_[which] = std::move(parent);
+    return false;
+  }
+  write_question(parent);
+  questions_[static_cast<std::size_t>(parent.index)] = split;
   left.depth = right.depth = parent.depth + 1;
   left.total = split.left;
   right.total = parent.total - split.left;
@@ -274,6 +312,22 @@ void TreeBuilder::part(std::size_t which) {
   tree_.right[static_cast<std::size_t>(parent.index)] = right.index;
   tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(left.depth));
 
+  search_children(parent, left, right);
+  nodes_[which] = std::move(left);
+  nodes_.push_back(std::move(right));
+  return true;
+}
+
+void TreeBuilder::search_children(Node& parent, Node& left, Node& right) {
+  if (rules_.growth == Growth::oblivious) {
+    const bool goes_on = left.depth < level_limit_;
+    if (goes_on) {
+      make_histograms(parent.slot, left, right);
+    } else {
+      release(parent.slot);
+    }
+    return;
+  }
   // No histogram where no question will be asked.
   const bool full = nodes_.size() + 1 >= rules_.max_leaves;
   const bool search_left = !full && may_split(left);
@@ -294,8 +348,6 @@ void TreeBuilder::part(std::size_t which) {
   for (Node* const child : {&left, &right}) {
     if (!child->split.found()) release(child->slot);
   }
-  nodes_[which] = std::move(left);
-  nodes_.push_back(std::move(right));
 }
 
 void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
@@ -316,6 +368,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   }
   goes_left_.resize(n_rows);
   all_rows_ = rows == nullptr;
+  all_rows_n_ = n_rows;
   if (!all_rows_) std::copy(rows, rows + n_rows, rows_[0].begin());
   weights_ = weights;
   scale_ =
@@ -329,13 +382,65 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   root.index = tree_.add_leaf(0, 0, 0);
   describe(root);
   questions_.resize(1);
+  const bool by_level = rules_.growth == Growth::oblivious;
   if (may_split(root) && rules_.max_leaves > 1) {
-    if (n_rows > few_node_rows) root.slot = take_slot();
-    if (root.slot >= 0)
+    if (by_level || n_rows > few_node_rows) root.slot = take_slot();
+    if (root.slot >= 0) {
       histograms_.build(rows_of(root), packed_[0].data(), n_rows, histogram(root.slot));
-    search(root);
+    }
+    if (!by_level) search(root);
   }
   nodes_.push_back(std::move(root));
+  if (by_level) {
+    grow_by_level(watch);
+  } else {
+    grow_by_gain(watch);
+  }
+  for (const Node& node : nodes_) {
+    leaves_.push_back({node.index, node.begin, node.end, rows_of(node), node.bounds});
+  }
+}
+
+// One question a level, asked of all nodes that it leaves enough rows on both sides.
+void TreeBuilder::grow_by_level(Watch& watch) {
+  level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
+  for (std::size_t depth = 0; depth < level_limit_; ++depth) {
+    std::vector<std::size_t> asked;
+    std::vector<NodeToSplit> tasks;
+    const std::uint8_t* allowed = nullptr;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].slot < 0 || !may_split(nodes_[i])) continue;
+      if (asked.empty()) allowed = allowed_columns(nodes_[i]);
+      asked.push_back(i);
+      tasks.push_back(task_of(nodes_[i]));
+      tasks.back().allowed = allowed;
+    }
+    if (asked.empty()) break;
+    watch.poll(all_rows_n_ * matrix_.n_features());
+    const BinSplit split = find_common_split(matrix_, tasks, scale_, rules_.split, n_threads_);
+    if (!split.found()) break;
+    bool parted = false;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      Node& node = nodes_[asked[i]];
+      node.split = split;
+      node.split.left = left_sum(matrix_, tasks[i], split);
+      const std::int8_t sign =
+          rules_.split.monotonic.empty() ? std::int8_t{0} : rules_.split.monotonic[split.feature];
+      node.split.gain =
+          gain_of(tasks[i], node.split.left, sign, rules_.split.l2, scale_, rules_.split);
+      // A node that the question does not help may still be divided by it; one that it must not
+      // divide (by its weights, or by a constraint) is not.
+      const Sums left = unpack(node.split.left, scale_);
+      const Sums right = unpack(node.total - node.split.left, scale_);
+      const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian;
+      if (!heavy || (sign != 0 && node.split.gain == 0)) continue;
+      parted |= part(asked[i]);
+    }
+    if (!parted) break;
+  }
+}
+
+void TreeBuilder::grow_by_gain(Watch& watch) {
   while (nodes_.size() < rules_.max_leaves) {
     std::size_t next = nodes_.size();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -356,9 +461,6 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
     if (next == nodes_.size()) break;
     watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features());
     part(next);
-  }
-  for (const Node& node : nodes_) {
-    leaves_.push_back({node.index, node.begin, node.end, rows_of(node), node.bounds});
   }
 }
 

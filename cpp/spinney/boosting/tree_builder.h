@@ -15,6 +15,7 @@ namespace spinney {
 enum class Growth : std::uint8_t {
   best_first,  // the leaf that gains most is parted next
   level_wise,  // all leaves of a level before those of the next
+  oblivious,   // the same question for all leaves of a level
 };
 
 struct TreeRules {
@@ -79,9 +80,16 @@ class TreeBuilder {
   const Row* rows_of(const Node& node) const;
   bool may_split(const Node& node) const;
   void search(Node& node);
-  void part(std::size_t which);
+  NodeToSplit task_of(const Node& node);
+  bool part(std::size_t which);
+  void search_children(Node& parent, Node& left, Node& right);
+  void grow_by_gain(Watch& watch);
+  void grow_by_level(Watch& watch);
+  std::uint64_t count_rows(const Node& node) const;
   std::size_t divide_rows(const Node& node, const BinSplit& split);
   void write_question(const Node& node);
+  template <class GoesLeft>
+  void write_categories(std::size_t at, std::size_t n, const GoesLeft& goes_left);
   void describe(const Node& node);
   bool limits_columns() const;
   const std::uint8_t* allowed_columns(const Node& node);
@@ -95,6 +103,8 @@ class TreeBuilder {
   PackedScale scale_;
   RowWeights weights_;
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
+  std::size_t all_rows_n_ = 0;
+  std::size_t level_limit_ = 0;  // of an oblivious tree
   LargeArray<Row> rows_[2];
   LargeArray<PackedSum> packed_[2];
   LargeArray<std::uint8_t> goes_left_;

@@ -269,6 +269,12 @@ void BinnedMatrix::write_codes(const Table& table, int n_threads) {
   for (std::size_t f = 0; f < n_features(); ++f) columns_[f].has_missing |= misses[f];
 }
 
+void BinnedMatrix::derive(std::size_t f, std::size_t source, std::vector<double> of_category) {
+  if (f >= n_features() || source >= f) throw InputError("derive: no such column");
+  columns_[f].source = static_cast<std::int32_t>(source);
+  columns_[f].of_category = std::move(of_category);
+}
+
 void BinnedMatrix::make_slots() {
   std::vector<std::uint32_t> candidates;  // for bundles
   for (std::uint32_t f = 0; f < n_features(); ++f) {

@@ -23,6 +23,10 @@ struct BinnedColumn {
   std::uint32_t n_bins = 1;          // codes of what is not missing: 0 … n_bins-1
   std::vector<double> cuts;          // numeric: a value's code is the number of cuts below it
   std::vector<std::uint8_t> bin_of;  // categorical: of each category
+  // A number for each category of another column (then one for what is missing there): questions
+  // about it are questions about those categories.
+  std::int32_t source = -1;
+  std::vector<double> of_category;
   // Where its codes are in a row and, from `start` on, in a histogram; -1: nowhere, it is constant.
   std::int32_t slot = -1;
   std::uint32_t start = 0;
@@ -57,6 +61,9 @@ class BinnedMatrix {
 
   // Other rows by the bins of these; only codes by column.
   BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);
+
+  // Says that a column holds numbers of the categories of another one.
+  void derive(std::size_t f, std::size_t source, std::vector<double> of_category);
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_features() const { return columns_.size(); }

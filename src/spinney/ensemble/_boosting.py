@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context, is_classifier
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import (
@@ -22,14 +22,18 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney._progress import progress_hook
-from spinney._table import Schema, fit_table, read_table
+from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
+from spinney.ensemble._booster import Bins, Booster, Trial, statistics_of
+from spinney.ensemble._boosting_rules import Settings, settle
+from spinney.ensemble._boosting_split import split_rows
 from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns, read_for_core
 from spinney.tree._base import core_table
 
 __all__ = ["BaseBoosting"]
 
 _MAX_BINS = 255
+_AUTO = StrOptions({"auto"})
 
 
 class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
@@ -40,23 +44,25 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     _schema: Schema
     _store: ForestStore
     _baseline: NDArray[np.float64]
+    _last_scores: tuple[bytes, NDArray[np.float64]] | None
 
     _parameter_constraints: dict[str, Any] = {
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "growth": [StrOptions({"best_first", "level_wise"})],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "learning_rate": [Interval(Real, 0.0, None, closed="neither"), _AUTO],
+        "n_estimators": [Interval(Integral, 1, None, closed="left"), _AUTO],
+        "growth": [StrOptions({"auto", "best_first", "level_wise", "oblivious"})],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), _AUTO, None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), _AUTO],
         "min_hessian_leaf": [Interval(Real, 0.0, None, closed="left")],
         "min_split_gain": [Interval(Real, 0.0, None, closed="left")],
-        "l2_regularization": [Interval(Real, 0.0, None, closed="left")],
+        "l2_regularization": [Interval(Real, 0.0, None, closed="left"), _AUTO],
         "l1_regularization": [Interval(Real, 0.0, None, closed="left")],
-        "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
-        "max_features": [Interval(Real, 0.0, 1.0, closed="right")],
+        "subsample": [Interval(Real, 0.0, 1.0, closed="right"), _AUTO],
+        "max_features": [Interval(Real, 0.0, 1.0, closed="right"), _AUTO],
         "max_features_tree": [Interval(Real, 0.0, 1.0, closed="right")],
         "max_features_level": [Interval(Real, 0.0, 1.0, closed="right")],
         "max_bins": [Interval(Integral, 2, _MAX_BINS, closed="both")],
+        "max_set_categories": [Interval(Integral, 1, None, closed="left"), None],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "monotonic_cst": ["array-like", dict, None],
         "interaction_cst": [
@@ -71,7 +77,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_folds": [Interval(Integral, 1, None, closed="left"), _AUTO],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), _AUTO],
         "tol": [Interval(Real, 0.0, None, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -89,6 +96,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         *,
         eval_set: Any = None,
         init_score: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> Any:
         """Boost.
 
@@ -105,6 +114,10 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
             Raw scores to start from instead of a constant. They are not part of the model: add
             those of new rows to `decision_function` or the raw prediction yourself.
+        groups : array-like of shape (n_rows,), default=None
+            Rows of a group are not divided between those to learn from and those to watch.
+        time : array-like of shape (n_rows,), default=None
+            The latest rows are watched, and all that is learned from lies before them.
 
         Returns
         -------
@@ -113,12 +126,21 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         """
         with all_or_nothing(self):
             if sample_weight is not None:
-                X, y, sample_weight, init_score = _without_weightless(
-                    X, y, sample_weight, init_score
+                X, y, sample_weight, init_score, groups, time = _without_weightless(
+                    X, y, sample_weight, init_score, groups, time
                 )
-            return self._fit(X, y, sample_weight, eval_set, init_score)
+            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, init_score: Any) -> Any:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        eval_set: Any,
+        init_score: Any,
+        groups: Any,
+        time: Any,
+    ) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
         goes_on = self.warm_start and "_store" in vars(self)
         table, schema = fit_table(self, X, y, categorical_features=self.categorical_features)
@@ -135,62 +157,154 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         if not goes_on:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             self._n_rounds = 0
+            self._n_boosters = 1
             self.train_score_ = np.empty(0)
             self.validation_score_ = np.empty(0)
-        n_wanted = self._n_wanted()
-        n_more = n_wanted - self._n_rounds
+        candidates = self._settle(targets, weights)
+        n_more = candidates[0].n_estimators - self._n_rounds
         if n_more < 0:
             raise ValueError(
-                f"n_estimators={n_wanted} must be larger or equal to the "
+                f"n_estimators={candidates[0].n_estimators} must be larger or equal to the "
                 f"{self._n_rounds} rounds so far when warm_start==True"
             )
         stops = self._stops_early(n_rows, eval_set)
-        learned, watched = None, None
+        parts: list[tuple[Any, Any]] = [(None, None)]
         if stops and eval_set is None and self.validation_fraction is not None:
-            learned, watched = self._part(n_rows, targets)
-        rows = slice(None) if learned is None else learned
-        if weights is not None and not weights[rows].sum() > 0:
+            parts = split_rows(
+                *(n_rows, candidates[0].n_folds, self.validation_fraction),
+                *(targets if is_classifier(self) else None, groups, time, self._seed),
+            )
+        targets = np.ascontiguousarray(targets, dtype=np.float64)
+        if weights is not None and any(
+            not weights[slice(None) if learned is None else learned].sum() > 0
+            for learned, _ in parts
+        ):
             raise ValueError("sample_weight leaves no row of positive weight")
         if not goes_on:
-            own = None if weights is None else weights[rows]
-            self._prepare_loss(targets[rows], own)
-            self._baseline = (
-                np.zeros(self._n_scores)
-                if init_score is not None
-                else self._find_baseline(targets[rows], own)
+            self._prepare_loss(targets, weights)
+            self._n_boosters = len(parts)
+        bins = self._make_bins(table, parts, targets, weights, n_threads)
+        trials = []
+        hook = progress_hook(self, scored=True)
+        for number, settings in enumerate(candidates):
+            boosters = self._make_boosters(
+                table, parts, bins, targets, weights, init_score, eval_set, settings, n_threads
             )
-            self._store = ForestStore(
-                *("squared_error", [], 1, True),
-                [0 if v is None else len(v) for v in self.categories_],
-            )
-        core_rows = core_table(table, schema)
-        matrix = _core.bin_table(core_rows, self.max_bins, n_threads)
-        scores = self._start_scores(core_rows, n_rows, init_score)
-        options = self._options(n_more, n_threads, stops)
-        targets = np.ascontiguousarray(targets, dtype=np.float64)
-        validation = None
-        if watched is not None:
-            validation = _core.BoostValidation(matrix, watched, targets, weights, scores)
-        elif eval_set is not None:
-            validation = self._read_eval_set(eval_set, matrix, n_threads)
-        self._n_rounds, self.train_score_, self.validation_score_ = _core.boost(
-            matrix,
-            learned,
-            targets,
-            weights,
-            scores,
-            validation,
-            options,
-            self._store.core,
-            self.train_score_,
-            self.validation_score_,
-            self._own_gradients(targets, scores),
-            progress_hook(self),
-        )
+            trial = Trial(settings, boosters, self.tol, stops)
+            report = None
+            if hook is not None:
+                report = partial(_report, hook, number * n_more, len(candidates) * n_more)
+            trial.run(n_more, n_threads, report)
+            trials.append(trial)
+        self._take(min(trials, key=lambda trial: trial.loss))
         return self
 
-    def _n_wanted(self) -> int:
-        return int(self.n_estimators)
+    def _settle(self, targets: Any, weights: Any) -> list[Settings]:
+        n_rows = len(targets)
+        if weights is not None and np.array_equal(weights, np.floor(weights)):
+            n_rows = weights.sum()
+        n_scores = 1 if not is_classifier(self) or self.n_classes_ == 2 else self.n_classes_
+        if self.warm_start and self.n_folds not in (1, "auto"):
+            raise ValueError("warm_start goes on with one model; expected n_folds=1")
+        return settle(self, self._n_wanted(), n_rows, n_scores)
+
+    def _take(self, trial: Trial) -> None:
+        """Make the model what a trial came to."""
+        boosters = trial.boosters
+        self._n_rounds, end = trial.best()
+        self.train_score_, self.validation_score_ = trial.train[:end], trial.watched[:end]
+        self.growth_ = trial.settings.growth
+        if len(boosters) == 1:
+            self._store = boosters[0].store
+            self._store.core.truncate(self._n_rounds * self._n_scores)
+        else:
+            self._store = self._new_store()
+            cores = [booster.store.core for booster in boosters]
+            _core.append_mean(cores, self._n_rounds, self._n_scores, self._store.core)
+        if self.warm_start:
+            self._keep_scores(boosters[0])
+
+    def _keep_scores(self, booster: Booster) -> None:
+        """Remember where a continued fit has to go on.
+
+        Rows of fit saw other statistics of their categories than new rows do, so their scores are
+        not what the trees say about them.
+        """
+        self._last_scores = None
+        if booster.bins.statistics and booster.options.first_round == self._n_rounds:
+            self._last_scores = (booster.fingerprint(), booster.scores.copy())
+
+    def _n_wanted(self) -> Any:
+        return self.n_estimators
+
+    def _new_store(self) -> ForestStore:
+        return ForestStore(
+            *("squared_error", [], 1, True),
+            [0 if v is None else len(v) for v in self.categories_],
+        )
+
+    def _make_bins(
+        self, table: Table, parts: list[Any], targets: Any, weights: Any, n_threads: int
+    ) -> list[Bins]:
+        """Code the rows, for each part that learns from other ones; most often that is the same."""
+        made: list[Bins] = []
+        for number, (learned, _) in enumerate(parts):
+            statistics = statistics_of(
+                *(table, self._schema, self.max_set_categories, self._averaged(targets)),
+                *(weights, learned, self._seed + number),
+            )
+            if made and not statistics:
+                made.append(made[0])
+            else:
+                made.append(Bins(table, self._schema, statistics, self.max_bins, n_threads))
+        return made
+
+    def _make_boosters(
+        self,
+        table: Table,
+        parts: list[Any],
+        bins: list[Bins],
+        targets: Any,
+        weights: Any,
+        init_score: Any,
+        eval_set: Any,
+        settings: Settings,
+        n_threads: int,
+    ) -> list[Booster]:
+        boosters: list[Booster] = []
+        goes_on = self._n_rounds > 0
+        baselines = []
+        for number, (learned, watched) in enumerate(parts):
+            rows = slice(None) if learned is None else learned
+            if goes_on:
+                baselines.append(self._baseline)
+            elif init_score is not None:
+                baselines.append(np.zeros(self._n_scores))
+            else:
+                own = None if weights is None else weights[rows]
+                baselines.append(self._find_baseline(targets[rows], own))
+            scores = self._start_scores(table, baselines[-1], init_score)
+            validation = None
+            if watched is not None:
+                validation = _core.BoostValidation(
+                    bins[number].matrix, watched, targets, weights, scores
+                )
+            elif eval_set is not None:
+                validation = self._read_eval_set(eval_set, bins[number], baselines[-1])
+            booster = Booster(
+                *(bins[number], learned, validation, targets, weights, scores),
+                self._options(settings, bins[number], self._seed + number, n_threads),
+                self._store if goes_on else self._new_store(),
+                self._own_gradients(targets, scores),
+            )
+            booster.train, booster.watched = self.train_score_, self.validation_score_
+            if goes_on and booster.bins.statistics and self._last_scores is not None:
+                fingerprint, last = self._last_scores
+                if fingerprint == booster.fingerprint():
+                    scores[:] = last
+            boosters.append(booster)
+        self._baseline = np.mean(baselines, axis=0)
+        return boosters
 
     # ------------------------------------------------------------------ what a loss needs
 
@@ -205,6 +319,10 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
         """Set `_loss_name`, `_loss_parameter` and `_n_scores`."""
+
+    def _averaged(self, targets: Any) -> Any:
+        """Give what statistics of categories are about, (n_rows, n_targets)."""
+        return targets[:, np.newaxis]
 
     @abstractmethod
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
@@ -245,55 +363,44 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
 
     def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
         if self.early_stopping == "auto":
-            return eval_set is not None or n_rows > 10_000
+            open_ended = isinstance(self._n_wanted(), str) and n_rows >= 50
+            return eval_set is not None or open_ended
         return bool(self.early_stopping)
 
-    def _part(self, n_rows: int, targets: Any) -> tuple[Any, Any]:
-        """Rows to learn from and rows to watch, both ascending."""
-        stratify = targets if is_classifier(self) else None
-        if stratify is not None and np.bincount(targets.astype(np.intp)).min() < 2:
-            stratify = None
-        learned, watched = train_test_split(
-            np.arange(n_rows, dtype=np.uint32),
-            test_size=self.validation_fraction,
-            stratify=stratify,
-            random_state=self._seed,
-        )
-        return np.sort(learned), np.sort(watched)
-
-    def _read_eval_set(self, eval_set: Any, matrix: Any, n_threads: int) -> Any:
+    def _read_eval_set(self, eval_set: Any, bins: Bins, baseline: Any) -> Any:
         if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
             raise ValueError("eval_set: expected (X, y) or (X, y, sample_weight)")
-        rows = core_table(read_table(self, eval_set[0], self._schema), self._schema)
+        table = read_table(self, eval_set[0], self._schema)
+        n_rows = table.n_rows
         targets = np.ascontiguousarray(self._read_targets(eval_set[1]), dtype=np.float64)
-        if len(targets) != rows.n_rows:
-            raise ValueError(f"eval_set: X has {rows.n_rows} rows, y has {len(targets)}")
+        if len(targets) != n_rows:
+            raise ValueError(f"eval_set: X has {n_rows} rows, y has {len(targets)}")
         weights = None
         if len(eval_set) == 3 and eval_set[2] is not None:
             weights = _check_sample_weight(
                 eval_set[2],
-                np.empty((rows.n_rows, 0)),
+                np.empty((n_rows, 0)),
                 dtype=np.float64,
                 ensure_non_negative=True,
             )
         return _core.BoostValidation(
-            _core.bin_like(rows, matrix, n_threads),
-            np.arange(rows.n_rows, dtype=np.uint32),
+            bins.code(table),
+            np.arange(n_rows, dtype=np.uint32),
             targets,
             weights,
-            self._start_scores(rows, rows.n_rows, None),
+            self._start_scores(table, baseline, None),
         )
 
     def _read_targets(self, y: Any) -> Any:
         """Targets of other rows than those of fit."""
         return self._encode_targets(y)
 
-    def _start_scores(self, rows: Any, n_rows: int, init_score: Any) -> Any:
+    def _start_scores(self, table: Table, baseline: Any, init_score: Any) -> Any:
         """Raw scores before the next round, (n_scores, n_rows)."""
-        scores = np.empty((n_rows, self._n_scores))
-        scores[:] = self._baseline
+        scores = np.empty((table.n_rows, self._n_scores))
+        scores[:] = baseline
         if init_score is not None:
-            given = np.asarray(init_score, dtype=np.float64).reshape(n_rows, -1)
+            given = np.asarray(init_score, dtype=np.float64).reshape(table.n_rows, -1)
             if given.shape != scores.shape:
                 raise ValueError(
                     f"init_score: expected shape {scores.shape}, got {np.shape(init_score)}"
@@ -301,36 +408,36 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             scores += given
         if self._n_rounds > 0:
             _core.add_rounds(
-                *(self._store.core, rows, self._n_scores, 0, self._n_rounds),
-                *(effective_n_jobs(self.n_jobs), scores),
+                self._store.core,
+                core_table(table, self._schema),
+                *(self._n_scores, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
+                scores,
             )
         return np.ascontiguousarray(scores.T)
 
-    def _options(self, n_more: int, n_threads: int, stops: bool) -> Any:
+    def _options(self, settings: Settings, bins: Bins, seed: int, n_threads: int) -> Any:
         options = _core.BoostOptions()
         options.set_loss(self._loss_name, self._loss_parameter, self._n_scores)
-        options.set_growth(self.growth)
-        options.learning_rate = float(self.learning_rate)
-        options.n_rounds = int(n_more)
+        options.set_growth(settings.growth)
+        options.learning_rate = float(settings.learning_rate)
         options.first_round = self._n_rounds
-        options.subsample = float(self.subsample)
-        options.patience = int(self.n_iter_no_change) if stops else 0
-        options.tolerance = float(self.tol)
+        options.subsample = float(settings.subsample)
         options.n_threads = n_threads
         limit = np.iinfo(np.int32).max
-        options.max_leaves = limit if self.max_leaf_nodes is None else int(self.max_leaf_nodes)
+        leaves = settings.max_leaf_nodes
+        options.max_leaves = limit if leaves is None else int(leaves)
         options.max_depth = limit if self.max_depth is None else int(self.max_depth)
         options.tree_columns = float(self.max_features_tree)
         options.level_columns = float(self.max_features_level)
-        options.node_columns = float(self.max_features)
-        options.seed = self._seed
-        options.l2 = float(self.l2_regularization)
+        options.node_columns = float(settings.max_features)
+        options.seed = seed
+        options.l2 = float(settings.l2_regularization)
         options.l1 = float(self.l1_regularization)
         options.min_gain = float(self.min_split_gain)
         options.min_hessian = float(self.min_hessian_leaf)
-        options.min_rows = int(self.min_samples_leaf)
-        options.monotonic = self._monotonic()
-        options.interactions = self._interactions()
+        options.min_rows = int(settings.min_samples_leaf)
+        options.monotonic = bins.extend_signs(self._monotonic())
+        options.interactions = bins.extend_sets(self._interactions())
         return options
 
     def _monotonic(self) -> list[int]:
@@ -410,7 +517,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         scores = np.empty((rows.n_rows, self._n_scores))
         scores[:] = self._baseline
         _core.add_rounds(
-            *(self._store.core, rows, self._n_scores, 0, self._n_rounds),
+            *(self._store.core, rows, self._n_scores, 0, self._n_rounds * self._n_boosters),
             *(effective_n_jobs(self.n_jobs), scores),
         )
         return scores
@@ -421,7 +528,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         scores[:] = self._baseline
         for t in range(self._n_rounds):
             _core.add_rounds(
-                *(self._store.core, rows, self._n_scores, t, t + 1),
+                *(self._store.core, rows, self._n_scores),
+                *(t * self._n_boosters, (t + 1) * self._n_boosters),
                 *(effective_n_jobs(self.n_jobs), scores),
             )
             yield scores.copy()
@@ -444,7 +552,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         if self._schema.has_categories:
             raise ValueError("scorer: expected a model of numbers only, got one with categories")
         return _core.RowScorer(
-            self._store.core, self._baseline.tolist(), self._n_rounds, self._link()
+            *(self._store.core, self._baseline.tolist()),
+            *(self._n_rounds * self._n_boosters, self._link()),
         )
 
     def apply(self, X: Any) -> NDArray[np.int64]:
@@ -483,14 +592,18 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
-def _without_weightless(X: Any, y: Any, sample_weight: Any, init_score: Any) -> Any:
+def _report(hook: Any, before: int, total: int, done: int, score: float) -> bool:
+    return bool(hook(before + done, total, score))
+
+
+def _without_weightless(X: Any, y: Any, sample_weight: Any, *others: Any) -> Any:
     """Drop rows of weight zero: they must not even have a say in where bins begin."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1 or weights.dtype.kind not in "biuf" or not (weights == 0).any():
-        return X, y, sample_weight, init_score
+        return X, y, sample_weight, *others
     if weights.shape[0] != _num_samples(X) or not (weights > 0).any():
-        return X, y, sample_weight, init_score
+        return X, y, sample_weight, *others
     kept = np.flatnonzero(weights)
     X, y = indexable(X, y)
-    start = None if init_score is None else np.asarray(init_score)[kept]
-    return _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], start
+    rest = [None if other is None else np.asarray(other)[kept] for other in others]
+    return _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest

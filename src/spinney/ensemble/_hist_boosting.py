@@ -18,19 +18,27 @@ class _HistNames:
 
     max_iter: int
     scoring: Any
+    early_stopping: Any
 
     growth = "best_first"
     min_hessian_leaf = 1e-3
     min_split_gain = 0.0
     l1_regularization = 0.0
-    subsample = 1.0
+    subsample: Any = 1.0
     max_features_tree = 1.0
     max_features_level = 1.0
+    n_folds: Any = 1
+    max_set_categories: Any = 64
     n_jobs: int | None = None
     callbacks: Any = None
 
     def _n_wanted(self) -> int:
         return int(self.max_iter)
+
+    def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
+        if self.early_stopping == "auto":
+            return eval_set is not None or n_rows > 10_000
+        return bool(self.early_stopping)
 
     @property
     def n_trees_per_iteration_(self) -> int:

@@ -1,0 +1,257 @@
+#include "spinney/boosting/common_split.h"
+
+#include <algorithm>
+#include <array>
+
+#include "spinney/common/parallel.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t most_codes = 256;
+using CodeSums = std::array<PackedSum, most_codes>;
+
+// Sums of a node by the codes of a column, bundled or not.
+const PackedSum* sums_of(const BinnedColumn& column, const NodeToSplit& node, CodeSums& own) {
+  const PackedSum* at = node.histogram + column.start;
+  if (!column.bundled) return at;
+  PackedSum rest = node.total;
+  for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+    if (code == column.common_code) continue;
+    own[code] = *at++;
+    rest -= own[code];
+  }
+  own[column.common_code] = rest;
+  return own.data();
+}
+
+struct GainTask {
+  const PackedSum* prefix;
+  std::size_t n;
+  PackedSum total;
+  PackedScale scale;
+  double l2;
+  double min_units;
+  double parent;  // score of the node as it is
+};
+
+// gains[i] += twice what the node gains if prefix[i] has the sums of its left side.
+SPINNEY_KERNEL void add_gains(const GainTask& task, double* gains) {
+  const auto total_gradient = static_cast<double>(gradient_units(task.total));
+  const auto total_hessian = static_cast<double>(hessian_units(task.total));
+  for (std::size_t i = 0; i < task.n; ++i) {
+    const std::int64_t sum = task.prefix[i];
+    const std::int64_t low = sum & 0xffffffff;
+    const auto hessian = static_cast<double>(low);
+    const auto gradient = static_cast<double>((sum - low) >> 32);
+    const double other_hessian = total_hessian - hessian;
+    const double left = gradient * task.scale.gradient;
+    const double right = (total_gradient - gradient) * task.scale.gradient;
+    const double below_left = hessian * task.scale.hessian + task.l2;
+    const double below_right = other_hessian * task.scale.hessian + task.l2;
+    const double score =
+        (left * left * below_right + right * right * below_left) / (below_left * below_right);
+    const double less = hessian < other_hessian ? hessian : other_hessian;
+    gains[i] += less >= task.min_units ? score - task.parent : 0.0;
+  }
+}
+
+double plain_score(const Sums& sums, double l2) {
+  const double below = sums.hessian + l2;
+  return below > 0 ? sums.gradient * sums.gradient / below : 0.0;
+}
+
+class CommonSearch {
+ public:
+  CommonSearch(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
+               const PackedScale& scale, const SplitRules& rules)
+      : matrix_(matrix), nodes_(nodes), scale_(scale), rules_(rules) {
+    const double units = std::ceil(rules.min_hessian / scale.hessian);
+    min_units_ =
+        std::max(1.0, scale.counts ? std::max(units, static_cast<double>(rules.min_rows)) : units);
+  }
+
+  BinSplit search(std::uint32_t feature) const {
+    const BinnedColumn& column = matrix_.column(feature);
+    BinSplit best;
+    best.gain = 0;
+    best.feature = feature;
+    if (column.categorical) {
+      search_categories(column, best);
+    } else {
+      search_numbers(feature, column, best);
+    }
+    return best;
+  }
+
+ private:
+  bool plain() const { return rules_.l1 == 0 && rules_.monotonic.empty(); }
+
+  void add(const NodeToSplit& node, const PackedSum* prefix, std::size_t n, std::int8_t sign,
+           double l2, double* gains) const {
+    if (plain()) {
+      const double parent = plain_score(unpack(node.total, scale_), rules_.l2);
+      add_gains({prefix, n, node.total, scale_, l2, min_units_, parent}, gains);
+      return;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      gains[i] += 2 * gain_of(node, prefix[i], sign, l2, scale_, rules_);
+    }
+  }
+
+  void search_numbers(std::uint32_t feature, const BinnedColumn& column, BinSplit& best) const {
+    const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
+    const std::uint32_t n_cuts = column.has_missing ? column.n_bins : column.n_bins - 1;
+    if (n_cuts == 0) return;
+    const int n_directions = column.has_missing ? 2 : 1;
+    CodeSums own;
+    CodeSums prefix;
+    for (int direction = 0; direction < n_directions; ++direction) {
+      std::array<double, most_codes> gains{};
+      for (const NodeToSplit& node : nodes_) {
+        const PackedSum* const sums = sums_of(column, node, own);
+        PackedSum left = direction == 1 ? sums[column.missing_code()] : 0;
+        for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
+        add(node, prefix.data(), n_cuts, sign, rules_.l2, gains.data());
+      }
+      for (std::uint32_t code = 0; code < n_cuts; ++code) {
+        const double gain = 0.5 * gains[code] - rules_.min_gain;
+        if (!(gain > best.gain)) continue;
+        best.gain = gain;
+        best.code = code;
+        best.missing_left = direction == 1;
+      }
+    }
+  }
+
+  // One order of the categories, by the sums of all nodes.
+  void search_categories(const BinnedColumn& column, BinSplit& best) const {
+    const std::uint32_t n_codes = column.n_codes();
+    std::array<Sums, most_codes> together{};
+    std::array<bool, most_codes> occurs{};
+    CodeSums own;
+    Sums total;
+    double n_rows = 0;
+    for (const NodeToSplit& node : nodes_) {
+      const PackedSum* const sums = sums_of(column, node, own);
+      for (std::uint32_t code = 0; code < n_codes; ++code) {
+        const Sums s = unpack(sums[code], scale_);
+        together[code].gradient += s.gradient;
+        together[code].hessian += s.hessian;
+        occurs[code] |= sums[code] != 0;
+      }
+      total.hessian += unpack(node.total, scale_).hessian;
+      n_rows += static_cast<double>(node.n_rows);
+    }
+    const double doubt = rules_.category_smooth * total.hessian / n_rows;
+    std::array<double, most_codes> ratio{};
+    std::array<std::uint32_t, most_codes> order{};
+    std::size_t n = 0;
+    for (std::uint32_t code = 0; code < n_codes; ++code) {
+      if (!occurs[code]) continue;
+      const double below = together[code].hessian + doubt;
+      ratio[code] = below > 0 ? together[code].gradient / below : 0.0;
+      order[n++] = code;
+    }
+    if (n < 2) return;
+    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n),
+              [&](std::uint32_t a, std::uint32_t b) {
+                return ratio[a] < ratio[b] || (ratio[a] == ratio[b] && a < b);
+              });
+    const double l2 = n == 2 ? rules_.l2 : rules_.l2 + rules_.category_l2;
+    std::array<double, most_codes> gains{};
+    CodeSums prefix;
+    for (const NodeToSplit& node : nodes_) {
+      const PackedSum* const sums = sums_of(column, node, own);
+      PackedSum left = 0;
+      for (std::size_t i = 0; i + 1 < n; ++i) prefix[i] = left += sums[order[i]];
+      add(node, prefix.data(), n - 1, 0, l2, gains.data());
+    }
+    std::size_t cut = n;
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      if (std::min(i + 1, n - i - 1) > rules_.max_category_group) continue;
+      const double gain = 0.5 * gains[i] - rules_.min_gain;
+      if (!(gain > best.gain)) continue;
+      best.gain = gain;
+      cut = i;
+    }
+    if (cut == n) return;
+    best.categorical = true;
+    for (std::size_t i = 0; i <= cut; ++i) {
+      best.left_codes[order[i] / 64] |= std::uint64_t{1} << (order[i] % 64);
+    }
+    best.missing_left = column.has_missing && best.goes_left(column.missing_code(), 256);
+  }
+
+  const BinnedMatrix& matrix_;
+  std::span<const NodeToSplit> nodes_;
+  const PackedScale& scale_;
+  const SplitRules& rules_;
+  double min_units_ = 1;
+};
+
+}  // namespace
+
+double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double l2,
+               const PackedScale& scale, const SplitRules& rules) {
+  const Sums a = unpack(left, scale);
+  const Sums b = unpack(node.total - left, scale);
+  if (a.hessian < rules.min_hessian || b.hessian < rules.min_hessian) return 0;
+  if (hessian_units(left) == 0 || hessian_units(node.total - left) == 0) return 0;
+  if (scale.counts && std::min(hessian_units(left), hessian_units(node.total - left)) <
+                          static_cast<std::uint32_t>(rules.min_rows)) {
+    return 0;
+  }
+  SplitRules with = rules;
+  with.monotonic.clear();
+  const auto objective = [&](const Sums& sums, double penalty) {
+    with.l2 = penalty;
+    const double weight = leaf_weight(sums, with, node.bounds);
+    return -(sums.gradient * weight + rules.l1 * std::abs(weight) +
+             0.5 * (sums.hessian + penalty) * weight * weight);
+  };
+  if (sign != 0) {
+    with.l2 = rules.l2;
+    const double weight_left = leaf_weight(a, with, node.bounds);
+    const double weight_right = leaf_weight(b, with, node.bounds);
+    if (sign > 0 ? weight_left > weight_right : weight_left < weight_right) return 0;
+  }
+  return objective(a, l2) + objective(b, l2) - objective(unpack(node.total, scale), rules.l2);
+}
+
+PackedSum left_sum(const BinnedMatrix& matrix, const NodeToSplit& node, const BinSplit& split) {
+  const BinnedColumn& column = matrix.column(split.feature);
+  CodeSums own;
+  const PackedSum* const sums = sums_of(column, node, own);
+  PackedSum left = 0;
+  for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+    if (split.goes_left(code, column.missing_code())) left += sums[code];
+  }
+  return left;
+}
+
+BinSplit find_common_split(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
+                           const PackedScale& scale, const SplitRules& rules, int n_threads) {
+  const std::size_t n_features = matrix.n_features();
+  const std::uint8_t* const allowed = nodes[0].allowed;
+  const CommonSearch search(matrix, nodes, scale, rules);
+  std::vector<BinSplit> best(n_features);
+  constexpr std::size_t block = 4;
+  const double work = 1.5 * static_cast<double>(matrix.n_codes() * nodes.size());
+  parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),
+               [&](std::size_t piece, int) {
+                 const std::size_t end = std::min(n_features, (piece + 1) * block);
+                 for (std::size_t f = piece * block; f < end; ++f) {
+                   if (matrix.column(f).n_codes() < 2) continue;
+                   if (allowed != nullptr && allowed[f] == 0) continue;
+                   best[f] = search.search(static_cast<std::uint32_t>(f));
+                 }
+               });
+  BinSplit found;
+  for (const BinSplit& split : best) {
+    if (split.found() && split.gain > found.gain) found = split;
+  }
+  return found;
+}
+
+}  // namespace spinney
