@@ -1,0 +1,455 @@
+"""What boosting does when it is told nothing: folds, kinds of trees, statistics of categories."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+import spinney.ensemble._boosting as boosting
+from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from spinney.ensemble._booster import best_round
+from spinney.ensemble._boosting_rules import settle
+from spinney.ensemble._boosting_split import split_rows
+from spinney.ensemble._target_statistics import ordered_statistics
+
+
+def waves(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+# ------------------------------------------------------------------------------------ rules
+
+
+def test_given_rounds_mean_plain_settings():
+    (plain,) = settle(GradientBoostingRegressor(n_estimators=7), 7, 10_000, 1)
+    assert plain.n_estimators == 7
+    assert plain.learning_rate == 0.1
+    assert plain.subsample == 1
+    assert plain.growth == "best_first"
+    assert plain.n_folds == 1
+
+
+def test_what_is_given_stays():
+    model = GradientBoostingRegressor(learning_rate=0.02, max_leaf_nodes=None, n_folds=3)
+    for chosen in settle(model, "auto", 1000, 1):
+        assert chosen.learning_rate == 0.02
+        assert chosen.max_leaf_nodes is None
+        assert chosen.n_folds == 3
+
+
+def test_fewer_folds_with_more_rows():
+    model = GradientBoostingRegressor()
+    folds = [settle(model, "auto", n, 1)[0].n_folds for n in (100, 10_000, 30_000, 10**6)]
+    assert folds[0] == 8
+    assert folds[-1] == 1
+    assert folds == sorted(folds, reverse=True)
+    assert len(settle(model, "auto", 10**6, 1)) == 1
+    assert settle(model, "auto", 10_000, 26)[0].n_folds == 1
+
+
+def test_few_rows_are_all_learned_from():
+    X, y = waves(30)
+    model = GradientBoostingRegressor().fit(X, y)
+    assert model.n_estimators_ == 100
+    assert len(model.validation_score_) == 0
+
+
+# ------------------------------------------------------------------------------------ folds
+
+
+def test_defaults_beat_plain_settings():
+    X, y = waves(1200)
+    score = {}
+    for name, model in {
+        "auto": GradientBoostingRegressor(random_state=0),
+        "plain": GradientBoostingRegressor(n_estimators=100),
+    }.items():
+        score[name] = model.fit(X[:800], y[:800]).score(X[800:], y[800:])
+    assert score["auto"] > score["plain"] + 0.02
+
+
+@pytest.mark.parametrize("growth", ["best_first", "oblivious"])
+def test_the_model_is_the_mean_of_its_boosters(growth, monkeypatch):
+    X, y = waves(300)
+    model = GradientBoostingRegressor(n_folds=3, growth=growth, random_state=4).fit(X, y)
+    parts = split_rows(300, 3, 0.1, None, None, None, model._seed)
+    raw = 0
+    for number, (learned, watched) in enumerate(parts):
+        one = clone(model).set_params(
+            n_folds=1,
+            n_estimators=model.n_estimators_,
+            learning_rate=0.05,
+            max_leaf_nodes=16 if growth == "oblivious" else 8,
+            min_samples_leaf=1 if growth == "oblivious" else 2,
+            l2_regularization=3,
+            subsample=0.7,
+            max_features=0.5,
+            early_stopping=True,
+        )
+        one.random_state = FixedSeed(model._seed + number)
+        with monkeypatch.context() as patch:  # some rows with the bins of all, as a fold has them
+            patch.setattr(boosting, "split_rows", lambda *_, part=(learned, watched): [part])
+            patch.setattr(boosting.Trial, "best", lambda trial: (trial.n_run, None))
+            held = one.fit(X, y)
+        raw = raw + held._raw(X) / 3
+        assert len(watched) == 100
+    np.testing.assert_allclose(raw, model._raw(X), rtol=1e-12)
+
+
+class FixedSeed(np.random.RandomState):
+    """Gives one seed."""
+
+    def __init__(self, seed):
+        super().__init__(0)
+        self.seed_given = seed
+
+    def randint(self, *args, **kwargs):
+        return self.seed_given
+
+
+def test_same_bits_on_any_threads():
+    X, y = waves(400)
+    raws = [
+        GradientBoostingRegressor(random_state=0, n_jobs=n).fit(X, y).predict(X) for n in (1, 2, 5)
+    ]
+    assert np.array_equal(raws[0], raws[1])
+    assert np.array_equal(raws[0], raws[2])
+    classes = np.digitize(y, [-0.5, 0.5])
+    raws = [
+        GradientBoostingClassifier(random_state=0, n_jobs=n).fit(X, classes).predict_proba(X)
+        for n in (1, 2, 3)
+    ]
+    assert np.array_equal(raws[0], raws[1])
+    assert np.array_equal(raws[0], raws[2])
+
+
+def test_the_scale_of_the_target_does_not_matter():
+    X, y = waves(300)
+    model = GradientBoostingRegressor(random_state=0)
+    large, small = clone(model).fit(X, y * 1e6), clone(model).fit(X, y * 1e-6)
+    assert large.n_estimators_ == small.n_estimators_ > 20
+    np.testing.assert_allclose(large.predict(X) * 1e-12, small.predict(X), rtol=1e-6)
+
+
+def test_the_better_kind_of_tree_is_kept():
+    X, y = waves(400)
+    model = GradientBoostingRegressor(random_state=0).fit(X, y)
+    lowest = {}
+    for growth in ("best_first", "oblivious"):
+        one = clone(model).set_params(growth=growth).fit(X, y)
+        lowest[growth] = one.validation_score_.min()
+        if growth == model.growth_:
+            assert np.array_equal(one.predict(X), model.predict(X))
+    assert model.growth_ == min(lowest, key=lowest.get)
+
+
+def test_best_round():
+    assert best_round([3, 2, 2.5, 2.6, 1], 2, 0) == (2, 4)
+    assert best_round([3, 2, 2.5, 1, 1], 2, 0) == (4, None)
+    assert best_round([1.0, 0.9999, 0.9], 5, 0.01) == (3, None)
+    assert best_round([], 5, 0.01) == (0, None)
+
+
+# ------------------------------------------------------------------------------------ parts
+
+
+def test_every_row_is_watched_once():
+    parts = split_rows(103, 4, 0.1, np.arange(103) % 3, None, None, 0)
+    assert np.array_equal(np.sort(np.concatenate([w for _, w in parts])), np.arange(103))
+    for learned, watched in parts:
+        assert np.array_equal(np.sort(np.concatenate([learned, watched])), np.arange(103))
+        assert np.ptp(np.bincount(watched % 3)) <= 1
+
+
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_groups_stay_together(n_folds):
+    groups = np.repeat(np.arange(20), 5)[np.random.default_rng(0).permutation(100)]
+    for learned, watched in split_rows(100, n_folds, 0.2, None, groups, None, 0):
+        assert not set(groups[learned]) & set(groups[watched])
+        assert len(learned) + len(watched) == 100
+
+
+def test_the_future_is_watched():
+    time = np.random.default_rng(0).integers(0, 30, 100)
+    ((learned, watched),) = split_rows(100, 5, 0.2, None, None, time, 0)
+    assert time[learned].max() < time[watched].min()
+    assert len(watched) >= 20
+
+
+def test_bad_groups_and_times():
+    X, y = waves(100)
+    model = GradientBoostingRegressor()
+    with pytest.raises(ValueError, match="groups: expected at least 2"):
+        model.fit(X, y, groups=np.zeros(100))
+    with pytest.raises(ValueError, match="time: expected different values"):
+        model.fit(X, y, time=np.zeros(100))
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.fit(X, y, groups=np.zeros(99))
+    with pytest.raises(ValueError, match="expected one of them"):
+        model.fit(X, y, groups=np.arange(100), time=np.arange(100))
+
+
+def test_groups_in_fit():
+    # The target is a number of the group that a column tells: only rows of other groups show that
+    # nothing has been learned.
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    X = np.c_[groups, rng.normal(size=600)]
+    y = rng.normal(size=60)[groups]
+    together = GradientBoostingRegressor(random_state=0).fit(X, y, groups=groups)
+    apart = GradientBoostingRegressor(random_state=0).fit(X, y)
+    assert together.validation_score_.min() > 5 * apart.validation_score_.min()
+
+
+# ------------------------------------------------------------------------------------ oblivious
+
+
+def questions_by_depth(tree):
+    at = {0: [0]}
+    for depth in itertools.count():
+        nodes = at[depth]
+        inner = [i for i in nodes if tree.children_left[i] >= 0]
+        if not inner:
+            return
+        yield [(int(tree.feature[i]), float(tree.threshold[i])) for i in inner]
+        at[depth + 1] = [c for i in inner for c in (tree.children_left[i], tree.children_right[i])]
+
+
+def test_oblivious_trees_ask_one_question_a_level():
+    X, y = waves(500)
+    model = GradientBoostingRegressor(
+        n_estimators=20, growth="oblivious", max_leaf_nodes=16, min_samples_leaf=1
+    ).fit(X, y)
+    for t in range(20):
+        # A node that a question would leave as it is skips it, so depths need not be levels.
+        asked = {q for level in questions_by_depth(model._store.tree(t)) for q in level}
+        assert len(asked) == 4
+        assert 8 < (model._store.tree(t).children_left < 0).sum() <= 16
+
+
+def test_an_oblivious_tree_is_the_best_one():
+    # Two levels, by hand: every pair of questions, the second asked on both sides.
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(60, 3)), 1)
+    y = rng.normal(size=60) + X[:, 0] * X[:, 1]
+    model = GradientBoostingRegressor(
+        n_estimators=1,
+        growth="oblivious",
+        max_leaf_nodes=4,
+        min_samples_leaf=1,
+        learning_rate=1,
+        l2_regularization=0.5,
+    ).fit(X, y)
+    g = y.mean() - y
+
+    def gain(rows, left):
+        def half(mask):
+            return g[mask].sum() ** 2 / (mask.sum() + 0.5) / 2
+
+        if not (rows & left).any() or not (rows & ~left).any():
+            return 0.0
+        return half(rows & left) + half(rows & ~left) - half(rows)
+
+    def best(sides):
+        found = []
+        for f in range(3):
+            for value in np.unique(X[:, f])[:-1]:
+                left = X[:, f] <= value
+                found.append((sum(gain(rows, left) for rows in sides), f, value))
+        return max(found)
+
+    _, f, value = best([np.ones(60, bool)])
+    first = X[:, f] <= value
+    _total, f2, value2 = best([first, ~first])
+    levels = list(questions_by_depth(model._store.tree(0)))
+    assert levels[0][0][0] == f
+    assert value <= levels[0][0][1] < value + 0.11
+    assert levels[1][0][0] == f2
+    assert value2 <= levels[1][0][1] < value2 + 0.11
+    second = X[:, f2] <= value2
+    expected = np.empty(60)
+    for a, b in itertools.product((first, ~first), (second, ~second)):
+        rows = a & b
+        expected[rows] = y.mean() - g[rows].sum() / (rows.sum() + 0.5)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
+
+
+def test_oblivious_trees_with_missing_values_categories_and_constraints():
+    rng = np.random.default_rng(0)
+    n = 600
+    frame = pd.DataFrame(
+        {
+            "a": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "b": pd.Categorical(rng.choice(list("uvwxyz"), n)),
+            "c": rng.normal(size=n),
+        }
+    )
+    y = np.nan_to_num(frame["a"], nan=2) + frame["b"].isin(["u", "x"]) * 2 + frame["c"]
+    model = GradientBoostingRegressor(
+        n_estimators=60,
+        growth="oblivious",
+        max_leaf_nodes=32,
+        min_samples_leaf=5,
+        monotonic_cst={"c": 1},
+    ).fit(frame, y)
+    assert model.score(frame, y) > 0.95
+    rising = frame.iloc[:50].copy()
+    last = None
+    for c in np.linspace(-3, 3, 40):
+        rising["c"] = c
+        now = model.predict(rising)
+        assert last is None or (now >= last - 1e-12).all()
+        last = now
+    for t in range(10):
+        tree = model._store.tree(t)
+        leaves = tree.children_left < 0
+        assert tree.n_node_samples[leaves].min() >= 5
+
+
+# ------------------------------------------------------------------------------------ statistics
+
+
+@given(st.integers(0, 10**6), st.integers(1, 60), st.integers(1, 8), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_statistics_are_those_of_the_rows_before(seed, n, n_categories, weighted):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(-1, n_categories, n).astype(np.int32)
+    y = rng.normal(size=n)
+    weights = rng.integers(1, 4, n).astype(float) if weighted else None
+    learned = np.sort(rng.choice(n, size=max(1, n * 2 // 3), replace=False)).astype(np.uint32)
+    mean_of, count = ordered_statistics(
+        2, codes, n_categories, y[:, np.newaxis], weights, learned, seed
+    )
+    w = np.ones(n) if weights is None else weights
+    mean = np.average(y[learned], weights=w[learned])
+    order = np.random.default_rng([seed, 2]).permutation(learned)
+    for place, row in enumerate(order):
+        before = [r for r in order[:place] if codes[r] == codes[row]]
+        expected = (w[before] @ y[before] + mean) / (w[before].sum() + 1)
+        np.testing.assert_allclose(mean_of.of_row[row], expected, rtol=1e-9, atol=1e-12)
+    for code in range(-1, n_categories):
+        rows = [r for r in learned if codes[r] == code]
+        expected = (w[rows] @ y[rows] + mean) / (w[rows].sum() + 1)
+        np.testing.assert_allclose(mean_of.of_category[code], expected, rtol=1e-9, atol=1e-12)
+        assert count.of_category[code] == w[rows].sum()
+    others = np.setdiff1d(np.arange(n), learned)
+    np.testing.assert_array_equal(mean_of.of_row[others], mean_of.of_category[codes[others]])
+
+
+def many_categories(n=3000, n_categories=400, seed=0):
+    rng = np.random.default_rng(seed)
+    effect = rng.normal(size=n_categories)
+    code = rng.integers(0, n_categories, n)
+    frame = pd.DataFrame({"shop": pd.Categorical(code.astype(str)), "x": rng.normal(size=n)})
+    return frame, effect[code] + 0.5 * frame["x"].to_numpy() + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("kind", ["number", "two", "three"])
+def test_many_categories_are_learned_without_being_memorised(kind):
+    X, y = many_categories()
+    if kind == "number":
+        model = GradientBoostingRegressor(random_state=0, n_estimators=150)
+    else:
+        y = np.digitize(y, [0] if kind == "two" else [-0.7, 0.7])
+        model = GradientBoostingClassifier(random_state=0, n_estimators=60)
+    by_statistics = clone(model).fit(X[:2000], y[:2000])
+    by_sets = clone(model).set_params(max_set_categories=None).fit(X[:2000], y[:2000])
+    # The training score of one is near what it can do, of the other it is not.
+    gaps = [
+        m.score(X[:2000], y[:2000]) - m.score(X[2000:], y[2000:]) for m in (by_statistics, by_sets)
+    ]
+    assert by_statistics.score(X[2000:], y[2000:]) > by_sets.score(X[2000:], y[2000:])
+    assert gaps[0] < gaps[1] + 0.05
+
+
+def test_questions_about_statistics_are_about_categories():
+    X, y = many_categories()
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    same = X.iloc[:200].copy()
+    same["x"] = 0.0
+    predicted = pd.Series(model.predict(same)).groupby(same["shop"].to_numpy()).nunique()
+    assert (predicted == 1).all()
+    tree = model._store.tree(0)
+    assert set(tree.feature[tree.children_left >= 0]) <= {0, 1}
+    assert model.feature_importances_.shape == (2,)
+    assert model.feature_importances_[0] > 0.3
+    unseen = same.iloc[:1].assign(shop="not a shop")
+    missing = same.iloc[:1].assign(shop=None)
+    assert np.isfinite(model.predict(unseen))
+    assert model.predict(unseen) == model.predict(missing)
+
+
+def test_warm_start_with_statistics_goes_on_to_the_same_bits():
+    X, y = many_categories(800, 100)
+    whole = GradientBoostingRegressor(n_estimators=40, random_state=0).fit(X, y)
+    parts = GradientBoostingRegressor(n_estimators=15, random_state=0, warm_start=True).fit(X, y)
+    parts.set_params(n_estimators=40).fit(X, y)
+    assert np.array_equal(whole.predict(X), parts.predict(X))
+    np.testing.assert_array_equal(whole.train_score_, parts.train_score_)
+
+
+def test_statistics_with_constraints_and_an_eval_set():
+    X, y = many_categories(1500, 150)
+    model = GradientBoostingRegressor(
+        n_estimators=200,
+        interaction_cst=[[0], [1]],
+        monotonic_cst={"x": 1},
+        n_iter_no_change=20,
+        random_state=0,
+    ).fit(X[:1000], y[:1000], eval_set=(X[1000:], y[1000:]))
+    loss = np.mean((model.predict(X[1000:]) - y[1000:]) ** 2)
+    np.testing.assert_allclose(loss / 2, model.validation_score_.min(), rtol=1e-6)
+    for t in range(model.n_estimators_):
+        tree = model._store.tree(t)
+        assert len(set(tree.feature[tree.children_left >= 0])) <= 1
+
+
+# ------------------------------------------------------------------------------------ callbacks
+
+
+def test_callbacks_get_the_score_and_may_end_it():
+    X, y = waves(500)
+    seen = []
+
+    def listen(done, total, score):
+        seen.append((done, total, score))
+        return done >= 20
+
+    model = GradientBoostingRegressor(n_estimators=100, callbacks=listen).fit(X, y)
+    assert [done for done, _, _ in seen] == [10, 20]
+    assert model.n_estimators_ == 20
+    np.testing.assert_allclose([score for _, _, score in seen], model.train_score_[[9, 19]])
+    counted = []
+    GradientBoostingRegressor(
+        n_estimators=30, callbacks=[lambda done, total: counted.append((done, total))]
+    ).fit(X, y)
+    assert counted == [(10, 30), (20, 30), (30, 30)]
+
+
+def test_callbacks_with_folds_count_both_kinds():
+    X, y = waves(300)
+    seen = []
+    GradientBoostingRegressor(
+        random_state=0, callbacks=lambda done, total, score: seen.append((done, total, score))
+    ).fit(X, y)
+    assert {total for _, total, _ in seen} == {2000}
+    assert any(done > 1000 for done, _, _ in seen)
+    assert all(np.isfinite(s) for _, _, s in seen)
+
+
+def test_cross_validation_of_the_defaults_is_honest():
+    # What early stopping promises for rows left out is what new rows get.
+    X, y = waves(3000, seed=5)
+    promised, got = [], []
+    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
+        model = GradientBoostingRegressor(random_state=0).fit(X[train], y[train])
+        promised.append(2 * model.validation_score_.min())
+        got.append(np.mean((model.predict(X[test]) - y[test]) ** 2))
+    assert np.mean(got) < np.mean(promised) * 1.05
