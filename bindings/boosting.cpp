@@ -28,6 +28,7 @@ LossKind loss_named(const std::string& name) {
   if (name == "log_loss") return LossKind::log_loss;
   if (name == "exponential") return LossKind::exponential;
   if (name == "softmax") return LossKind::softmax;
+  if (name == "ndcg" || name == "pairwise") return LossKind::ranking;
   throw InputError("loss: no such loss: " + name);
 }
 
@@ -123,6 +124,8 @@ void bind_boosting(nb::module_& m) {
           "set_loss",
           [](BoostOptions& self, const std::string& name, double parameter, std::size_t n_scores) {
             self.loss = make_loss(name, parameter, n_scores);
+            self.ranking.by_gain = name == "ndcg";
+            if (self.ranking.by_gain) self.ranking.places = static_cast<std::size_t>(parameter);
           },
           nb::arg("name"), nb::arg("parameter"), nb::arg("n_scores"))
       .def(
@@ -137,6 +140,7 @@ void bind_boosting(nb::module_& m) {
       [](BoostOptions& self, const decltype(BoostOptions{}.PATH)& v) { self.PATH = v; })
       // clang-format off
       SPINNEY_RW("learning_rate", learning_rate)
+      SPINNEY_RW("groups", groups)
       SPINNEY_RW("n_rounds", n_rounds)
       SPINNEY_RW("first_round", first_round)
       SPINNEY_RW("subsample", subsample)
@@ -162,20 +166,19 @@ void bind_boosting(nb::module_& m) {
           "__init__",
           [](BoundValidation* self, const std::shared_ptr<BinnedMatrix>& matrix,
              const Array<std::uint32_t>& rows, const Array<double>& targets,
-             const std::optional<Array<double>>& weights, const OutArray<double>& scores) {
+             const std::optional<Array<double>>& weights, const OutArray<double>& scores,
+             std::vector<std::uint32_t> groups) {
             auto* made = new (self) BoundValidation{matrix,
                                                     nb::cast(targets),
                                                     weights ? nb::cast(*weights) : nb::none(),
                                                     nb::cast(scores),
                                                     {}};
-            made->validation = {matrix.get(),
-                                {rows.data(), rows.data() + rows.size()},
-                                targets.data(),
-                                weights ? weights->data() : nullptr,
-                                scores.data()};
+            made->validation = {matrix.get(),   {rows.data(), rows.data() + rows.size()},
+                                targets.data(), weights ? weights->data() : nullptr,
+                                scores.data(),  std::move(groups)};
           },
           nb::arg("matrix"), nb::arg("rows"), nb::arg("targets"), nb::arg("weights").none(),
-          nb::arg("scores"));
+          nb::arg("scores"), nb::arg("groups") = std::vector<std::uint32_t>());
 
   m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(), nb::arg("targets"),
         nb::arg("weights").none(), nb::arg("scores"), nb::arg("validation").none(),
@@ -231,6 +234,25 @@ void bind_boosting(nb::module_& m) {
             return to_numpy(std::move(out));
           },
           nb::arg("row"));
+
+  // Derivatives of a ranking, for tests: gradient, hessian, sum of the losses of the groups.
+  m.def(
+      "rank_derivatives",
+      [](bool by_gain, std::size_t places, const std::vector<std::uint32_t>& groups,
+         const Array<double>& targets, const Array<double>& scores) {
+        const RankingRules rules{by_gain, places};
+        const LossData data{targets.data(), nullptr, scores.data(), targets.size()};
+        std::vector<float> first(targets.size());
+        std::vector<float> second(targets.size());
+        double sum = 0;
+        for (std::size_t g = 0; g + 1 < groups.size(); ++g) {
+          rank_derivatives(rules, data, groups[g], groups[g + 1], {first.data(), second.data()});
+          sum += rank_loss(rules, data, groups[g], groups[g + 1]);
+        }
+        return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
+      },
+      nb::arg("by_gain"), nb::arg("places"), nb::arg("groups"), nb::arg("targets"),
+      nb::arg("scores"));
 
   // Derivatives of a loss, for tests: gradient, hessian, sum of the losses.
   m.def(

@@ -200,6 +200,7 @@ def bin_table(table: Table, max_bins: int, n_threads: int) -> BinnedMatrix: ...
 def bin_like(table: Table, like: BinnedMatrix, n_threads: int) -> BinnedMatrix: ...
 
 class BoostOptions:
+    groups: list[int]
     learning_rate: float
     n_rounds: int
     first_round: int
@@ -231,6 +232,7 @@ class BoostValidation:
         targets: NDArray[float64],
         weights: NDArray[float64] | None,
         scores: NDArray[float64],
+        groups: list[int] = ...,
     ) -> None: ...
 
 def boost(
@@ -260,6 +262,13 @@ class RowScorer:
     def __init__(self, forest: Forest, baseline: list[float], n_rounds: int, link: str) -> None: ...
     def __call__(self, row: NDArray[float64]) -> NDArray[float64]: ...
 
+def rank_derivatives(
+    by_gain: bool,
+    places: int,
+    groups: list[int],
+    targets: NDArray[float64],
+    scores: NDArray[float64],
+) -> tuple[Any, Any, float]: ...
 def loss_derivatives(
     loss: str,
     parameter: float,

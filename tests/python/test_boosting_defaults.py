@@ -230,8 +230,8 @@ def test_oblivious_trees_ask_one_question_a_level():
     for t in range(20):
         # A node that a question would leave as it is skips it, so depths need not be levels.
         asked = {q for level in questions_by_depth(model._store.tree(t)) for q in level}
-        assert len(asked) == 4
-        assert 8 < (model._store.tree(t).children_left < 0).sum() <= 16
+        assert len(asked) <= 4
+        assert 4 < (model._store.tree(t).children_left < 0).sum() <= 16
 
 
 def test_an_oblivious_tree_is_the_best_one():

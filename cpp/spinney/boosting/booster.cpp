@@ -78,11 +78,12 @@ class Boosting {
                    });
       watch.advance(1);
       if (options_.own_gradients) continue;  // nobody told what the loss is
-      history.train.push_back(mean_loss({targets_, weights_, scores_, n_rows_}, rows_));
+      history.train.push_back(
+          mean_loss({targets_, weights_, scores_, n_rows_}, rows_, options_.groups));
       if (validation_.matrix == nullptr) continue;
       history.validation.push_back(mean_loss({validation_.targets, validation_.weights,
                                               validation_.scores, validation_.matrix->n_rows()},
-                                             validation_.rows));
+                                             validation_.rows, validation_.groups));
     }
   }
 
@@ -95,6 +96,16 @@ class Boosting {
       return;
     }
     const LossData data{targets_, weights_, scores_, n_rows_};
+    if (options_.loss.kind == LossKind::ranking) {
+      const std::size_t n_groups = options_.groups.size() - 1;
+      const double work = 200.0 * static_cast<double>(n_rows_);
+      parallel_for(n_groups, worthwhile_threads(work, options_.n_threads, true),
+                   [&](std::size_t g, int) {
+                     rank_derivatives(options_.ranking, data, options_.groups[g],
+                                      options_.groups[g + 1], derivatives());
+                   });
+      return;
+    }
     by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
               [&](std::size_t, std::size_t begin, std::size_t end) {
                 differentiate(options_.loss, data, begin, end, derivatives());
@@ -203,7 +214,9 @@ class Boosting {
   }
 
   // Over the given rows, all if there are none.
-  double mean_loss(const LossData& data, const std::vector<Row>& rows) {
+  double mean_loss(const LossData& data, const std::vector<Row>& rows,
+                   const std::vector<std::uint32_t>& groups) {
+    if (options_.loss.kind == LossKind::ranking) return mean_rank_loss(data, rows, groups);
     if (!rows.empty() && rows.size() < data.n_rows) return mean_loss_of(data, rows);
     std::vector<double> sums((data.n_rows + row_block - 1) / row_block);
     by_blocks(data.n_rows, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
@@ -211,6 +224,27 @@ class Boosting {
                 sums[block] = loss_sum(options_.loss, data, begin, end);
               });
     return std::accumulate(sums.begin(), sums.end(), 0.0) / total_weight(data.weights, data.n_rows);
+  }
+
+  // Mean over groups whose rows are among the given ones.
+  double mean_rank_loss(const LossData& data, const std::vector<Row>& rows,
+                        const std::vector<std::uint32_t>& groups) {
+    std::vector<double> losses(groups.size() - 1);
+    parallel_for(
+        losses.size(),
+        worthwhile_threads(50.0 * static_cast<double>(data.n_rows), options_.n_threads, true),
+        [&](std::size_t g, int) {
+          losses[g] = rank_loss(options_.ranking, data, groups[g], groups[g + 1]);
+        });
+    double sum = 0;
+    double n = 0;
+    for (std::size_t g = 0; g < losses.size(); ++g) {
+      if (std::isnan(losses[g])) continue;
+      if (!rows.empty() && !std::binary_search(rows.begin(), rows.end(), groups[g])) continue;
+      sum += losses[g];
+      n += 1;
+    }
+    return n > 0 ? sum / n : 0.0;
   }
 
   // Rows here and there: copied side by side first.
@@ -227,7 +261,7 @@ class Boosting {
       }
     }
     const double* const given = data.weights == nullptr ? nullptr : weights.data();
-    return mean_loss({targets.data(), given, scores.data(), n}, {});
+    return mean_loss({targets.data(), given, scores.data(), n}, {}, {});
   }
 
   static double total_weight(const double* weights, std::size_t n) {

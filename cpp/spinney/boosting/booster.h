@@ -7,6 +7,7 @@
 
 #include "spinney/boosting/tree_builder.h"
 #include "spinney/ensemble/forest.h"
+#include "spinney/loss/ranking.h"
 
 namespace spinney {
 
@@ -18,6 +19,8 @@ struct BoostOptions {
   std::size_t first_round = 0;  // how many there were before
   double subsample = 1;         // share of the rows that each round draws, without replacement
   int n_threads = 1;
+  RankingRules ranking;
+  std::vector<std::uint32_t> groups;  // of a ranking: where each begins, then the number of rows
   // A loss of the caller's: derivatives from the scores. Null: `loss`.
   std::function<void(const double* scores, const Derivatives& out)> own_gradients;
 };
@@ -29,6 +32,7 @@ struct Validation {
   const double* targets = nullptr;       // [row of the matrix]
   const double* weights = nullptr;
   double* scores = nullptr;  // [score][row of the matrix], before the first round
+  std::vector<std::uint32_t> groups;
 };
 
 struct BoostHistory {

@@ -21,6 +21,7 @@ enum class LossKind : std::uint8_t {
   log_loss,     // two classes, or probabilities as targets: the raw score is the log-odds
   exponential,  // two classes: the raw score is half the log-odds
   softmax,      // several classes: one raw score each
+  ranking,      // of rows in groups: see ranking.h
 };
 
 struct Loss {

@@ -2,6 +2,7 @@
 
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
+from spinney.ensemble._boosting_ranker import GradientBoostingRanker
 from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
 from spinney.ensemble._classes import (
     ExtraTreesClassifier,
@@ -22,6 +23,7 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
+    "GradientBoostingRanker",
     "GradientBoostingRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",

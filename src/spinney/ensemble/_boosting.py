@@ -287,7 +287,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             validation = None
             if watched is not None:
                 validation = _core.BoostValidation(
-                    bins[number].matrix, watched, targets, weights, scores
+                    bins[number].matrix, watched, targets, weights, scores, self._group_starts
                 )
             elif eval_set is not None:
                 validation = self._read_eval_set(eval_set, bins[number], baselines[-1])
@@ -311,6 +311,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     _loss_name: str
     _loss_parameter: float
     _n_scores: int
+    _group_starts: list[int] = []  # of a ranking: where each group begins, then the number of rows
 
     @abstractmethod
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
@@ -368,17 +369,16 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         return bool(self.early_stopping)
 
     def _read_eval_set(self, eval_set: Any, bins: Bins, baseline: Any) -> Any:
-        if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
-            raise ValueError("eval_set: expected (X, y) or (X, y, sample_weight)")
-        table = read_table(self, eval_set[0], self._schema)
+        X, y, sample_weight, starts = self._eval_parts(eval_set)
+        table = read_table(self, X, self._schema)
         n_rows = table.n_rows
-        targets = np.ascontiguousarray(self._read_targets(eval_set[1]), dtype=np.float64)
+        targets = np.ascontiguousarray(self._read_targets(y), dtype=np.float64)
         if len(targets) != n_rows:
             raise ValueError(f"eval_set: X has {n_rows} rows, y has {len(targets)}")
         weights = None
-        if len(eval_set) == 3 and eval_set[2] is not None:
+        if sample_weight is not None:
             weights = _check_sample_weight(
-                eval_set[2],
+                sample_weight,
                 np.empty((n_rows, 0)),
                 dtype=np.float64,
                 ensure_non_negative=True,
@@ -389,7 +389,14 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             targets,
             weights,
             self._start_scores(table, baseline, None),
+            starts,
         )
+
+    def _eval_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
+        """Rows to watch, their targets, weights, and where groups begin."""
+        if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
+            raise ValueError("eval_set: expected (X, y) or (X, y, sample_weight)")
+        return eval_set[0], eval_set[1], eval_set[2] if len(eval_set) == 3 else None, []
 
     def _read_targets(self, y: Any) -> Any:
         """Targets of other rows than those of fit."""
@@ -419,6 +426,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         options = _core.BoostOptions()
         options.set_loss(self._loss_name, self._loss_parameter, self._n_scores)
         options.set_growth(settings.growth)
+        options.groups = self._group_starts
         options.learning_rate = float(settings.learning_rate)
         options.first_round = self._n_rounds
         options.subsample = float(settings.subsample)
