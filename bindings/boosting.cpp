@@ -33,7 +33,7 @@ LossKind loss_named(const std::string& name) {
 }
 
 Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
-  return {loss_named(name), parameter, n_scores};
+  return {loss_named(name), parameter, n_scores, {}};
 }
 
 Growth growth_named(const std::string& name) {
@@ -44,6 +44,7 @@ Growth growth_named(const std::string& name) {
 
 Link link_named(const std::string& name) {
   if (name == "exponential") return Link::exponential;
+  if (name == "probability") return Link::probability;
   if (name == "logistic") return Link::logistic;
   if (name == "twice_logistic") return Link::twice_logistic;
   if (name == "softmax") return Link::softmax;
@@ -144,6 +145,8 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("n_rounds", n_rounds)
       SPINNEY_RW("first_round", first_round)
       SPINNEY_RW("subsample", subsample)
+      SPINNEY_RW("by_gradient", by_gradient)
+      SPINNEY_RW("levels", loss.levels)
       SPINNEY_RW("n_threads", n_threads)
       SPINNEY_RW("max_leaves", tree.max_leaves)
       SPINNEY_RW("max_depth", tree.max_depth)

@@ -205,6 +205,8 @@ class BoostOptions:
     n_rounds: int
     first_round: int
     subsample: float
+    by_gradient: bool
+    levels: list[float]
     n_threads: int
     max_leaves: int
     max_depth: int

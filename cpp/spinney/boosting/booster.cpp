@@ -60,7 +60,8 @@ class Boosting {
         return weight == std::floor(weight) && weight < 0x1p31;
       });
     }
-    constant_hessian_ = !options.own_gradients && options.loss.constant_hessian() &&
+    constant_hessian_ = !options.own_gradients && !samples_by_gradient() &&
+                        options.loss.constant_hessian() &&
                         (weights == nullptr || row_weights_.whole);
   }
 
@@ -112,9 +113,83 @@ class Boosting {
               });
   }
 
-  // Each remaining row is taken with the probability that makes the number right.
+  bool samples_by_gradient() const { return options_.by_gradient && options_.subsample < 1; }
+
   void draw_rows(std::size_t round) {
     if (options_.subsample >= 1) return;
+    if (options_.by_gradient) {
+      draw_by_gradient(round);
+    } else {
+      draw_evenly(round);
+    }
+  }
+
+  void draw_by_gradient(std::size_t round) {
+    const double curvature = options_.tree.split.l2;
+    std::vector<double> sizes(n_learned_);
+    for (std::size_t i = 0; i < n_learned_; ++i) {
+      const std::size_t row = rows_.empty() ? i : rows_[i];
+      double sum = 0;
+      for (std::size_t k = 0; k < n_scores_; ++k) {
+        const auto g = static_cast<double>(first_[k * n_rows_ + row]);
+        const auto h = static_cast<double>(second_[k * n_rows_ + row]);
+        sum += g * g + curvature * h * h;
+      }
+      sizes[i] = std::sqrt(sum) * (weights_ == nullptr ? 1.0 : weights_[row]);
+    }
+    const double wanted = options_.subsample * static_cast<double>(n_learned_);
+    const double certain = certain_size(sizes, wanted);
+    drawn_.clear();
+    left_out_.clear();
+    drawn_weights_.resize(n_rows_);
+    Stream stream(options_.tree.seed, Purpose::rows, round);
+    for (std::size_t i = 0; i < n_learned_; ++i) {
+      const Row row = rows_.empty() ? static_cast<Row>(i) : rows_[i];
+      const double chance = certain > 0 ? std::min(1.0, sizes[i] / certain) : 1.0;
+      if (stream.uniform() < chance) {
+        drawn_.push_back(row);
+        drawn_weights_[row] = (weights_ == nullptr ? 1.0 : weights_[row]) / chance;
+      } else {
+        left_out_.push_back(row);
+      }
+    }
+    if (drawn_.empty()) {  // gradients of nothing: any row will do
+      drawn_.push_back(left_out_.front());
+      drawn_weights_[left_out_.front()] = weights_ == nullptr ? 1.0 : weights_[left_out_.front()];
+      left_out_.erase(left_out_.begin());
+    }
+  }
+
+  // The size from which rows are drawn for certain, so that `wanted` are drawn in all: the chance
+  // of a row is its size over this one. Found like a quantile, by parting and looking at one side.
+  static double certain_size(std::vector<double> sizes, double wanted) {
+    double small = 0;       // sum of sizes that are known to be below it
+    std::size_t large = 0;  // sizes that are known to be above it
+    std::size_t begin = 0;
+    std::size_t end = sizes.size();
+    while (begin < end) {
+      const double pivot = sizes[begin + (end - begin) / 2];
+      const auto first = sizes.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(end);
+      const auto middle = std::partition(first, last, [&](double s) { return s < pivot; });
+      const auto after = std::partition(middle, last, [&](double s) { return s == pivot; });
+      const double below = std::accumulate(first, middle, 0.0);
+      const auto equal = static_cast<double>(after - middle);
+      const auto above = static_cast<double>(last - after) + static_cast<double>(large);
+      if (pivot > 0 && (small + below) / pivot + equal + above > wanted) {
+        small += below + equal * pivot;  // the pivot is below it, too
+        begin = static_cast<std::size_t>(after - sizes.begin());
+      } else {
+        large += static_cast<std::size_t>(last - middle);
+        end = static_cast<std::size_t>(middle - sizes.begin());
+      }
+    }
+    const double rest = wanted - static_cast<double>(large);
+    return rest > 0 ? small / rest : 0.0;
+  }
+
+  // Each remaining row is taken with the probability that makes the number right.
+  void draw_evenly(std::size_t round) {
     const auto wanted = static_cast<std::size_t>(
         std::max(1.0, std::round(options_.subsample * static_cast<double>(n_learned_))));
     drawn_.clear();
@@ -136,16 +211,18 @@ class Boosting {
   CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k, Watch& watch) {
     const bool draws = options_.subsample < 1;
     const std::vector<Row>& learned = draws ? drawn_ : rows_;
+    RowWeights row_weights = row_weights_;
+    if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
     const Row* const rows = learned.empty() ? nullptr : learned.data();
     const std::size_t n = learned.empty() ? n_rows_ : learned.size();
     worker.builder.grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_),
-                        row_weights_, constant_hessian_, watch);
+                        row_weights, constant_hessian_, watch);
     Tree& tree = worker.builder.tree();
     double* const scores = scores_ + k * n_rows_;
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
     if (n <= few_rows) worker.builder.refine_leaves(derivatives().from(k * n_rows_));
     if (options_.loss.refits_leaves() && !options_.own_gradients)
-      refit_leaves(worker.builder, scores);
+      refit_leaves(worker.builder, options_.loss.of_score(k), row_weights.values, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
     update(worker.builder, scores);
     if (draws) follow(worker, matrix_, left_out_, scores);
@@ -156,24 +233,25 @@ class Boosting {
     return compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit_leaves(TreeBuilder& builder, const double* scores) {
+  void refit_leaves(TreeBuilder& builder, const Loss& loss, const double* row_weights,
+                    const double* scores) {
     Tree& tree = builder.tree();
     const std::vector<LeafRows>& leaves = builder.leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
-    parallel_for(leaves.size(), worthwhile_threads(work, tree_threads_, true),
-                 [&](std::size_t i, int) {
-                   const LeafRows& leaf = leaves[i];
-                   const std::size_t n = leaf.end - leaf.begin;
-                   std::vector<double> residuals(n);
-                   std::vector<double> weights(weights_ == nullptr ? 0 : n);
-                   for (std::size_t j = 0; j < n; ++j) {
-                     const std::size_t row = leaf.rows == nullptr ? j : leaf.rows[j];
-                     residuals[j] = targets_[row] - scores[row];
-                     if (weights_ != nullptr) weights[j] = weights_[row];
-                   }
-                   tree.value[static_cast<std::size_t>(leaf.node)] = std::clamp(
-                       refit(options_.loss, residuals, weights), leaf.bounds.low, leaf.bounds.high);
-                 });
+    parallel_for(
+        leaves.size(), worthwhile_threads(work, tree_threads_, true), [&](std::size_t i, int) {
+          const LeafRows& leaf = leaves[i];
+          const std::size_t n = leaf.end - leaf.begin;
+          std::vector<double> residuals(n);
+          std::vector<double> weights(row_weights == nullptr ? 0 : n);
+          for (std::size_t j = 0; j < n; ++j) {
+            const std::size_t row = leaf.rows == nullptr ? j : leaf.rows[j];
+            residuals[j] = targets_[row] - scores[row];
+            if (row_weights != nullptr) weights[j] = row_weights[row];
+          }
+          tree.value[static_cast<std::size_t>(leaf.node)] =
+              std::clamp(refit(loss, residuals, weights), leaf.bounds.low, leaf.bounds.high);
+        });
   }
 
   void update(TreeBuilder& builder, double* scores) {
@@ -289,6 +367,7 @@ class Boosting {
   LargeArray<float> second_;
   std::vector<Row> drawn_;
   std::vector<Row> left_out_;
+  std::vector<double> drawn_weights_;  // of rows drawn by their gradients
 };
 
 }  // namespace
@@ -339,6 +418,9 @@ void RowScorer::score(const double* row, double* out) const {
   switch (link_) {
     case Link::exponential:
       out[0] = exp(out[0]);
+      break;
+    case Link::probability:
+      out[0] = 1.0 / (1.0 + exp(-out[0]));
       break;
     case Link::twice_logistic:
     case Link::logistic: {

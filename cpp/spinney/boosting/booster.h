@@ -18,6 +18,9 @@ struct BoostOptions {
   std::size_t n_rounds = 100;
   std::size_t first_round = 0;  // how many there were before
   double subsample = 1;         // share of the rows that each round draws, without replacement
+  // Rows are drawn with chances in proportion to their gradients, and count the more the smaller
+  // their chance was (minimal variance sampling, Ibragimov and Gusev 2019).
+  bool by_gradient = false;
   int n_threads = 1;
   RankingRules ranking;
   std::vector<std::uint32_t> groups;  // of a ranking: where each begins, then the number of rows
@@ -52,7 +55,14 @@ void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds
                  std::size_t n_scores, Forest& out);
 
 // From a raw score to what is predicted.
-enum class Link : std::uint8_t { identity, exponential, logistic, twice_logistic, softmax };
+enum class Link : std::uint8_t {
+  identity,
+  exponential,
+  probability,  // of the one thing that is predicted
+  logistic,     // both classes
+  twice_logistic,
+  softmax,
+};
 
 // One row at a time, with everything prepared: out has one number a score, or two for the logistic
 // links (both classes). The forest must outlive it.

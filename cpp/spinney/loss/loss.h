@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "spinney/common/types.h"
 
@@ -27,11 +28,16 @@ enum class LossKind : std::uint8_t {
 struct Loss {
   LossKind kind = LossKind::squared_error;
   double parameter = 0;      // level of the quantile, width of Huber's parabola, Tweedie's power
-  std::size_t n_scores = 1;  // raw scores of a row: classes of softmax, else 1
+  std::size_t n_scores = 1;  // raw scores of a row: classes of softmax, levels of quantiles, else 1
+  std::vector<double> levels = {};  // of several quantiles at once
 
   bool constant_hessian() const {
     return kind == LossKind::squared_error || kind == LossKind::absolute_error ||
            kind == LossKind::huber || kind == LossKind::quantile;
+  }
+  // The loss of one of several scores that have nothing to do with each other.
+  Loss of_score(std::size_t k) const {
+    return levels.empty() ? *this : Loss{kind, levels[k], 1, {}};
   }
   bool refits_leaves() const {
     return kind == LossKind::absolute_error || kind == LossKind::huber ||
@@ -54,6 +60,8 @@ struct LossData {
   const double* weights = nullptr;
   const double* scores = nullptr;
   std::size_t n_rows = 0;
+
+  LossData of_score(std::size_t k) const { return {targets, weights, scores + k * n_rows, n_rows}; }
 };
 
 // Derivatives of the rows [begin, end).

@@ -58,6 +58,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         "l2_regularization": [Interval(Real, 0.0, None, closed="left"), _AUTO],
         "l1_regularization": [Interval(Real, 0.0, None, closed="left")],
         "subsample": [Interval(Real, 0.0, 1.0, closed="right"), _AUTO],
+        "sampling": [StrOptions({"uniform", "gradient"})],
         "max_features": [Interval(Real, 0.0, 1.0, closed="right"), _AUTO],
         "max_features_tree": [Interval(Real, 0.0, 1.0, closed="right")],
         "max_features_level": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -311,6 +312,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     _loss_name: str
     _loss_parameter: float
     _n_scores: int
+    _levels: list[float] = []  # of several quantiles at once
     _group_starts: list[int] = []  # of a ranking: where each group begins, then the number of rows
 
     @abstractmethod
@@ -430,6 +432,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         options.learning_rate = float(settings.learning_rate)
         options.first_round = self._n_rounds
         options.subsample = float(settings.subsample)
+        options.by_gradient = self.sampling == "gradient"
+        options.levels = self._levels
         options.n_threads = n_threads
         limit = np.iinfo(np.int32).max
         leaves = settings.max_leaf_nodes
@@ -559,6 +563,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         if self._schema.has_categories:
             raise ValueError("scorer: expected a model of numbers only, got one with categories")
+        if self._levels:
+            raise ValueError("scorer: expected one number to predict, got several quantiles")
         return _core.RowScorer(
             *(self._store.core, self._baseline.tolist()),
             *(self._n_rounds * self._n_boosters, self._link()),

@@ -52,6 +52,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         Penalty on absolute leaf weights.
     subsample : float or "auto", default="auto"
         Share of the rows that each round draws, without replacement.
+    sampling : {"uniform", "gradient"}, default="uniform"
+        Whether all rows are drawn alike, or those with large gradients sooner, the others counting
+        the more if they are drawn.
     max_features : float or "auto", default="auto"
         Share of the columns that each node may ask about.
     max_features_tree, max_features_level : float, default=1
@@ -165,6 +168,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         l2_regularization: float | str = "auto",
         l1_regularization: float = 0.0,
         subsample: float | str = "auto",
+        sampling: str = "uniform",
         max_features: float | str = "auto",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
@@ -197,6 +201,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         self.l2_regularization = l2_regularization
         self.l1_regularization = l1_regularization
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.max_features_tree = max_features_tree
         self.max_features_level = max_features_level

@@ -37,7 +37,9 @@ class GradientBoostingRanker(BaseBoosting):
         As in `GradientBoostingRegressor`.
     min_hessian_leaf, min_split_gain, l2_regularization, l1_regularization
         As in `GradientBoostingRegressor`.
-    subsample, max_features, max_features_tree, max_features_level, max_bins, max_set_categories
+    subsample, sampling, max_features, max_features_tree, max_features_level, max_bins
+        As in `GradientBoostingRegressor`.
+    max_set_categories
         As in `GradientBoostingRegressor`.
     categorical_features, monotonic_cst, interaction_cst
         As in `GradientBoostingRegressor`.
@@ -99,6 +101,7 @@ class GradientBoostingRanker(BaseBoosting):
         l2_regularization: float | str = "auto",
         l1_regularization: float = 0.0,
         subsample: float | str = "auto",
+        sampling: str = "uniform",
         max_features: float | str = "auto",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
@@ -131,6 +134,7 @@ class GradientBoostingRanker(BaseBoosting):
         self.l2_regularization = l2_regularization
         self.l1_regularization = l1_regularization
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.max_features_tree = max_features_tree
         self.max_features_level = max_features_level

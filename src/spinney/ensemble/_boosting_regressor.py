@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
@@ -37,9 +38,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         leaves are refitted by line search); "poisson", "gamma" and "tweedie" for counts and
         amounts, with a logarithmic link; "cross_entropy" for targets that are probabilities. Or a
         function of (targets, raw scores) that returns the gradient and the hessian of each row.
-    alpha : float, default=0.9
-        Level of "quantile"; for "huber" the share of rows whose error from the median counts
-        squared.
+    alpha : float or array-like of float, default=0.9
+        Level of "quantile", or several: then `predict` returns a column for each, and columns never
+        cross: a higher level never has a lower value. For "huber" the share of rows whose error
+        from the median counts squared.
     tweedie_power : float, default=1.5
         Power of the variance for "tweedie", between 1 (Poisson) and 2 (gamma).
     learning_rate : float or "auto", default="auto"
@@ -65,6 +67,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         Penalty on absolute leaf weights.
     subsample : float or "auto", default="auto"
         Share of the rows that each round draws, without replacement.
+    sampling : {"uniform", "gradient"}, default="uniform"
+        Whether all rows are drawn alike, or those with large gradients sooner, the others counting
+        the more if they are drawn.
     max_features : float or "auto", default="auto"
         Share of the columns that each node may ask about.
     max_features_tree, max_features_level : float, default=1
@@ -167,7 +172,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             ),
             callable,
         ],
-        "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "alpha": [Interval(Real, 0.0, 1.0, closed="neither"), "array-like"],
         "tweedie_power": [Interval(Real, 1.0, 2.0, closed="neither")],
     }
 
@@ -175,7 +180,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         self,
         *,
         loss: Any = "squared_error",
-        alpha: float = 0.9,
+        alpha: Any = 0.9,
         tweedie_power: float = 1.5,
         learning_rate: float | str = "auto",
         n_estimators: int | str = "auto",
@@ -188,6 +193,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         l2_regularization: float | str = "auto",
         l1_regularization: float = 0.0,
         subsample: float | str = "auto",
+        sampling: str = "uniform",
         max_features: float | str = "auto",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
@@ -221,6 +227,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         self.l2_regularization = l2_regularization
         self.l1_regularization = l1_regularization
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.max_features_tree = max_features_tree
         self.max_features_level = max_features_level
@@ -262,12 +269,16 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
         self._n_scores = 1
+        self._levels = []
         self._loss_parameter = 0.0
         if callable(self.loss):
             self._loss_name = "squared_error"
             return
         self._loss_name = "log_loss" if self.loss == "cross_entropy" else self.loss
-        if self.loss == "quantile":
+        if self.loss == "quantile" and np.ndim(self._level()) == 1:
+            self._levels = [float(level) for level in self._level()]
+            self._n_scores = len(self._levels)
+        elif self.loss == "quantile":
             self._loss_parameter = self._level()
         elif self.loss == "tweedie":
             self._loss_parameter = float(self.tweedie_power)
@@ -282,7 +293,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         if self.loss in ("absolute_error", "huber"):
             return np.array([_quantile(targets, weights, 0.5)])
         if self.loss == "quantile":
-            return np.array([_quantile(targets, weights, self._level())])
+            levels = np.atleast_1d(self._level())
+            return np.array([_quantile(targets, weights, level) for level in levels])
         mean = np.average(targets, weights=weights)
         if self.loss in _LOG_LINK:
             return np.array([np.log(mean)])
@@ -291,17 +303,30 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             return np.array([np.log(inside / (1 - inside))])
         return np.array([mean])
 
-    def _level(self) -> float:
-        return float(self.alpha)
+    def _level(self) -> Any:
+        if np.ndim(self.alpha) == 0:
+            return float(self.alpha)
+        levels = np.asarray(self.alpha, dtype=np.float64)
+        if self.loss != "quantile":
+            raise ValueError(f"alpha: expected one number for loss={self.loss!r}, got several")
+        if levels.ndim != 1 or len(levels) == 0 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"alpha: expected levels between 0 and 1, got {self.alpha!r}")
+        return levels
 
     def _link(self) -> str:
         if self.loss in _LOG_LINK:
             return "exponential"
         if self.loss == "cross_entropy":
-            raise ValueError("scorer: not for loss='cross_entropy'")
+            return "probability"
         return "identity"
 
     def _to_target(self, raw: Any) -> Any:
+        if self._levels:
+            # Sorted, curves do not cross, and none of their losses is greater for it
+            # (Chernozhukov, Fernández-Val and Galichon 2010).
+            places = np.argsort(np.argsort(self._levels, kind="stable"), kind="stable")
+            return np.sort(raw, axis=1)[:, places]
+        raw = raw[:, 0]
         if self.loss in _LOG_LINK:
             return np.exp(raw)
         if self.loss == "cross_entropy":
@@ -318,10 +343,39 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or (n_rows, n_levels) of several quantiles
             The predictions; with a loss of one's own the raw scores.
         """
-        return self._to_target(self._raw(X)[:, 0])
+        return self._to_target(self._raw(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Coefficient of determination; of several quantiles the mean D² of the pinball loss.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            The targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for those of a constant.
+        """
+        if not self._levels:
+            return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        return float(
+            np.mean(
+                [
+                    d2_pinball_score(y, predicted[:, k], sample_weight=sample_weight, alpha=level)
+                    for k, level in enumerate(self._levels)
+                ]
+            )
+        )
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predict after each round.
@@ -337,7 +391,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             Predictions of the first 1, 2, … rounds.
         """
         for raw in self._staged_raw(X):
-            yield self._to_target(raw[:, 0])
+            yield self._to_target(raw)
 
 
 def _quantile(values: Any, weights: Any, level: float) -> float:

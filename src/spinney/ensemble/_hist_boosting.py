@@ -25,6 +25,7 @@ class _HistNames:
     min_split_gain = 0.0
     l1_regularization = 0.0
     subsample: Any = 1.0
+    sampling = "uniform"
     max_features_tree = 1.0
     max_features_level = 1.0
     n_folds: Any = 1
@@ -209,7 +210,7 @@ class HistGradientBoostingRegressor(_HistNames, GradientBoostingRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _level(self) -> float:
+    def _level(self) -> Any:
         if self.loss == "quantile" and self.quantile is None:
             raise ValueError("loss='quantile' needs a quantile: expected a number, got None")
         return 0.9 if self.quantile is None else float(self.quantile)
