@@ -9,6 +9,8 @@
 #include "bindings.h"
 #include "spinney/boosting/booster.h"
 #include "spinney/common/check.h"
+#include "spinney/table/binned_matrix.h"
+#include "spinney/table/exact_matrix.h"
 #include "table.h"
 #include "tree.h"
 
@@ -58,12 +60,12 @@ struct BoundScorer {
 
 // Rows that are watched but not learned from, as Python gives them.
 struct BoundValidation {
-  std::shared_ptr<BinnedMatrix> matrix;
+  std::shared_ptr<RowMatrix> matrix;
   nb::object targets, weights, scores;  // kept alive
   Validation validation;
 };
 
-nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
+nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
                     const std::optional<Array<std::uint32_t>>& rows, const Array<double>& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
                     BoundValidation* watched, BoostOptions options, Forest& forest,
@@ -101,7 +103,18 @@ nb::tuple run_boost(const std::shared_ptr<BinnedMatrix>& matrix,
 }  // namespace
 
 void bind_boosting(nb::module_& m) {
-  nb::class_<BinnedMatrix>(m, "BinnedMatrix")
+  nb::class_<RowMatrix>(m, "RowMatrix");
+  nb::class_<ExactMatrix, RowMatrix>(m, "ExactMatrix")
+      .def("derive", &ExactMatrix::derive, nb::arg("column"), nb::arg("source"),
+           nb::arg("of_category"));
+  m.def(
+      "exact_table",
+      [](const BoundTable& bound, bool sorted, int n_threads) {
+        const nb::gil_scoped_release release;
+        return std::make_shared<ExactMatrix>(bound.table, sorted, n_threads);
+      },
+      nb::arg("table"), nb::arg("sorted"), nb::arg("n_threads"));
+  nb::class_<BinnedMatrix, RowMatrix>(m, "BinnedMatrix")
       .def("derive", &BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
            nb::arg("of_category"));
   m.def(
@@ -167,7 +180,7 @@ void bind_boosting(nb::module_& m) {
   nb::class_<BoundValidation>(m, "BoostValidation")
       .def(
           "__init__",
-          [](BoundValidation* self, const std::shared_ptr<BinnedMatrix>& matrix,
+          [](BoundValidation* self, const std::shared_ptr<RowMatrix>& matrix,
              const Array<std::uint32_t>& rows, const Array<double>& targets,
              const std::optional<Array<double>>& weights, const OutArray<double>& scores,
              std::vector<std::uint32_t> groups) {

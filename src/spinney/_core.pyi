@@ -193,7 +193,14 @@ class Forest:
     @property
     def nbytes(self) -> int: ...
 
-class BinnedMatrix:
+class RowMatrix: ...
+
+class ExactMatrix(RowMatrix):
+    def derive(self, column: int, source: int, of_category: list[float]) -> None: ...
+
+def exact_table(table: Table, sorted: bool, n_threads: int) -> ExactMatrix: ...
+
+class BinnedMatrix(RowMatrix):
     def derive(self, column: int, source: int, of_category: list[float]) -> None: ...
 
 def bin_table(table: Table, max_bins: int, n_threads: int) -> BinnedMatrix: ...
@@ -229,7 +236,7 @@ class BoostOptions:
 class BoostValidation:
     def __init__(
         self,
-        matrix: BinnedMatrix,
+        matrix: RowMatrix,
         rows: NDArray[uint32],
         targets: NDArray[float64],
         weights: NDArray[float64] | None,
@@ -238,7 +245,7 @@ class BoostValidation:
     ) -> None: ...
 
 def boost(
-    matrix: BinnedMatrix,
+    matrix: RowMatrix,
     rows: NDArray[uint32] | None,
     targets: NDArray[float64],
     weights: NDArray[float64] | None,

@@ -17,7 +17,7 @@ def uneven(n, seed=0):
 LEVELS = [0.9, 0.1, 0.5, 0.45]
 
 
-@pytest.mark.parametrize("n_estimators", [80, "auto"])
+@pytest.mark.parametrize("n_estimators", [30, "auto"])
 def test_quantiles_never_cross_and_are_calibrated(n_estimators):
     X, y = uneven(4000)
     model = GradientBoostingRegressor(

@@ -27,7 +27,7 @@ void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& bod
 
 class Boosting {
  public:
-  Boosting(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+  Boosting(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest)
       : matrix_(matrix),
@@ -47,7 +47,7 @@ class Boosting {
     const std::size_t n_builders = side_by_side_ ? n_threads : 1;
     for (std::size_t i = 0; i < n_builders; ++i) {
       workers_.push_back(
-          {TreeBuilder(matrix, options.tree, side_by_side_ ? 1 : options.n_threads), {}});
+          {make_builder(matrix, options.tree, side_by_side_ ? 1 : options.n_threads), {}});
     }
     tree_threads_ = side_by_side_ ? 1 : options.n_threads;
     first_.resize(n_rows_ * n_scores_);
@@ -204,7 +204,7 @@ class Boosting {
   }
 
   struct Worker {
-    TreeBuilder builder;
+    std::unique_ptr<RoundBuilder> builder;
     std::vector<NodeIndex> leaf_of;
   };
 
@@ -215,16 +215,16 @@ class Boosting {
     if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
     const Row* const rows = learned.empty() ? nullptr : learned.data();
     const std::size_t n = learned.empty() ? n_rows_ : learned.size();
-    worker.builder.grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_),
-                        row_weights, constant_hessian_, watch);
-    Tree& tree = worker.builder.tree();
+    worker.builder->grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_),
+                         row_weights, constant_hessian_, watch);
+    Tree& tree = worker.builder->tree();
     double* const scores = scores_ + k * n_rows_;
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
-    if (n <= few_rows) worker.builder.refine_leaves(derivatives().from(k * n_rows_));
+    if (n <= few_rows) worker.builder->refine_leaves(derivatives().from(k * n_rows_));
     if (options_.loss.refits_leaves() && !options_.own_gradients)
-      refit_leaves(worker.builder, options_.loss.of_score(k), row_weights.values, scores);
+      refit_leaves(*worker.builder, options_.loss.of_score(k), row_weights.values, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
-    update(worker.builder, scores);
+    update(*worker.builder, scores);
     if (draws) follow(worker, matrix_, left_out_, scores);
     if (validation_.matrix != nullptr) {
       follow(worker, *validation_.matrix, validation_.rows,
@@ -233,7 +233,7 @@ class Boosting {
     return compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit_leaves(TreeBuilder& builder, const Loss& loss, const double* row_weights,
+  void refit_leaves(RoundBuilder& builder, const Loss& loss, const double* row_weights,
                     const double* scores) {
     Tree& tree = builder.tree();
     const std::vector<LeafRows>& leaves = builder.leaves();
@@ -254,7 +254,7 @@ class Boosting {
         });
   }
 
-  void update(TreeBuilder& builder, double* scores) {
+  void update(RoundBuilder& builder, double* scores) {
     const Tree& tree = builder.tree();
     struct Piece {
       const LeafRows* leaf;
@@ -281,11 +281,11 @@ class Boosting {
   }
 
   // Adds the tree's values to the scores of rows that it did not learn from.
-  void follow(Worker& worker, const BinnedMatrix& matrix, const std::vector<Row>& rows,
+  void follow(Worker& worker, const RowMatrix& matrix, const std::vector<Row>& rows,
               double* scores) {
-    const Tree& tree = worker.builder.tree();
+    const Tree& tree = worker.builder->tree();
     worker.leaf_of.resize(rows.size());
-    worker.builder.find_leaves(matrix, rows.data(), rows.size(), worker.leaf_of.data());
+    worker.builder->find_leaves(matrix, rows.data(), rows.size(), worker.leaf_of.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       scores[rows[i]] += tree.value[static_cast<std::size_t>(worker.leaf_of[i])];
     }
@@ -347,7 +347,7 @@ class Boosting {
     return std::accumulate(weights, weights + n, 0.0);
   }
 
-  const BinnedMatrix& matrix_;
+  const RowMatrix& matrix_;
   const std::vector<Row>& rows_;
   const double* targets_;
   const double* weights_;
@@ -372,7 +372,7 @@ class Boosting {
 
 }  // namespace
 
-void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+void boost(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
   Boosting(matrix, rows, targets, weights, scores, validation, options, forest).run(history, watch);

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "spinney/boosting/tree_builder.h"
+#include "spinney/boosting/round_builder.h"
 #include "spinney/ensemble/forest.h"
 #include "spinney/loss/ranking.h"
 
@@ -30,9 +30,9 @@ struct BoostOptions {
 
 // Rows that are not learned from but watched.
 struct Validation {
-  const BinnedMatrix* matrix = nullptr;  // null: none
-  std::vector<Row> rows;                 // of the matrix
-  const double* targets = nullptr;       // [row of the matrix]
+  const RowMatrix* matrix = nullptr;  // null: none
+  std::vector<Row> rows;              // of the matrix
+  const double* targets = nullptr;    // [row of the matrix]
   const double* weights = nullptr;
   double* scores = nullptr;  // [score][row of the matrix], before the first round
   std::vector<std::uint32_t> groups;
@@ -45,7 +45,7 @@ struct BoostHistory {
 
 // Appends trees to the forest, n_scores a round. rows: those to learn from, empty for all; scores:
 // [score][row], before the first round, afterwards those of the last.
-void boost(const BinnedMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+void boost(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
 

@@ -19,13 +19,11 @@ SPINNEY_KERNEL void take_away(const PackedSum* part, std::size_t n, PackedSum* w
   for (std::size_t i = 0; i < n; ++i) whole[i] -= part[i];
 }
 
-bool draws(double share) { return share < 1; }
-
 }  // namespace
 
 TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads)
-    : matrix_(matrix),
-      rules_(std::move(rules)),
+    : RoundBuilder(std::move(rules)),
+      matrix_(matrix),
       n_threads_(n_threads),
       histograms_(matrix, n_threads) {}
 
@@ -42,52 +40,6 @@ std::int32_t TreeBuilder::take_slot() {
 const Row* TreeBuilder::rows_of(const Node& node) const {
   if (all_rows_ && node.depth == 0) return nullptr;
   return rows_[node.buffer].data() + node.begin;
-}
-
-// Keeps a share of the columns that are marked, at least one; drawn without replacement.
-void TreeBuilder::draw(std::vector<std::uint8_t>& columns, double share,
-                       std::uint64_t purpose_index) const {
-  if (!draws(share)) return;
-  std::vector<std::uint32_t> marked;
-  for (std::uint32_t f = 0; f < columns.size(); ++f) {
-    if (columns[f] != 0) marked.push_back(f);
-  }
-  const auto n = static_cast<std::size_t>(
-      std::max(1.0, std::round(share * static_cast<double>(marked.size()))));
-  Stream stream(combine(rules_.seed, number_), Purpose::features, purpose_index);
-  for (std::size_t i = 0; i + 1 < marked.size() && i < n; ++i) {
-    std::swap(marked[i], marked[i + stream.below(marked.size() - i)]);
-  }
-  std::fill(columns.begin(), columns.end(), std::uint8_t{0});
-  for (std::size_t i = 0; i < std::min(n, marked.size()); ++i) columns[marked[i]] = 1;
-}
-
-bool TreeBuilder::limits_columns() const {
-  return !rules_.interactions.empty() || draws(rules_.tree_columns) ||
-         draws(rules_.level_columns) || draws(rules_.node_columns);
-}
-
-// Which columns a node may ask about; null: all.
-const std::uint8_t* TreeBuilder::allowed_columns(const Node& node) {
-  if (!limits_columns()) return nullptr;
-  node_columns_ = tree_columns_;
-  if (!rules_.interactions.empty()) {
-    // Columns of the sets that hold all columns asked about so far.
-    std::vector<std::uint8_t> together(matrix_.n_features());
-    for (const std::vector<std::uint32_t>& set : rules_.interactions) {
-      const bool holds = std::all_of(node.path.begin(), node.path.end(), [&](std::uint32_t f) {
-        return std::find(set.begin(), set.end(), f) != set.end();
-      });
-      if (!holds) continue;
-      for (const std::uint32_t f : set) together[f] = 1;
-    }
-    for (std::size_t f = 0; f < together.size(); ++f) node_columns_[f] &= together[f];
-  }
-  // Streams of levels and nodes do not meet that of the tree, 0.
-  draw(node_columns_, rules_.level_columns, 1 + node.depth);
-  draw(node_columns_, rules_.node_columns,
-       (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(node.index));
-  return node_columns_.data();
 }
 
 bool TreeBuilder::may_split(const Node& node) const {
@@ -111,21 +63,8 @@ NodeToSplit TreeBuilder::task_of(const Node& node) {
 
 void TreeBuilder::search(Node& node) {
   NodeToSplit task = task_of(node);
-  task.allowed = allowed_columns(node);
+  task.allowed = allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
-}
-
-// Values of a node that do not depend on whether it is parted.
-void TreeBuilder::describe(const Node& node) {
-  const auto at = static_cast<std::size_t>(node.index);
-  const Sums sums = unpack(node.total, scale_);
-  const double weight = leaf_weight(sums, rules_.split, node.bounds);
-  tree_.value[at] = weight;
-  tree_.weight[at] = sums.hessian;
-  tree_.n_rows[at] = static_cast<std::int64_t>(node.end - node.begin);
-  const double gain =
-      -(sums.gradient * weight + 0.5 * (sums.hessian + rules_.split.l2) * weight * weight);
-  tree_.impurity[at] = sums.hessian > 0 ? -gain / sums.hessian : 0.0;
 }
 
 void TreeBuilder::write_question(const Node& node) {
@@ -152,20 +91,6 @@ void TreeBuilder::write_question(const Node& node) {
   write_categories(at, column.bin_of.size(), [&](std::size_t category) {
     return split.goes_left(column.bin_of[category], 256);
   });
-}
-
-template <class GoesLeft>
-void TreeBuilder::write_categories(std::size_t at, std::size_t n, const GoesLeft& goes_left) {
-  tree_.threshold[at] = std::numeric_limits<double>::quiet_NaN();
-  tree_.category_start[at] = static_cast<std::int64_t>(tree_.category_bits.size());
-  const std::size_t words = words_for(static_cast<std::int64_t>(n));
-  const std::size_t start = tree_.category_bits.size();
-  tree_.category_bits.resize(start + 2 * words);
-  for (std::size_t category = 0; category < n; ++category) {
-    const std::uint32_t bit = 1U << (category % 32);
-    if (goes_left(category)) tree_.category_bits[start + category / 32] |= bit;
-    tree_.category_bits[start + words + category / 32] |= bit;
-  }
 }
 
 // Writes the node's rows and gradients into the other buffer, those that go left first, in their
@@ -288,15 +213,8 @@ bool TreeBuilder::part(std::size_t which) {
   right.total = parent.total - split.left;
   left.bounds = right.bounds = parent.bounds;
   if (!rules_.split.monotonic.empty()) {
-    const double a = leaf_weight(unpack(left.total, scale_), rules_.split, parent.bounds);
-    const double b = leaf_weight(unpack(right.total, scale_), rules_.split, parent.bounds);
-    const double middle = 0.5 * (a + b);
-    const std::int8_t sign = rules_.split.monotonic[split.feature];
-    if (sign > 0) {
-      left.bounds.high = right.bounds.low = middle;
-    } else if (sign < 0) {
-      left.bounds.low = right.bounds.high = middle;
-    }
+    tighten(rules_.split.monotonic[split.feature], unpack(left.total, scale_),
+            unpack(right.total, scale_), left.bounds, right.bounds);
   }
   if (!rules_.interactions.empty()) {
     left.path = parent.path;
@@ -305,7 +223,8 @@ bool TreeBuilder::part(std::size_t which) {
   }
   for (Node* const child : {&left, &right}) {
     child->index = tree_.add_leaf(0, 0, 0);
-    describe(*child);
+    describe(static_cast<std::size_t>(child->index), unpack(child->total, scale_), child->bounds,
+             child->end - child->begin);
   }
   questions_.resize(tree_.size());
   tree_.left[static_cast<std::size_t>(parent.index)] = left.index;
@@ -373,14 +292,13 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   weights_ = weights;
   scale_ =
       pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
-  tree_columns_.assign(matrix_.n_features(), 1);
-  draw(tree_columns_, rules_.tree_columns, 0);
+  draw_tree_columns(matrix_.n_features());
 
   Node root;
   root.end = n_rows;
   for (const PackedSum sum : packed_[0]) root.total += sum;
   root.index = tree_.add_leaf(0, 0, 0);
-  describe(root);
+  describe(0, unpack(root.total, scale_), root.bounds, n_rows);
   questions_.resize(1);
   const bool by_level = rules_.growth == Growth::oblivious;
   if (may_split(root) && rules_.max_leaves > 1) {
@@ -410,7 +328,9 @@ void TreeBuilder::grow_by_level(Watch& watch) {
     const std::uint8_t* allowed = nullptr;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].slot < 0 || !may_split(nodes_[i])) continue;
-      if (asked.empty()) allowed = allowed_columns(nodes_[i]);
+      if (asked.empty())
+        allowed =
+            allowed_columns(matrix_.n_features(), nodes_[i].depth, nodes_[i].index, nodes_[i].path);
       asked.push_back(i);
       tasks.push_back(task_of(nodes_[i]));
       tasks.back().allowed = allowed;
@@ -442,43 +362,16 @@ void TreeBuilder::grow_by_level(Watch& watch) {
 
 void TreeBuilder::grow_by_gain(Watch& watch) {
   while (nodes_.size() < rules_.max_leaves) {
-    std::size_t next = nodes_.size();
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!nodes_[i].split.found()) continue;
-      if (next == nodes_.size()) {
-        next = i;
-        continue;
-      }
-      const Node& best = nodes_[next];
-      const Node& node = nodes_[i];
-      const bool earlier =
-          rules_.growth == Growth::level_wise
-              ? node.depth < best.depth || (node.depth == best.depth && node.index < best.index)
-              : node.split.gain > best.split.gain ||
-                    (node.split.gain == best.split.gain && node.index < best.index);
-      if (earlier) next = i;
-    }
+    const std::size_t next = next_leaf(nodes_);
     if (next == nodes_.size()) break;
     watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features());
     part(next);
   }
 }
 
-void TreeBuilder::refine_leaves(const Derivatives& of) {
-  for (const LeafRows& leaf : leaves_) {
-    Sums sums;
-    for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
-      const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
-      const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
-      sums.gradient += weight * static_cast<double>(of.first[row]);
-      sums.hessian += weight * static_cast<double>(of.second[row]);
-    }
-    tree_.value[static_cast<std::size_t>(leaf.node)] = leaf_weight(sums, rules_.split, leaf.bounds);
-  }
-}
-
-void TreeBuilder::find_leaves(const BinnedMatrix& matrix, const Row* rows, std::size_t n,
+void TreeBuilder::find_leaves(const RowMatrix& other, const Row* rows, std::size_t n,
                               NodeIndex* out) const {
+  const auto& matrix = static_cast<const BinnedMatrix&>(other);
   constexpr std::size_t block = 4096;
   const double work = 20.0 * static_cast<double>(n);
   parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads_, true),

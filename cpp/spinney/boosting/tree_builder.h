@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "spinney/boosting/round_builder.h"
 #include "spinney/boosting/split.h"
 #include "spinney/common/large_array.h"
 #include "spinney/common/watch.h"
@@ -12,52 +13,14 @@
 
 namespace spinney {
 
-enum class Growth : std::uint8_t {
-  best_first,  // the leaf that gains most is parted next
-  level_wise,  // all leaves of a level before those of the next
-  oblivious,   // the same question for all leaves of a level
-};
-
-struct TreeRules {
-  SplitRules split;
-  Growth growth = Growth::best_first;
-  std::size_t max_leaves = 31;
-  std::size_t max_depth = 1000;
-  // Shares of the columns that a tree, a level and a node may use; each draws from the one before.
-  double tree_columns = 1;
-  double level_columns = 1;
-  double node_columns = 1;
-  // Sets of columns that may meet on a path; empty: any.
-  std::vector<std::vector<std::uint32_t>> interactions;
-  std::uint64_t seed = 0;
-};
-
-// Where the rows of a leaf lie among the builder's rows.
-struct LeafRows {
-  NodeIndex node = 0;
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  const Row* rows = nullptr;
-  Bounds bounds;
-};
-
-class TreeBuilder {
+class TreeBuilder : public RoundBuilder {
  public:
   TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads);
 
-  // Grows the tree with this number from the given rows (null: all of them) and their gradients.
-  // A node's value is its weight, its weight the sum of second derivatives, its impurity such that
-  // the weighted decrease is the gain.
   void grow(std::uint64_t number, const Row* rows, std::size_t n_rows, const Derivatives& of,
-            const RowWeights& weights, bool constant_hessian, Watch& watch);
-
-  Tree& tree() { return tree_; }
-  const std::vector<LeafRows>& leaves() const { return leaves_; }
-  // Leaf weights from the derivatives themselves instead of the packed sums.
-  void refine_leaves(const Derivatives& of);
-  // out[i] = leaf of rows[i], found by codes.
-  void find_leaves(const BinnedMatrix& matrix, const Row* rows, std::size_t n,
-                   NodeIndex* out) const;
+            const RowWeights& weights, bool constant_hessian, Watch& watch) override;
+  void find_leaves(const RowMatrix& matrix, const Row* rows, std::size_t n,
+                   NodeIndex* out) const override;
 
  private:
   struct Node {
@@ -88,20 +51,11 @@ class TreeBuilder {
   std::uint64_t count_rows(const Node& node) const;
   std::size_t divide_rows(const Node& node, const BinSplit& split);
   void write_question(const Node& node);
-  template <class GoesLeft>
-  void write_categories(std::size_t at, std::size_t n, const GoesLeft& goes_left);
-  void describe(const Node& node);
-  bool limits_columns() const;
-  const std::uint8_t* allowed_columns(const Node& node);
-  void draw(std::vector<std::uint8_t>& columns, double share, std::uint64_t purpose_index) const;
 
   const BinnedMatrix& matrix_;
-  TreeRules rules_;
   int n_threads_;
   HistogramBuilder histograms_;
-  std::uint64_t number_ = 0;
   PackedScale scale_;
-  RowWeights weights_;
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
   std::size_t all_rows_n_ = 0;
   std::size_t level_limit_ = 0;  // of an oblivious tree
@@ -110,12 +64,8 @@ class TreeBuilder {
   LargeArray<std::uint8_t> goes_left_;
   std::vector<std::vector<PackedSum>> slots_;
   std::vector<std::int32_t> free_slots_;
-  std::vector<Node> nodes_;  // leaves under way
-  std::vector<std::uint8_t> tree_columns_;
-  std::vector<std::uint8_t> node_columns_;
-  std::vector<LeafRows> leaves_;
+  std::vector<Node> nodes_;          // leaves under way
   std::vector<BinSplit> questions_;  // by tree node
-  Tree tree_;
 };
 
 }  // namespace spinney

@@ -47,15 +47,6 @@ SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::si
   }
 }
 
-// Between two neighbouring values, so that low <= cut < high; a float32 if one lies there: models
-// are smaller and predictions faster.
-double between(double low, double high) {
-  const double middle = low / 2 + high / 2;
-  const auto narrow = static_cast<double>(static_cast<float>(middle));
-  if (narrow >= low && narrow < high) return narrow;
-  return middle >= low && middle < high ? middle : low;
-}
-
 // Keys of floats that ascend with them.
 std::uint64_t ascending(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // −0 becomes 0

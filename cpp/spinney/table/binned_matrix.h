@@ -13,6 +13,7 @@
 
 #include "spinney/common/large_array.h"
 #include "spinney/common/types.h"
+#include "spinney/table/row_matrix.h"
 #include "spinney/table/table.h"
 
 namespace spinney {
@@ -54,7 +55,7 @@ struct SlotGroup {
 
 constexpr std::uint32_t max_group_width = 16;
 
-class BinnedMatrix {
+class BinnedMatrix : public RowMatrix {
  public:
   // max_bins: at most 255. Cuts are found on at most 200,000 rows.
   BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads);
@@ -65,7 +66,7 @@ class BinnedMatrix {
   // Says that a column holds numbers of the categories of another one.
   void derive(std::size_t f, std::size_t source, std::vector<double> of_category);
 
-  std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_rows() const override { return n_rows_; }
   std::size_t n_features() const { return columns_.size(); }
   std::uint32_t n_codes() const { return n_codes_; }  // of a histogram of all slots
   const CodeSlot& slot(std::size_t s) const { return slots_[s]; }

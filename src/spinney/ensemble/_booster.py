@@ -30,8 +30,8 @@ class Bins:
         Their columns.
     statistics : list of Statistic
         Columns made from columns of categories, whose place they take.
-    max_bins : int
-        Bins of a column at most.
+    max_bins : int or None
+        Bins of a column at most; None: every value is kept.
     n_threads : int
         Threads.
     """
@@ -41,21 +41,29 @@ class Bins:
         table: Table,
         schema: Schema,
         statistics: list[Statistic],
-        max_bins: int,
+        max_bins: int | None,
         n_threads: int,
     ) -> None:
         self.schema = schema
         self.statistics = statistics
         self.n_threads = n_threads
         made = [statistic.of_row for statistic in statistics]
-        self.matrix = _core.bin_table(self._with(table, made), max_bins, n_threads)
+        rows = self._with(table, made)
+        self.matrix: Any = (
+            _core.exact_table(rows, True, n_threads)
+            if max_bins is None
+            else _core.bin_table(rows, max_bins, n_threads)
+        )
         for place, statistic in enumerate(statistics, schema.n_features):
             self.matrix.derive(place, statistic.source, statistic.of_category.tolist())
 
     def code(self, table: Table) -> Any:
         """Make codes of other rows."""
         made = [s.look_up(table.columns[s.source]) for s in self.statistics]  # type: ignore[index]
-        return _core.bin_like(self._with(table, made), self.matrix, self.n_threads)
+        rows = self._with(table, made)
+        if isinstance(self.matrix, _core.ExactMatrix):
+            return _core.exact_table(rows, False, self.n_threads)
+        return _core.bin_like(rows, self.matrix, self.n_threads)
 
     def _with(self, table: Table, made: list[Any]) -> Any:
         if not made:

@@ -62,7 +62,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         "max_features": [Interval(Real, 0.0, 1.0, closed="right"), _AUTO],
         "max_features_tree": [Interval(Real, 0.0, 1.0, closed="right")],
         "max_features_level": [Interval(Real, 0.0, 1.0, closed="right")],
-        "max_bins": [Interval(Integral, 2, _MAX_BINS, closed="both")],
+        "max_bins": [Interval(Integral, 2, _MAX_BINS, closed="both"), None],
         "max_set_categories": [Interval(Integral, 1, None, closed="left"), None],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "monotonic_cst": ["array-like", dict, None],

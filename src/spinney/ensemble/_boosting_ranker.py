@@ -105,7 +105,7 @@ class GradientBoostingRanker(BaseBoosting):
         max_features: float | str = "auto",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
-        max_bins: int = 255,
+        max_bins: int | None = 255,
         max_set_categories: int | None = 64,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,

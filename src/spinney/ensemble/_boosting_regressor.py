@@ -74,8 +74,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         Share of the columns that each node may ask about.
     max_features_tree, max_features_level : float, default=1
         The same for each tree and each level; a node draws from what is left.
-    max_bins : int, default=255
-        Bins of a column at most.
+    max_bins : int or None, default=255
+        Bins of a column at most. None: every value is kept and every cut looked at, which takes
+        longer; not for oblivious trees.
     max_set_categories : int or None, default=64
         A column of up to so many categories is parted into any two sets of them. Of one with more,
         ordered target statistics are used: each row sees the mean target of the category's rows
@@ -197,7 +198,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         max_features: float | str = "auto",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
-        max_bins: int = 255,
+        max_bins: int | None = 255,
         max_set_categories: int | None = 64,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,

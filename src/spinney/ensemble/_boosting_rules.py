@@ -85,7 +85,8 @@ def settle(estimator: Any, n_estimators: Any, n_rows: float, n_scores: int) -> l
         n_folds = 1 if estimator.warm_start else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
     kinds = [told["growth"]]
     if _is_auto(kinds[0]):
-        kinds = ["best_first", "oblivious"] if n_folds > 1 else ["best_first"]
+        both = n_folds > 1 and estimator.max_bins is not None
+        kinds = ["best_first", "oblivious"] if both else ["best_first"]
     return [
         _complete(told | {"growth": kind, "n_folds": n_folds}, _open_ended(kind, n_rows))
         for kind in kinds

@@ -1,0 +1,113 @@
+#include "spinney/boosting/round_builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "spinney/boosting/exact_builder.h"
+#include "spinney/boosting/tree_builder.h"
+#include "spinney/common/random.h"
+
+namespace spinney {
+namespace {
+
+bool draws(double share) { return share < 1; }
+
+}  // namespace
+
+void RoundBuilder::refine_leaves(const Derivatives& of) {
+  for (const LeafRows& leaf : leaves_) {
+    Sums sums;
+    for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
+      const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
+      const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
+      sums.gradient += weight * static_cast<double>(of.first[row]);
+      sums.hessian += weight * static_cast<double>(of.second[row]);
+    }
+    tree_.value[static_cast<std::size_t>(leaf.node)] = leaf_weight(sums, rules_.split, leaf.bounds);
+  }
+}
+
+void RoundBuilder::describe(std::size_t at, const Sums& sums, const Bounds& bounds,
+                            std::size_t n_rows) {
+  const double weight = leaf_weight(sums, rules_.split, bounds);
+  tree_.value[at] = weight;
+  tree_.weight[at] = sums.hessian;
+  tree_.n_rows[at] = static_cast<std::int64_t>(n_rows);
+  const double gain =
+      -(sums.gradient * weight + 0.5 * (sums.hessian + rules_.split.l2) * weight * weight);
+  tree_.impurity[at] = sums.hessian > 0 ? -gain / sums.hessian : 0.0;
+}
+
+void RoundBuilder::tighten(std::int8_t sign, const Sums& left, const Sums& right,
+                           Bounds& left_bounds, Bounds& right_bounds) const {
+  const double a = leaf_weight(left, rules_.split, left_bounds);
+  const double b = leaf_weight(right, rules_.split, right_bounds);
+  const double middle = 0.5 * (a + b);
+  if (sign > 0) {
+    left_bounds.high = right_bounds.low = middle;
+  } else if (sign < 0) {
+    left_bounds.low = right_bounds.high = middle;
+  }
+}
+
+// Keeps a share of the columns that are marked, at least one; drawn without replacement.
+void RoundBuilder::draw(std::vector<std::uint8_t>& columns, double share,
+                        std::uint64_t purpose_index) const {
+  if (!draws(share)) return;
+  std::vector<std::uint32_t> marked;
+  for (std::uint32_t f = 0; f < columns.size(); ++f) {
+    if (columns[f] != 0) marked.push_back(f);
+  }
+  const auto n = static_cast<std::size_t>(
+      std::max(1.0, std::round(share * static_cast<double>(marked.size()))));
+  Stream stream(combine(rules_.seed, number_), Purpose::features, purpose_index);
+  for (std::size_t i = 0; i + 1 < marked.size() && i < n; ++i) {
+    std::swap(marked[i], marked[i + stream.below(marked.size() - i)]);
+  }
+  std::fill(columns.begin(), columns.end(), std::uint8_t{0});
+  for (std::size_t i = 0; i < std::min(n, marked.size()); ++i) columns[marked[i]] = 1;
+}
+
+void RoundBuilder::draw_tree_columns(std::size_t n_features) {
+  tree_columns_.assign(n_features, 1);
+  draw(tree_columns_, rules_.tree_columns, 0);
+}
+
+bool RoundBuilder::limits_columns() const {
+  return !rules_.interactions.empty() || draws(rules_.tree_columns) ||
+         draws(rules_.level_columns) || draws(rules_.node_columns);
+}
+
+const std::uint8_t* RoundBuilder::allowed_columns(std::size_t n_features, std::size_t depth,
+                                                  NodeIndex index,
+                                                  const std::vector<std::uint32_t>& path) {
+  if (!limits_columns()) return nullptr;
+  node_columns_ = tree_columns_;
+  if (!rules_.interactions.empty()) {
+    // Columns of the sets that hold all columns asked about so far.
+    std::vector<std::uint8_t> together(n_features);
+    for (const std::vector<std::uint32_t>& set : rules_.interactions) {
+      const bool holds = std::all_of(path.begin(), path.end(), [&](std::uint32_t f) {
+        return std::find(set.begin(), set.end(), f) != set.end();
+      });
+      if (!holds) continue;
+      for (const std::uint32_t f : set) together[f] = 1;
+    }
+    for (std::size_t f = 0; f < together.size(); ++f) node_columns_[f] &= together[f];
+  }
+  // Streams of levels and nodes do not meet that of the tree, 0.
+  draw(node_columns_, rules_.level_columns, 1 + depth);
+  draw(node_columns_, rules_.node_columns,
+       (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(index));
+  return node_columns_.data();
+}
+
+std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, const TreeRules& rules,
+                                           int n_threads) {
+  if (const auto* binned = dynamic_cast<const BinnedMatrix*>(&matrix)) {
+    return std::make_unique<TreeBuilder>(*binned, rules, n_threads);
+  }
+  return std::make_unique<ExactBuilder>(dynamic_cast<const ExactMatrix&>(matrix), rules, n_threads);
+}
+
+}  // namespace spinney

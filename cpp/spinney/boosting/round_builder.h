@@ -1,0 +1,131 @@
+// What grows the trees of a booster: on histograms (TreeBuilder) or with every cut (ExactBuilder).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "spinney/boosting/split.h"
+#include "spinney/common/watch.h"
+#include "spinney/table/row_matrix.h"
+#include "spinney/tree/tree.h"
+
+namespace spinney {
+
+enum class Growth : std::uint8_t {
+  best_first,  // the leaf that gains most is parted next
+  level_wise,  // all leaves of a level before those of the next
+  oblivious,   // the same question for all leaves of a level
+};
+
+struct TreeRules {
+  SplitRules split;
+  Growth growth = Growth::best_first;
+  std::size_t max_leaves = 31;
+  std::size_t max_depth = 1000;
+  // Shares of the columns that a tree, a level and a node may use; each draws from the one before.
+  double tree_columns = 1;
+  double level_columns = 1;
+  double node_columns = 1;
+  // Sets of columns that may meet on a path; empty: any.
+  std::vector<std::vector<std::uint32_t>> interactions;
+  std::uint64_t seed = 0;
+};
+
+// Where the rows of a leaf lie among the builder's rows.
+struct LeafRows {
+  NodeIndex node = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  const Row* rows = nullptr;
+  Bounds bounds;
+};
+
+class RoundBuilder {
+ public:
+  explicit RoundBuilder(TreeRules rules) : rules_(std::move(rules)) {}
+  virtual ~RoundBuilder() = default;
+
+  // Grows the tree with this number from the given rows (null: all of them) and their gradients.
+  // A node's value is its weight, its weight the sum of second derivatives, its impurity such that
+  // the weighted decrease is the gain.
+  virtual void grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
+                    const Derivatives& of, const RowWeights& weights, bool constant_hessian,
+                    Watch& watch) = 0;
+
+  // out[i] = leaf of rows[i] of a matrix of the builder's kind.
+  virtual void find_leaves(const RowMatrix& matrix, const Row* rows, std::size_t n,
+                           NodeIndex* out) const = 0;
+
+  Tree& tree() { return tree_; }
+  const std::vector<LeafRows>& leaves() const { return leaves_; }
+  // Leaf weights from the derivatives themselves instead of the packed sums.
+  void refine_leaves(const Derivatives& of);
+
+ protected:
+  // Values of a node that do not depend on whether it is parted.
+  void describe(std::size_t at, const Sums& sums, const Bounds& bounds, std::size_t n_rows);
+  // A question about categories; goes_left(category) of n.
+  template <class GoesLeft>
+  void write_categories(std::size_t at, std::size_t n, const GoesLeft& goes_left) {
+    tree_.threshold[at] = std::numeric_limits<double>::quiet_NaN();
+    const std::size_t start = tree_.category_bits.size();
+    tree_.category_start[at] = static_cast<std::int64_t>(start);
+    const std::size_t words = words_for(static_cast<std::int64_t>(n));
+    tree_.category_bits.resize(start + 2 * words);
+    for (std::size_t category = 0; category < n; ++category) {
+      const std::uint32_t bit = 1U << (category % 32);
+      if (goes_left(category)) tree_.category_bits[start + category / 32] |= bit;
+      tree_.category_bits[start + words + category / 32] |= bit;
+    }
+  }
+  // Limits of the children of a node that asks about a column with a constraint.
+  void tighten(std::int8_t sign, const Sums& left, const Sums& right, Bounds& left_bounds,
+               Bounds& right_bounds) const;
+
+  // The leaf to be parted next, by the rule of growth; nodes.size() if there is none.
+  template <class Node>
+  std::size_t next_leaf(const std::vector<Node>& nodes) const {
+    std::size_t next = nodes.size();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i].split.found()) continue;
+      if (next == nodes.size()) {
+        next = i;
+        continue;
+      }
+      const Node& best = nodes[next];
+      const Node& node = nodes[i];
+      const bool earlier =
+          rules_.growth == Growth::level_wise
+              ? node.depth < best.depth || (node.depth == best.depth && node.index < best.index)
+              : node.split.gain > best.split.gain ||
+                    (node.split.gain == best.split.gain && node.index < best.index);
+      if (earlier) next = i;
+    }
+    return next;
+  }
+
+  // Columns that a node may ask about; null: all.
+  const std::uint8_t* allowed_columns(std::size_t n_features, std::size_t depth, NodeIndex index,
+                                      const std::vector<std::uint32_t>& path);
+  bool limits_columns() const;
+  void draw_tree_columns(std::size_t n_features);
+
+  TreeRules rules_;
+  std::uint64_t number_ = 0;
+  RowWeights weights_;
+  std::vector<LeafRows> leaves_;
+  Tree tree_;
+
+ private:
+  void draw(std::vector<std::uint8_t>& columns, double share, std::uint64_t purpose_index) const;
+
+  std::vector<std::uint8_t> tree_columns_;
+  std::vector<std::uint8_t> node_columns_;
+};
+
+// A builder for the kind of rows that the matrix has.
+std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, const TreeRules& rules,
+                                           int n_threads);
+
+}  // namespace spinney
