@@ -35,7 +35,7 @@ LossKind loss_named(const std::string& name) {
 }
 
 Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
-  return {loss_named(name), parameter, n_scores, {}};
+  return {loss_named(name), parameter, n_scores, {}, false};
 }
 
 Growth growth_named(const std::string& name) {
@@ -160,6 +160,7 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("subsample", subsample)
       SPINNEY_RW("by_gradient", by_gradient)
       SPINNEY_RW("levels", loss.levels)
+      SPINNEY_RW("many_targets", loss.many_targets)
       SPINNEY_RW("n_threads", n_threads)
       SPINNEY_RW("max_leaves", tree.max_leaves)
       SPINNEY_RW("max_depth", tree.max_depth)
@@ -231,7 +232,8 @@ void bind_boosting(nb::module_& m) {
           [](BoundScorer* self, const nb::object& forest, std::vector<double> baseline,
              std::size_t n_rounds, const std::string& link) {
             const Forest& trees = nb::cast<const Forest&>(forest);
-            if (n_rounds * baseline.size() > trees.trees.size()) {
+            const std::size_t per_round = trees.shape.width() > 1 ? 1 : baseline.size();
+            if (n_rounds * per_round > trees.trees.size()) {
               throw InputError("rounds: beyond the last");
             }
             new (self)

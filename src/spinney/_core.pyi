@@ -214,6 +214,7 @@ class BoostOptions:
     subsample: float
     by_gradient: bool
     levels: list[float]
+    many_targets: bool
     n_threads: int
     max_leaves: int
     max_depth: int

@@ -75,6 +75,7 @@ SPINNEY_KERNEL void BlockScorer::walk(const Question* begin, const Question* end
 
 bool BlockScorer::serves(const Forest& forest, std::size_t first, std::size_t last,
                          std::size_t n_rows) {
+  if (forest.shape.width() > 1) return false;
   std::size_t questions = 0;
   for (std::size_t t = first; t < last; ++t) {
     if (forest.trees[t].n_leaves() > max_leaves) return false;

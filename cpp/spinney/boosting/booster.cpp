@@ -39,15 +39,17 @@ class Boosting {
         options_(options),
         forest_(forest),
         n_rows_(matrix.n_rows()),
-        n_scores_(options.loss.n_scores) {
+        n_scores_(options.loss.n_scores),
+        width_(forest.shape.width()),
+        n_trees_(width_ > 1 ? 1 : n_scores_) {
     // The trees of a round do not depend on each other: where there are enough of them, each thread
     // grows its own.
     const auto n_threads = static_cast<std::size_t>(std::max(1, options.n_threads));
-    side_by_side_ = n_threads > 1 && n_scores_ >= n_threads;
+    side_by_side_ = n_threads > 1 && n_trees_ >= n_threads;
     const std::size_t n_builders = side_by_side_ ? n_threads : 1;
     for (std::size_t i = 0; i < n_builders; ++i) {
       workers_.push_back(
-          {make_builder(matrix, options.tree, side_by_side_ ? 1 : options.n_threads), {}});
+          {make_builder(matrix, width_, options.tree, side_by_side_ ? 1 : options.n_threads), {}});
     }
     tree_threads_ = side_by_side_ ? 1 : options.n_threads;
     first_.resize(n_rows_ * n_scores_);
@@ -71,8 +73,8 @@ class Boosting {
       find_gradients();
       draw_rows(round);
       const std::size_t before = forest_.trees.size();
-      forest_.trees.resize(before + n_scores_);
-      parallel_for(n_scores_, side_by_side_ ? options_.n_threads : 1,
+      forest_.trees.resize(before + n_trees_);
+      parallel_for(n_trees_, side_by_side_ ? options_.n_threads : 1,
                    [&](std::size_t k, int worker) {
                      forest_.trees[before + k] =
                          grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
@@ -215,7 +217,7 @@ class Boosting {
     if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
     const Row* const rows = learned.empty() ? nullptr : learned.data();
     const std::size_t n = learned.empty() ? n_rows_ : learned.size();
-    worker.builder->grow(round * n_scores_ + k, rows, n, derivatives().from(k * n_rows_),
+    worker.builder->grow(round * n_trees_ + k, rows, n, derivatives().from(k * n_rows_),
                          row_weights, constant_hessian_, watch);
     Tree& tree = worker.builder->tree();
     double* const scores = scores_ + k * n_rows_;
@@ -272,10 +274,14 @@ class Boosting {
     parallel_for(pieces.size(), worthwhile_threads(work, tree_threads_, true),
                  [&](std::size_t i, int) {
                    const Piece& piece = pieces[i];
-                   const double value = tree.value[static_cast<std::size_t>(piece.leaf->node)];
+                   const auto leaf = static_cast<std::size_t>(piece.leaf->node);
                    const Row* const rows = piece.leaf->rows;
-                   for (std::size_t j = piece.begin; j < piece.end; ++j) {
-                     scores[rows == nullptr ? j : rows[j]] += value;
+                   for (std::size_t k = 0; k < width_; ++k) {
+                     const double value = tree.value[leaf * width_ + k];
+                     double* const of = scores + k * n_rows_;
+                     for (std::size_t j = piece.begin; j < piece.end; ++j) {
+                       of[rows == nullptr ? j : rows[j]] += value;
+                     }
                    }
                  });
   }
@@ -287,7 +293,10 @@ class Boosting {
     worker.leaf_of.resize(rows.size());
     worker.builder->find_leaves(matrix, rows.data(), rows.size(), worker.leaf_of.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      scores[rows[i]] += tree.value[static_cast<std::size_t>(worker.leaf_of[i])];
+      const auto leaf = static_cast<std::size_t>(worker.leaf_of[i]);
+      for (std::size_t k = 0; k < width_; ++k) {
+        scores[k * matrix.n_rows() + rows[i]] += tree.value[leaf * width_ + k];
+      }
     }
   }
 
@@ -328,11 +337,14 @@ class Boosting {
   // Rows here and there: copied side by side first.
   double mean_loss_of(const LossData& data, const std::vector<Row>& rows) {
     const std::size_t n = rows.size();
-    std::vector<double> targets(n);
+    const std::size_t n_targets = options_.loss.many_targets ? n_scores_ : 1;
+    std::vector<double> targets(n * n_targets);
     std::vector<double> weights(data.weights == nullptr ? 0 : n);
     std::vector<double> scores(n * n_scores_);
     for (std::size_t i = 0; i < n; ++i) {
-      targets[i] = data.targets[rows[i]];
+      for (std::size_t k = 0; k < n_targets; ++k) {
+        targets[k * n + i] = data.targets[k * data.n_rows + rows[i]];
+      }
       if (data.weights != nullptr) weights[i] = data.weights[rows[i]];
       for (std::size_t k = 0; k < n_scores_; ++k) {
         scores[k * n + i] = data.scores[k * data.n_rows + rows[i]];
@@ -360,6 +372,8 @@ class Boosting {
   int tree_threads_ = 1;  // of one tree
   std::size_t n_rows_;
   std::size_t n_scores_;
+  std::size_t width_;    // weights of a leaf
+  std::size_t n_trees_;  // of a round
   std::size_t n_learned_ = 0;
   RowWeights row_weights_;
   bool constant_hessian_ = false;
@@ -404,13 +418,20 @@ std::size_t RowScorer::n_out() const {
 void RowScorer::score(const double* row, double* out) const {
   const std::size_t n_scores = baseline_.size();
   std::copy(baseline_.begin(), baseline_.end(), out);
-  const std::size_t n_trees = n_rounds_ * n_scores;
+  const std::size_t width = forest_.shape.width();
+  const std::size_t n_trees = n_rounds_ * (width > 1 ? 1 : n_scores);
   for (std::size_t t = 0, k = 0; t < n_trees; ++t) {
     const CompactTree& tree = forest_.trees[t];
     std::int32_t at = tree.nodes.empty() ? ~0 : 0;
     while (at >= 0) {
       const auto index = static_cast<std::size_t>(at);
       at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
+    }
+    if (width > 1) {
+      for (std::size_t j = 0; j < width; ++j) {
+        out[j] += tree.values[static_cast<std::size_t>(~at) * width + j];
+      }
+      continue;
     }
     out[k] += tree.values[static_cast<std::size_t>(~at)];
     if (++k == n_scores) k = 0;
@@ -445,6 +466,7 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
                 std::size_t last, int n_threads, double* out) {
   const RowReader reader(table, forest.n_categories);
   const std::size_t n_rows = table.n_rows;
+  const std::size_t width = forest.shape.width();
   const std::size_t n_trees = (last - first) * n_scores;
   const std::size_t first_tree = first * n_scores;
   const std::size_t last_tree = last * n_scores;
@@ -460,7 +482,7 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
       const std::size_t begin = piece * block;
       const std::size_t n = std::min(block, n_rows - begin);
       reader.read(begin, n, [&](const auto* values, std::size_t stride, bool may_miss) {
-        body(values, stride, n, may_miss, out + begin * n_scores);
+        body(values, stride, n, may_miss, out + begin * n_scores * width);
       });
     });
   };
@@ -477,6 +499,14 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
         for (std::size_t t = first_tree; t < last_tree; ++t) {
           const CompactTree& tree = forest.trees[t];
           descend(tree, values, stride, n, may_miss, leaves.data());
+          if (width > 1) {
+            for (std::size_t i = 0; i < n; ++i) {
+              for (std::size_t k = 0; k < width; ++k) {
+                to[i * width + k] += tree.values[leaves[i] * width + k];
+              }
+            }
+            continue;
+          }
           double* const score = to + t % n_scores;
           for (std::size_t i = 0; i < n; ++i) score[i * n_scores] += tree.values[leaves[i]];
         }

@@ -43,8 +43,9 @@ struct BoostHistory {
   std::vector<double> validation;
 };
 
-// Appends trees to the forest, n_scores a round. rows: those to learn from, empty for all; scores:
-// [score][row], before the first round, afterwards those of the last.
+// Appends trees to the forest, n_scores a round, or one where its leaves have a weight for each
+// score. rows: those to learn from, empty for all; scores: [score][row], before the first round,
+// afterwards those of the last.
 void boost(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
@@ -81,7 +82,8 @@ class RowScorer {
   Link link_;
 };
 
-// out[row][score] += the values of the trees of the rounds [first, last).
+// out[row][score] += the values of the trees of the rounds [first, last), of which each has
+// n_scores; where leaves have several weights, a tree has all scores and n_scores is 1.
 void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,
                 std::size_t last, int n_threads, double* out);
 

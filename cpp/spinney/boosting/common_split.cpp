@@ -64,20 +64,20 @@ double plain_score(const Sums& sums, double l2) {
 class CommonSearch {
  public:
   CommonSearch(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
-               const PackedScale& scale, const SplitRules& rules)
-      : matrix_(matrix), nodes_(nodes), scale_(scale), rules_(rules) {
-    const double units = std::ceil(rules.min_hessian / scale.hessian);
-    min_units_ =
-        std::max(1.0, scale.counts ? std::max(units, static_cast<double>(rules.min_rows)) : units);
-  }
+               const NodeToSplit* counts, const SplitRules& rules)
+      : matrix_(matrix), nodes_(nodes), counts_(counts), rules_(rules) {}
 
   BinSplit search(std::uint32_t feature) const {
     const BinnedColumn& column = matrix_.column(feature);
     BinSplit best;
     best.gain = 0;
     best.feature = feature;
-    if (column.categorical) {
-      search_categories(column, best);
+    if (column.categorical && counts_ != nullptr) {
+      for (std::size_t k = 0; k < nodes_.size(); ++k) {
+        search_categories(column, nodes_.subspan(k, 1), best);
+      }
+    } else if (column.categorical) {
+      search_categories(column, nodes_, best);
     } else {
       search_numbers(feature, column, best);
     }
@@ -87,15 +87,24 @@ class CommonSearch {
  private:
   bool plain() const { return rules_.l1 == 0 && rules_.monotonic.empty(); }
 
+  // Whether both sides have enough rows.
+  bool enough(PackedSum left) const {
+    return std::min(left, counts_->total - left) >= static_cast<PackedSum>(rules_.min_rows);
+  }
+
   void add(const NodeToSplit& node, const PackedSum* prefix, std::size_t n, std::int8_t sign,
            double l2, double* gains) const {
     if (plain()) {
-      const double parent = plain_score(unpack(node.total, scale_), rules_.l2);
-      add_gains({prefix, n, node.total, scale_, l2, min_units_, parent}, gains);
+      const PackedScale& scale = node.scale;
+      const double units = std::ceil(rules_.min_hessian / scale.hessian);
+      const auto rows = static_cast<double>(rules_.min_rows);
+      const double least = std::max(1.0, scale.counts ? std::max(units, rows) : units);
+      const double parent = plain_score(unpack(node.total, scale), rules_.l2);
+      add_gains({prefix, n, node.total, scale, l2, least, parent}, gains);
       return;
     }
     for (std::size_t i = 0; i < n; ++i) {
-      gains[i] += 2 * gain_of(node, prefix[i], sign, l2, scale_, rules_);
+      gains[i] += 2 * gain_of(node, prefix[i], sign, l2, rules_);
     }
   }
 
@@ -114,6 +123,14 @@ class CommonSearch {
         for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
         add(node, prefix.data(), n_cuts, sign, rules_.l2, gains.data());
       }
+      if (counts_ != nullptr) {
+        const PackedSum* const sums = sums_of(column, *counts_, own);
+        PackedSum left = direction == 1 ? sums[column.missing_code()] : 0;
+        for (std::uint32_t code = 0; code < n_cuts; ++code) {
+          left += sums[code];
+          if (!enough(left)) gains[code] = 0;
+        }
+      }
       for (std::uint32_t code = 0; code < n_cuts; ++code) {
         const double gain = 0.5 * gains[code] - rules_.min_gain;
         if (!(gain > best.gain)) continue;
@@ -124,24 +141,25 @@ class CommonSearch {
     }
   }
 
-  // One order of the categories, by the sums of all nodes.
-  void search_categories(const BinnedColumn& column, BinSplit& best) const {
+  // One order of the categories, by the sums of some nodes.
+  void search_categories(const BinnedColumn& column, std::span<const NodeToSplit> by,
+                         BinSplit& best) const {
     const std::uint32_t n_codes = column.n_codes();
     std::array<Sums, most_codes> together{};
     std::array<bool, most_codes> occurs{};
     CodeSums own;
     Sums total;
     double n_rows = 0;
-    for (const NodeToSplit& node : nodes_) {
+    for (const NodeToSplit& node : by) {
       const PackedSum* const sums = sums_of(column, node, own);
       for (std::uint32_t code = 0; code < n_codes; ++code) {
-        const Sums s = unpack(sums[code], scale_);
+        const Sums s = unpack(sums[code], node.scale);
         together[code].gradient += s.gradient;
         together[code].hessian += s.hessian;
         occurs[code] |= sums[code] != 0;
       }
-      total.hessian += unpack(node.total, scale_).hessian;
-      n_rows += static_cast<double>(node.n_rows);
+      total.hessian += unpack(node.total, node.scale).hessian;
+      n_rows += node.n_counted;
     }
     const double doubt = rules_.category_smooth * total.hessian / n_rows;
     std::array<double, most_codes> ratio{};
@@ -167,6 +185,14 @@ class CommonSearch {
       for (std::size_t i = 0; i + 1 < n; ++i) prefix[i] = left += sums[order[i]];
       add(node, prefix.data(), n - 1, 0, l2, gains.data());
     }
+    if (counts_ != nullptr) {
+      const PackedSum* const sums = sums_of(column, *counts_, own);
+      PackedSum left = 0;
+      for (std::size_t i = 0; i + 1 < n; ++i) {
+        left += sums[order[i]];
+        if (!enough(left)) gains[i] = 0;
+      }
+    }
     std::size_t cut = n;
     for (std::size_t i = 0; i + 1 < n; ++i) {
       if (std::min(i + 1, n - i - 1) > rules_.max_category_group) continue;
@@ -177,6 +203,7 @@ class CommonSearch {
     }
     if (cut == n) return;
     best.categorical = true;
+    best.left_codes = {};
     for (std::size_t i = 0; i <= cut; ++i) {
       best.left_codes[order[i] / 64] |= std::uint64_t{1} << (order[i] % 64);
     }
@@ -185,15 +212,15 @@ class CommonSearch {
 
   const BinnedMatrix& matrix_;
   std::span<const NodeToSplit> nodes_;
-  const PackedScale& scale_;
+  const NodeToSplit* counts_;  // null: nodes are not outputs of the same rows
   const SplitRules& rules_;
-  double min_units_ = 1;
 };
 
 }  // namespace
 
 double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double l2,
-               const PackedScale& scale, const SplitRules& rules) {
+               const SplitRules& rules) {
+  const PackedScale& scale = node.scale;
   const Sums a = unpack(left, scale);
   const Sums b = unpack(node.total - left, scale);
   if (a.hessian < rules.min_hessian || b.hessian < rules.min_hessian) return 0;
@@ -231,10 +258,10 @@ PackedSum left_sum(const BinnedMatrix& matrix, const NodeToSplit& node, const Bi
 }
 
 BinSplit find_common_split(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
-                           const PackedScale& scale, const SplitRules& rules, int n_threads) {
+                           const NodeToSplit* counts, const SplitRules& rules, int n_threads) {
   const std::size_t n_features = matrix.n_features();
   const std::uint8_t* const allowed = nodes[0].allowed;
-  const CommonSearch search(matrix, nodes, scale, rules);
+  const CommonSearch search(matrix, nodes, counts, rules);
   std::vector<BinSplit> best(n_features);
   constexpr std::size_t block = 4;
   const double work = 1.5 * static_cast<double>(matrix.n_codes() * nodes.size());

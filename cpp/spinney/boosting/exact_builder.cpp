@@ -119,8 +119,7 @@ ExactBuilder::Split ExactBuilder::search_categories(const Node& node, std::uint3
     of.sums = add(of.sums, one.sums);
     of.n_rows += one.n_rows;
   }
-  const double doubt = rules_.split.category_smooth * node.total.hessian /
-                       static_cast<double>(node.end - node.begin);
+  const double doubt = rules_.split.category_smooth * node.total.hessian / node.n_rows;
   std::vector<std::size_t> order;
   for (std::size_t c = 0; c <= n_categories; ++c) {
     if (sums[c].n_rows > 0) order.push_back(c);

@@ -5,6 +5,9 @@
 
 #include "spinney/boosting/exact_builder.h"
 #include "spinney/boosting/tree_builder.h"
+#include "spinney/boosting/vector_builder.h"
+#include "spinney/common/check.h"
+#include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
 namespace spinney {
@@ -14,17 +17,66 @@ bool draws(double share) { return share < 1; }
 
 }  // namespace
 
+Sums RoundBuilder::exact_sums(const LeafRows& leaf, const Derivatives& of) const {
+  Sums sums;
+  for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
+    const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
+    const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
+    sums.gradient += weight * static_cast<double>(of.first[row]);
+    sums.hessian += weight * static_cast<double>(of.second[row]);
+  }
+  return sums;
+}
+
 void RoundBuilder::refine_leaves(const Derivatives& of) {
   for (const LeafRows& leaf : leaves_) {
-    Sums sums;
-    for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
-      const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
-      const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
-      sums.gradient += weight * static_cast<double>(of.first[row]);
-      sums.hessian += weight * static_cast<double>(of.second[row]);
-    }
-    tree_.value[static_cast<std::size_t>(leaf.node)] = leaf_weight(sums, rules_.split, leaf.bounds);
+    tree_.value[static_cast<std::size_t>(leaf.node)] =
+        leaf_weight(exact_sums(leaf, of), rules_.split, leaf.bounds);
   }
+}
+
+void RoundBuilder::write_question(std::size_t at, const BinnedColumn& column,
+                                  const BinSplit& split) {
+  tree_.feature[at] = static_cast<std::int32_t>(split.feature);
+  tree_.missing_left[at] = split.missing_left ? 1 : 0;
+  const double threshold = split.code < column.cuts.size()
+                               ? column.cuts[split.code]
+                               : std::numeric_limits<double>::infinity();
+  if (column.source >= 0) {
+    tree_.feature[at] = column.source;
+    tree_.missing_left[at] = column.of_category.back() <= threshold ? 1 : 0;
+    write_categories(at, column.of_category.size() - 1, [&](std::size_t category) {
+      return column.of_category[category] <= threshold;
+    });
+  } else if (split.categorical) {
+    write_categories(at, column.bin_of.size(), [&](std::size_t category) {
+      return split.goes_left(column.bin_of[category], 256);
+    });
+  } else {
+    tree_.threshold[at] = threshold;
+  }
+}
+
+void RoundBuilder::follow_codes(const BinnedMatrix& matrix, const BinnedMatrix& like,
+                                const std::vector<BinSplit>& questions, const Row* rows,
+                                std::size_t n, int n_threads, NodeIndex* out) const {
+  constexpr std::size_t block = 4096;
+  const double work = 20.0 * static_cast<double>(n);
+  parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads, true),
+               [&](std::size_t piece, int) {
+                 const std::size_t end = std::min(n, (piece + 1) * block);
+                 for (std::size_t i = piece * block; i < end; ++i) {
+                   const std::size_t row = rows == nullptr ? i : rows[i];
+                   std::size_t at = 0;
+                   while (tree_.left[at] != no_child) {
+                     const BinSplit& split = questions[at];
+                     const bool left = split.goes_left(matrix.codes(split.feature)[row],
+                                                       like.column(split.feature).missing_code());
+                     at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
+                   }
+                   out[i] = static_cast<NodeIndex>(at);
+                 }
+               });
 }
 
 void RoundBuilder::describe(std::size_t at, const Sums& sums, const Bounds& bounds,
@@ -102,11 +154,16 @@ const std::uint8_t* RoundBuilder::allowed_columns(std::size_t n_features, std::s
   return node_columns_.data();
 }
 
-std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, const TreeRules& rules,
-                                           int n_threads) {
-  if (const auto* binned = dynamic_cast<const BinnedMatrix*>(&matrix)) {
-    return std::make_unique<TreeBuilder>(*binned, rules, n_threads);
+std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, std::size_t n_outputs,
+                                           const TreeRules& rules, int n_threads) {
+  const auto* const binned = dynamic_cast<const BinnedMatrix*>(&matrix);
+  if (n_outputs > 1) {
+    if (binned == nullptr) {
+      throw InputError("max_bins=None: expected one output, got several");
+    }
+    return std::make_unique<VectorBuilder>(*binned, n_outputs, rules, n_threads);
   }
+  if (binned != nullptr) return std::make_unique<TreeBuilder>(*binned, rules, n_threads);
   return std::make_unique<ExactBuilder>(dynamic_cast<const ExactMatrix&>(matrix), rules, n_threads);
 }
 

@@ -60,9 +60,16 @@ class RoundBuilder {
   Tree& tree() { return tree_; }
   const std::vector<LeafRows>& leaves() const { return leaves_; }
   // Leaf weights from the derivatives themselves instead of the packed sums.
-  void refine_leaves(const Derivatives& of);
+  virtual void refine_leaves(const Derivatives& of);
 
  protected:
+  Sums exact_sums(const LeafRows& leaf, const Derivatives& of) const;
+  // The question of a node about a binned column.
+  void write_question(std::size_t at, const BinnedColumn& column, const BinSplit& split);
+  // Leaves of rows by their codes; `like` has the bins. questions: by node.
+  void follow_codes(const BinnedMatrix& matrix, const BinnedMatrix& like,
+                    const std::vector<BinSplit>& questions, const Row* rows, std::size_t n,
+                    int n_threads, NodeIndex* out) const;
   // Values of a node that do not depend on whether it is parted.
   void describe(std::size_t at, const Sums& sums, const Bounds& bounds, std::size_t n_rows);
   // A question about categories; goes_left(category) of n.
@@ -125,7 +132,8 @@ class RoundBuilder {
 };
 
 // A builder for the kind of rows that the matrix has.
-std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, const TreeRules& rules,
-                                           int n_threads);
+// n_outputs: weights of a leaf.
+std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, std::size_t n_outputs,
+                                           const TreeRules& rules, int n_threads);
 
 }  // namespace spinney

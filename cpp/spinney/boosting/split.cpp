@@ -282,7 +282,7 @@ class ColumnSearch {
     };
     std::array<Ordered, 256> order;
     std::size_t n = 0;
-    const double mean_hessian = total_.hessian / static_cast<double>(node_.n_rows);
+    const double mean_hessian = total_.hessian / node_.n_counted;
     const double doubt = rules_.category_smooth * mean_hessian;
     for (std::uint32_t code = 0; code < n_codes; ++code) {
       if (sums[code] == 0) continue;

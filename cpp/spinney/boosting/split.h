@@ -64,8 +64,10 @@ struct NodeToSplit {
   const PackedSum* packed = nullptr;     // of the rows
   PackedSum total = 0;
   std::size_t n_rows = 0;
+  double n_counted = 0;       // rows, whole weights as repeated ones
   const Row* rows = nullptr;  // null: 0 … n_rows-1
   RowWeights weights;
+  PackedScale scale;
   const std::uint8_t* allowed = nullptr;  // of each column; null: all
   Bounds bounds;
 };

@@ -55,8 +55,10 @@ NodeToSplit TreeBuilder::task_of(const Node& node) {
   task.packed = packed_[node.buffer].data() + node.begin;
   task.total = node.total;
   task.n_rows = node.end - node.begin;
+  task.n_counted = static_cast<double>(count_rows(node));
   task.rows = rows_of(node);
   task.weights = weights_;
+  task.scale = scale_;
   task.bounds = node.bounds;
   return task;
 }
@@ -65,32 +67,6 @@ void TreeBuilder::search(Node& node) {
   NodeToSplit task = task_of(node);
   task.allowed = allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
-}
-
-void TreeBuilder::write_question(const Node& node) {
-  const auto at = static_cast<std::size_t>(node.index);
-  const BinSplit& split = node.split;
-  const BinnedColumn& column = matrix_.column(split.feature);
-  tree_.feature[at] = static_cast<std::int32_t>(split.feature);
-  tree_.missing_left[at] = split.missing_left ? 1 : 0;
-  const double threshold = split.code < column.cuts.size()
-                               ? column.cuts[split.code]
-                               : std::numeric_limits<double>::infinity();
-  if (column.source >= 0) {
-    tree_.feature[at] = column.source;
-    tree_.missing_left[at] = column.of_category.back() <= threshold ? 1 : 0;
-    write_categories(at, column.of_category.size() - 1, [&](std::size_t category) {
-      return column.of_category[category] <= threshold;
-    });
-    return;
-  }
-  if (!split.categorical) {
-    tree_.threshold[at] = threshold;
-    return;
-  }
-  write_categories(at, column.bin_of.size(), [&](std::size_t category) {
-    return split.goes_left(column.bin_of[category], 256);
-  });
 }
 
 // Writes the node's rows and gradients into the other buffer, those that go left first, in their
@@ -183,8 +159,9 @@ void TreeBuilder::make_histograms(std::int32_t& slot, Node& left, Node& right) {
 std::uint64_t TreeBuilder::count_rows(const Node& node) const {
   if (!weights_.whole) return node.end - node.begin;
   double total = 0;
-  for (std::size_t i = node.begin; i < node.end; ++i) {
-    total += weights_.values[rows_[node.buffer][i]];
+  const Row* const rows = rows_of(node);
+  for (std::size_t i = 0; i < node.end - node.begin; ++i) {
+    total += weights_.values[rows == nullptr ? i : rows[i]];
   }
   return static_cast<std::uint64_t>(total);
 }
@@ -206,7 +183,7 @@ bool TreeBuilder::part(std::size_t which) {
     nodes_[which] = std::move(parent);
     return false;
   }
-  write_question(parent);
+  write_question(static_cast<std::size_t>(parent.index), matrix_.column(split.feature), split);
   questions_[static_cast<std::size_t>(parent.index)] = split;
   left.depth = right.depth = parent.depth + 1;
   left.total = split.left;
@@ -337,7 +314,7 @@ void TreeBuilder::grow_by_level(Watch& watch) {
     }
     if (asked.empty()) break;
     watch.poll(all_rows_n_ * matrix_.n_features());
-    const BinSplit split = find_common_split(matrix_, tasks, scale_, rules_.split, n_threads_);
+    const BinSplit split = find_common_split(matrix_, tasks, nullptr, rules_.split, n_threads_);
     if (!split.found()) break;
     bool parted = false;
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -346,8 +323,7 @@ void TreeBuilder::grow_by_level(Watch& watch) {
       node.split.left = left_sum(matrix_, tasks[i], split);
       const std::int8_t sign =
           rules_.split.monotonic.empty() ? std::int8_t{0} : rules_.split.monotonic[split.feature];
-      node.split.gain =
-          gain_of(tasks[i], node.split.left, sign, rules_.split.l2, scale_, rules_.split);
+      node.split.gain = gain_of(tasks[i], node.split.left, sign, rules_.split.l2, rules_.split);
       // A node that the question does not help may still be divided by it; one that it must not
       // divide (by its weights, or by a constraint) is not.
       const Sums left = unpack(node.split.left, scale_);
@@ -371,25 +347,8 @@ void TreeBuilder::grow_by_gain(Watch& watch) {
 
 void TreeBuilder::find_leaves(const RowMatrix& other, const Row* rows, std::size_t n,
                               NodeIndex* out) const {
-  const auto& matrix = static_cast<const BinnedMatrix&>(other);
-  constexpr std::size_t block = 4096;
-  const double work = 20.0 * static_cast<double>(n);
-  parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads_, true),
-               [&](std::size_t piece, int) {
-                 const std::size_t end = std::min(n, (piece + 1) * block);
-                 for (std::size_t i = piece * block; i < end; ++i) {
-                   const std::size_t row = rows == nullptr ? i : rows[i];
-                   std::size_t at = 0;
-                   while (tree_.left[at] != no_child) {
-                     const BinSplit& split = questions_[at];
-                     const bool left =
-                         split.goes_left(matrix.codes(split.feature)[row],
-                                         matrix_.column(split.feature).missing_code());
-                     at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
-                   }
-                   out[i] = static_cast<NodeIndex>(at);
-                 }
-               });
+  follow_codes(static_cast<const BinnedMatrix&>(other), matrix_, questions_, rows, n, n_threads_,
+               out);
 }
 
 }  // namespace spinney

@@ -50,7 +50,6 @@ class TreeBuilder : public RoundBuilder {
   void grow_by_level(Watch& watch);
   std::uint64_t count_rows(const Node& node) const;
   std::size_t divide_rows(const Node& node, const BinSplit& split);
-  void write_question(const Node& node);
 
   const BinnedMatrix& matrix_;
   int n_threads_;

@@ -297,9 +297,10 @@ void differentiate(const Loss& loss, const LossData& data, std::size_t begin, st
     softmax_gradients(data, loss.n_scores, begin, end, out);
     return;
   }
-  if (!loss.levels.empty()) {
+  if (loss.is_separate()) {
     for (std::size_t k = 0; k < loss.n_scores; ++k) {
-      differentiate(loss.of_score(k), data.of_score(k), begin, end, out.from(k * data.n_rows));
+      differentiate(loss.of_score(k), data.of_score(k, loss.many_targets), begin, end,
+                    out.from(k * data.n_rows));
     }
   } else {
     with_formula(loss, [&](const auto& formula) { fill(formula, data, begin, end, out); });
@@ -308,10 +309,10 @@ void differentiate(const Loss& loss, const LossData& data, std::size_t begin, st
 
 double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end) {
   if (loss.kind == LossKind::softmax) return softmax_sum(data, loss.n_scores, begin, end);
-  if (!loss.levels.empty()) {
+  if (loss.is_separate()) {
     double total = 0;
     for (std::size_t k = 0; k < loss.n_scores; ++k) {
-      total += loss_sum(loss.of_score(k), data.of_score(k), begin, end);
+      total += loss_sum(loss.of_score(k), data.of_score(k, loss.many_targets), begin, end);
     }
     return total / static_cast<double>(loss.n_scores);
   }

@@ -30,14 +30,16 @@ struct Loss {
   double parameter = 0;      // level of the quantile, width of Huber's parabola, Tweedie's power
   std::size_t n_scores = 1;  // raw scores of a row: classes of softmax, levels of quantiles, else 1
   std::vector<double> levels = {};  // of several quantiles at once
+  bool many_targets = false;        // each score has its own
 
   bool constant_hessian() const {
     return kind == LossKind::squared_error || kind == LossKind::absolute_error ||
            kind == LossKind::huber || kind == LossKind::quantile;
   }
-  // The loss of one of several scores that have nothing to do with each other.
+  // Whether scores have nothing to do with each other.
+  bool is_separate() const { return !levels.empty() || many_targets; }
   Loss of_score(std::size_t k) const {
-    return levels.empty() ? *this : Loss{kind, levels[k], 1, {}};
+    return {kind, levels.empty() ? parameter : levels[k], 1, {}, false};
   }
   bool refits_leaves() const {
     return kind == LossKind::absolute_error || kind == LossKind::huber ||
@@ -54,14 +56,17 @@ struct Derivatives {
   Derivatives from(std::size_t i) const { return {first + i, second + i}; }
 };
 
-// targets: [row], classes as numbers; weights: [row] or null; scores: [score][row], of n_rows rows.
+// targets: [row], classes as numbers, or [score][row]; weights: [row] or null; scores:
+// [score][row], of n_rows rows.
 struct LossData {
   const double* targets = nullptr;
   const double* weights = nullptr;
   const double* scores = nullptr;
   std::size_t n_rows = 0;
 
-  LossData of_score(std::size_t k) const { return {targets, weights, scores + k * n_rows, n_rows}; }
+  LossData of_score(std::size_t k, bool many_targets) const {
+    return {targets + (many_targets ? k * n_rows : 0), weights, scores + k * n_rows, n_rows};
+  }
 };
 
 // Derivatives of the rows [begin, end).

@@ -106,7 +106,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows. Missing values and columns of categories need no preparation.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or (n_rows, n_outputs) for a regressor
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows.
@@ -204,10 +204,13 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         n_rows = len(targets)
         if weights is not None and np.array_equal(weights, np.floor(weights)):
             n_rows = weights.sum()
-        n_scores = 1 if not is_classifier(self) or self.n_classes_ == 2 else self.n_classes_
+        n_scores = 1 if targets.ndim == 1 else targets.shape[1]
+        if is_classifier(self) and self.n_classes_ > 2:
+            n_scores = self.n_classes_
         if self.warm_start and self.n_folds not in (1, "auto"):
             raise ValueError("warm_start goes on with one model; expected n_folds=1")
-        return settle(self, self._n_wanted(), n_rows, n_scores)
+        oblivious = targets.ndim == 1 and self.max_bins is not None
+        return settle(self, self._n_wanted(), n_rows, n_scores, oblivious)
 
     def _take(self, trial: Trial) -> None:
         """Make the model what a trial came to."""
@@ -217,11 +220,11 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         self.growth_ = trial.settings.growth
         if len(boosters) == 1:
             self._store = boosters[0].store
-            self._store.core.truncate(self._n_rounds * self._n_scores)
+            self._store.core.truncate(self._n_rounds * self._trees_per_round)
         else:
             self._store = self._new_store()
             cores = [booster.store.core for booster in boosters]
-            _core.append_mean(cores, self._n_rounds, self._n_scores, self._store.core)
+            _core.append_mean(cores, self._n_rounds, self._trees_per_round, self._store.core)
         if self.warm_start:
             self._keep_scores(boosters[0])
 
@@ -235,12 +238,16 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         if booster.bins.statistics and booster.options.first_round == self._n_rounds:
             self._last_scores = (booster.fingerprint(), booster.scores.copy())
 
+    @property
+    def _trees_per_round(self) -> int:
+        return 1 if self._n_targets > 1 else self._n_scores
+
     def _n_wanted(self) -> Any:
         return self.n_estimators
 
     def _new_store(self) -> ForestStore:
         return ForestStore(
-            *("squared_error", [], 1, True),
+            *("squared_error", [], self._n_scores if self._n_targets > 1 else 1, True),
             [0 if v is None else len(v) for v in self.categories_],
         )
 
@@ -275,6 +282,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         boosters: list[Booster] = []
         goes_on = self._n_rounds > 0
         baselines = []
+        for_core = np.ascontiguousarray(targets.T).ravel()
         for number, (learned, watched) in enumerate(parts):
             rows = slice(None) if learned is None else learned
             if goes_on:
@@ -288,12 +296,13 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             validation = None
             if watched is not None:
                 validation = _core.BoostValidation(
-                    bins[number].matrix, watched, targets, weights, scores, self._group_starts
+                    *(bins[number].matrix, watched, for_core, weights, scores),
+                    self._group_starts,
                 )
             elif eval_set is not None:
                 validation = self._read_eval_set(eval_set, bins[number], baselines[-1])
             booster = Booster(
-                *(bins[number], learned, validation, targets, weights, scores),
+                *(bins[number], learned, validation, for_core, weights, scores),
                 self._options(settings, bins[number], self._seed + number, n_threads),
                 self._store if goes_on else self._new_store(),
                 self._own_gradients(targets, scores),
@@ -313,6 +322,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     _loss_parameter: float
     _n_scores: int
     _levels: list[float] = []  # of several quantiles at once
+    _n_targets: int = 1  # more than one: leaves have a weight for each
     _group_starts: list[int] = []  # of a ranking: where each group begins, then the number of rows
 
     @abstractmethod
@@ -325,7 +335,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
 
     def _averaged(self, targets: Any) -> Any:
         """Give what statistics of categories are about, (n_rows, n_targets)."""
-        return targets[:, np.newaxis]
+        return targets.reshape(len(targets), -1)
 
     @abstractmethod
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
@@ -336,6 +346,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         loss = getattr(self, "loss", None)
         if not callable(loss):
             return None
+        if self._n_targets > 1:
+            raise ValueError("loss: a function is for one output, but y has several")
 
         def derivatives() -> tuple[Any, Any]:
             told = loss(targets, scores[0])
@@ -388,7 +400,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         return _core.BoostValidation(
             bins.code(table),
             np.arange(n_rows, dtype=np.uint32),
-            targets,
+            np.ascontiguousarray(targets.T).ravel(),
             weights,
             self._start_scores(table, baseline, None),
             starts,
@@ -419,7 +431,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             _core.add_rounds(
                 self._store.core,
                 core_table(table, self._schema),
-                *(self._n_scores, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
+                *(self._trees_per_round, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
                 scores,
             )
         return np.ascontiguousarray(scores.T)
@@ -434,6 +446,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         options.subsample = float(settings.subsample)
         options.by_gradient = self.sampling == "gradient"
         options.levels = self._levels
+        options.many_targets = self._n_targets > 1
         options.n_threads = n_threads
         limit = np.iinfo(np.int32).max
         leaves = settings.max_leaf_nodes
@@ -475,6 +488,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             raise ValueError("monotonic_cst must be an array-like of -1, 0 or 1.")
         if any(sign and self.categories_[f] is not None for f, sign in enumerate(signs)):
             raise ValueError("Categorical features cannot have monotonic constraints.")
+        if self._n_targets > 1 and signs.any():
+            raise ValueError("monotonic_cst: expected one output, got several")
         if is_classifier(self) and self._n_scores > 1 and signs.any():
             raise ValueError("monotonic constraints are not supported for multiclass targets.")
         return [int(sign) for sign in signs] if signs.any() else []
@@ -529,7 +544,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         scores = np.empty((rows.n_rows, self._n_scores))
         scores[:] = self._baseline
         _core.add_rounds(
-            *(self._store.core, rows, self._n_scores, 0, self._n_rounds * self._n_boosters),
+            *(self._store.core, rows, self._trees_per_round, 0, self._n_rounds * self._n_boosters),
             *(effective_n_jobs(self.n_jobs), scores),
         )
         return scores
@@ -540,7 +555,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         scores[:] = self._baseline
         for t in range(self._n_rounds):
             _core.add_rounds(
-                *(self._store.core, rows, self._n_scores),
+                *(self._store.core, rows, self._trees_per_round),
                 *(t * self._n_boosters, (t + 1) * self._n_boosters),
                 *(effective_n_jobs(self.n_jobs), scores),
             )
@@ -586,7 +601,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         rows = self._read(X)
         out = np.empty((rows.n_rows, len(self._store)), dtype=np.int64)
         self._store.core.apply(rows, effective_n_jobs(self.n_jobs), out)
-        return out if self._n_scores == 1 else out.reshape(len(out), -1, self._n_scores)
+        per_round = self._trees_per_round
+        return out if per_round == 1 else out.reshape(len(out), -1, per_round)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ _IN_UNITS_OF_Y = ("squared_error", "absolute_error", "huber", "quantile")
 class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     """Gradient boosting for numbers.
 
+    Targets may have several columns: a tree then has a weight for each of them in every leaf.
     Trees are added one after another, each fitted to first and second derivatives of the loss at
     the predictions so far. The objective of a tree is XGBoost's: with sums G and H of the
     derivatives over a leaf its weight is ``-G / (H + l2_regularization)``, and a question is asked
@@ -248,9 +249,17 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
-        y = column_or_1d(y, warn=True)
+        if y.ndim != 2 or y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        elif self.loss in ("absolute_error", "huber", "quantile"):
+            raise ValueError(f"loss={self.loss!r}: expected one output, got {y.shape[1]}")
         # Derivatives are float32: beyond these sizes they would be infinite, or all zero.
         largest, spread = np.abs(y).max(), np.ptp(y)
         if largest > 1e30 or (0 < spread < 1e-30 and self.loss in _IN_UNITS_OF_Y):
@@ -260,7 +269,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             )
         if self.loss == "gamma" and not np.all(y > 0):
             raise ValueError("loss='gamma': expected positive y, got some that are not")
-        if self.loss in ("poisson", "tweedie") and not (np.all(y >= 0) and y.sum() > 0):
+        if self.loss in ("poisson", "tweedie") and not (
+            np.all(y >= 0) and (y.sum(axis=0) > 0).all()
+        ):
             raise ValueError(
                 f"loss={self.loss!r} requires non-negative y and sum(y) > 0, got some that are not"
             )
@@ -269,7 +280,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return y
 
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
-        self._n_scores = 1
+        self._n_scores = self._n_targets = 1 if targets.ndim == 1 else targets.shape[1]
         self._levels = []
         self._loss_parameter = 0.0
         if callable(self.loss):
@@ -290,19 +301,19 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
         if callable(self.loss):
-            return np.zeros(1)
+            return np.zeros(self._n_scores)
         if self.loss in ("absolute_error", "huber"):
             return np.array([_quantile(targets, weights, 0.5)])
         if self.loss == "quantile":
             levels = np.atleast_1d(self._level())
             return np.array([_quantile(targets, weights, level) for level in levels])
-        mean = np.average(targets, weights=weights)
+        mean = np.atleast_1d(np.average(targets, axis=0, weights=weights))
         if self.loss in _LOG_LINK:
-            return np.array([np.log(mean)])
+            return np.log(mean)
         if self.loss == "cross_entropy":
             inside = np.clip(mean, 1e-15, 1 - 1e-15)
-            return np.array([np.log(inside / (1 - inside))])
-        return np.array([mean])
+            return np.log(inside / (1 - inside))
+        return mean
 
     def _level(self) -> Any:
         if np.ndim(self.alpha) == 0:
@@ -315,6 +326,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return levels
 
     def _link(self) -> str:
+        if self._n_targets > 1 and self.loss != "squared_error":
+            raise ValueError("scorer: expected one number to predict, got several outputs")
         if self.loss in _LOG_LINK:
             return "exponential"
         if self.loss == "cross_entropy":
@@ -327,7 +340,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             # (Chernozhukov, Fernández-Val and Galichon 2010).
             places = np.argsort(np.argsort(self._levels, kind="stable"), kind="stable")
             return np.sort(raw, axis=1)[:, places]
-        raw = raw[:, 0]
+        raw = raw if self._n_targets > 1 else raw[:, 0]
         if self.loss in _LOG_LINK:
             return np.exp(raw)
         if self.loss == "cross_entropy":
@@ -344,7 +357,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_levels) of several quantiles
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) of several outputs or quantiles
             The predictions; with a loss of one's own the raw scores.
         """
         return self._to_target(self._raw(X))

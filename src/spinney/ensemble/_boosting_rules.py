@@ -55,7 +55,9 @@ class Settings:
     n_folds: int
 
 
-def settle(estimator: Any, n_estimators: Any, n_rows: float, n_scores: int) -> list[Settings]:
+def settle(
+    estimator: Any, n_estimators: Any, n_rows: float, n_scores: int, oblivious: bool = True
+) -> list[Settings]:
     """Decide what is left to "auto".
 
     Parameters
@@ -67,7 +69,9 @@ def settle(estimator: Any, n_estimators: Any, n_rows: float, n_scores: int) -> l
     n_rows : float
         Rows to learn from; weights that are whole numbers count as repeated rows.
     n_scores : int
-        Trees of a round.
+        Raw scores of a row.
+    oblivious : bool, default=True
+        Whether trees can be.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def settle(estimator: Any, n_estimators: Any, n_rows: float, n_scores: int) -> l
         n_folds = 1 if estimator.warm_start else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
     kinds = [told["growth"]]
     if _is_auto(kinds[0]):
-        both = n_folds > 1 and estimator.max_bins is not None
+        both = n_folds > 1 and oblivious
         kinds = ["best_first", "oblivious"] if both else ["best_first"]
     return [
         _complete(told | {"growth": kind, "n_folds": n_folds}, _open_ended(kind, n_rows))
