@@ -36,6 +36,12 @@ class _HistNames:
     def _n_wanted(self) -> int:
         return int(self.max_iter)
 
+    @property
+    def is_categorical_(self) -> Any:
+        """Which columns are of categories; None if none is."""
+        of = self._schema.is_categorical  # type: ignore[attr-defined]
+        return of if of.any() else None
+
     def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
         if self.early_stopping == "auto":
             return eval_set is not None or n_rows > 10_000

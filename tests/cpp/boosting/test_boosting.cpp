@@ -7,6 +7,8 @@
 #include "spinney/common/exp.h"
 #include "spinney/common/random.h"
 #include "spinney/ensemble/forest_reader.h"
+#include "spinney/loss/ranking.h"
+#include "spinney/table/exact_matrix.h"
 #include "testing.h"
 
 using namespace spinney;
@@ -56,8 +58,11 @@ struct BoostData {
 
   // The scores of the rows after the fit.
   std::vector<double> boost_with(const BoostOptions& options) {
-    const BinnedMatrix matrix(table, 255, options.n_threads);
-    std::vector<double> scores(table.n_rows);
+    return boost_on(BinnedMatrix(table, 255, options.n_threads), options);
+  }
+
+  std::vector<double> boost_on(const RowMatrix& matrix, const BoostOptions& options) {
+    std::vector<double> scores(table.n_rows * options.loss.n_scores);
     Validation none;
     BoostHistory history;
     Watch watch;
@@ -126,4 +131,77 @@ TEST(boosted_scores_are_the_predictions) {
     add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
     CHECK(predicted == scores);
   }
+}
+
+TEST(oblivious_trees_predict_their_scores_on_any_threads) {
+  BoostData data(1500);
+  BoostOptions options = options_with(1, 16);
+  options.tree.growth = Growth::oblivious;
+  options.tree.split.min_rows = 1;
+  const std::vector<double> alone = data.boost_with(options);
+  std::vector<double> predicted(1500);
+  add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
+  CHECK(predicted == alone);
+  options.n_threads = 3;
+  CHECK(data.boost_with(options) == alone);
+}
+
+TEST(exact_trees_predict_their_scores_on_any_threads) {
+  BoostData data(1500);
+  const ExactMatrix matrix(data.table, true, 2);
+  BoostOptions options = options_with(1, 20);
+  options.subsample = 0.7;
+  options.by_gradient = true;
+  const std::vector<double> alone = data.boost_on(matrix, options);
+  std::vector<double> predicted(1500);
+  add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
+  CHECK(predicted == alone);
+  options.n_threads = 3;
+  CHECK(data.boost_on(matrix, options) == alone);
+}
+
+TEST(trees_with_vector_leaves_predict_their_scores_on_any_threads) {
+  BoostData data(900);
+  data.y.resize(1800);
+  for (std::size_t i = 0; i < 900; ++i) data.y[900 + i] = 1 - 2 * data.y[i] + data.x[9 * i + 8];
+  data.forest.shape.n_outputs = 2;
+  BoostOptions options = options_with(1, 12);
+  options.loss.n_scores = 2;
+  options.loss.many_targets = true;
+  const std::vector<double> alone = data.boost_with(options);
+  CHECK(data.forest.trees.size() == 12);
+  std::vector<double> predicted(1800);
+  add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
+  for (std::size_t i = 0; i < 900; ++i) {
+    CHECK(predicted[2 * i] == alone[i] && predicted[2 * i + 1] == alone[900 + i]);
+  }
+  options.n_threads = 3;
+  CHECK(data.boost_with(options) == alone);
+}
+
+TEST(trees_of_a_round_grow_side_by_side) {
+  BoostData data(900);
+  for (double& y : data.y) y = std::min(3.0, std::floor(y));
+  BoostOptions options = options_with(1, 12);
+  options.loss = {LossKind::softmax, 0, 4, {}, false};
+  const std::vector<double> alone = data.boost_with(options);
+  options.n_threads = 3;
+  CHECK(data.boost_with(options) == alone);
+}
+
+TEST(rankings_push_apart_what_is_in_the_wrong_order) {
+  const std::vector<double> targets{0, 2, 1};
+  const std::vector<double> scores{1.0, 0.0, 0.5};
+  const LossData data{targets.data(), nullptr, scores.data(), 3};
+  float first[3];
+  float second[3];
+  for (const bool by_gain : {true, false}) {
+    rank_derivatives({by_gain, 30}, data, 0, 3, {first, second});
+    CHECK(first[0] > 0 && first[1] < 0);
+    CHECK(std::abs(first[0] + first[1] + first[2]) < 1e-6F);
+    CHECK(second[0] > 0 && second[1] > 0 && second[2] > 0);
+  }
+  const double best = 3 / std::log2(2.0) + 1 / std::log2(3.0);
+  const double got = 1 / std::log2(3.0) + 3 / std::log2(4.0);
+  CHECK(std::abs(rank_loss({true, 30}, data, 0, 3) - (1 - got / best)) < 1e-12);
 }
