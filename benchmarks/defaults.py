@@ -4,11 +4,11 @@
                                   [learner …]
 
 Each table of FOLDER (Parquet, listed in its DATASETS.jsonl) gives at most 20,000 rows and three
-folds. The loss is the log loss, or the root mean squared error over the target's standard deviation.
-Learners have their library's defaults and two threads, and a process of their own for each table;
+folds. The loss is the log loss, or the root mean squared error over the standard deviation of the
+target. Learners have their library's defaults and two threads, and a process of their own for each table;
 one that fails or needs longer than the limit sits a table out. Losses and seconds of the peers are
 kept in FILE and computed where they are missing (not with --kept): CatBoost alone takes an hour.
-Spinney runs every time. Printed are the losses, the mean ranks, and wins and losses against each peer.
+Spinney runs every time. Printed are losses, mean ranks, and how often each peer was beaten.
 """
 
 from __future__ import annotations
