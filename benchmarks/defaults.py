@@ -5,10 +5,11 @@
 
 Each table of FOLDER (Parquet, listed in its DATASETS.jsonl) gives at most 20,000 rows and three
 folds. The loss is the log loss, or the root mean squared error over the standard deviation of the
-target. Learners have their library's defaults and two threads, and a process of their own for each
-table; one that fails or needs longer than the limit sits a table out. Losses and seconds of the peers
-are kept in FILE and computed where they are missing (not with --kept): CatBoost alone takes an hour.
-Spinney runs every time. Printed are losses, mean ranks, and how often each peer was beaten.
+target. Learners have their library's defaults and two threads, and a process of their own for
+each table; one that fails or needs longer than the limit sits a table out. Losses and seconds of
+the peers are kept in FILE and computed where they are missing (not with --kept): CatBoost alone
+takes an hour. Spinney runs every time. Printed are losses, mean ranks, and how often each peer was
+beaten.
 """
 
 from __future__ import annotations
