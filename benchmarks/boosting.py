@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -237,22 +239,75 @@ def predict_case(arguments):
             )
 
 
+def scale_case(arguments):
+    """How fit time grows with the rows: the exponent of a power law through four sizes."""
+    X, y = synthetic(800_000)
+    sizes = [100_000, 200_000, 400_000, 800_000]
+    for peer in arguments.peers:
+        seconds = []
+        for n in sizes:
+            best = np.inf
+            for _ in range(arguments.repeats):
+                model = LEARNERS[peer](31, False)
+                start = time.perf_counter()
+                model.fit(X[:n], y[:n])
+                best = min(best, time.perf_counter() - start)
+            seconds.append(best)
+        exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+        times = ", ".join(f"{s:.2f}" for s in seconds)
+        print(
+            f"{'100,000 to 800,000 x 28, 31 leaves':45}{peer:16}{times} s   exponent {exponent:.2f}"
+        )
+
+
+def memory_case(arguments):
+    """What a fit adds to the memory that the process needs, at most: in a process of its own."""
+    for peer in arguments.peers:
+        command = [sys.executable, __file__, "--one", peer]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        print(
+            f"{'memory of 1,000,000 x 28, 31 leaves':45}{peer:16}{told.strip():>6} MiB", flush=True
+        )
+
+
+def added_memory(peer):
+    """Peak while fitting, less what table and library take before."""
+    X, y = synthetic(1_000_000)
+    LEARNERS[peer](31, False).fit(X[:1000], y[:1000])
+    gc.collect()
+    status = Path("/proc/self/status")
+
+    def field(name):
+        line = next(line for line in status.read_text().splitlines() if line.startswith(name))
+        return int(line.split()[1]) / 1024
+
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    before = field("VmRSS")
+    LEARNERS[peer](31, False).fit(X, y)
+    print(f"{field('VmHWM') - before:.0f}")
+
+
 CASES = ("small", "higgs", "adult", "airline_100k", "covertype", "fashion_mnist", "synthetic")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", help=f"of: {', '.join(CASES)}, predict")
+    parser.add_argument("cases", nargs="*", help=f"of: {', '.join(CASES)}, predict, scale, memory")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--peers", type=lambda s: s.split(","), default=list(LEARNERS))
     parser.add_argument(
         "--leaves", type=lambda s: [int(k) for k in s.split(",")], default=[31, 255]
     )
+    parser.add_argument("--one")
     arguments = parser.parse_args()
-    for case in arguments.cases or [*CASES, "predict"]:
-        if case == "predict":
-            predict_case(arguments)
+    if arguments.one:
+        added_memory(arguments.one)
+        return
+    others = {"predict": predict_case, "scale": scale_case, "memory": memory_case}
+    for case in arguments.cases or [*CASES, *others]:
+        if case in others:
+            others[case](arguments)
             continue
         for leaves in [31] if case == "small" else arguments.leaves:
             run(case, leaves, arguments)

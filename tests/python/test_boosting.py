@@ -622,3 +622,23 @@ def test_spam(leaves, wanted):
     X, y = load_spam(return_X_y=True, split="test")
     error = 1 - model.score(X, y)
     assert error < wanted + 2 * np.sqrt(wanted * (1 - wanted) / len(y))
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, HistGradientBoostingRegressor])
+def test_histogram_boosters_watch_given_rows(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    model = kind(max_iter=200, n_iter_no_change=5).fit(
+        X[:300], y[:300], X_val=X[300:], y_val=y[300:]
+    )
+    assert model.n_iter_ == model.validation_score_.argmin() + 1 < 200
+    assert model.is_categorical_ is None
+    with pytest.raises(ValueError, match="y_val was not provided"):
+        model.fit(X, y, X_val=X)
+    with pytest.raises(ValueError, match="X_val was not provided"):
+        model.fit(X, y, y_val=y)
+    with pytest.raises(ValueError, match="early_stopping is False"):
+        model.set_params(early_stopping=False).fit(X, y, X_val=X, y_val=y)
+    marked = kind(max_iter=2, categorical_features=[1]).fit(np.abs(np.round(X)), y)
+    assert marked.is_categorical_.tolist() == [False, True, False, False]

@@ -33,6 +33,52 @@ class _HistNames:
     n_jobs: int | None = None
     callbacks: Any = None
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
+        """Boost.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows. Missing values and columns of categories need no preparation.
+        y : array-like of shape (n_rows,)
+            The targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows.
+        X_val, y_val, sample_weight_val : as X, y and sample_weight, default=None
+            Rows to watch instead of a part of X.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        given = [value is not None for value in (X_val, y_val)]
+        if given == [True, False]:
+            raise ValueError("X_val is provided, but y_val was not provided.")
+        if given == [False, True]:
+            raise ValueError("y_val is provided, but X_val was not provided.")
+        if not given[0]:
+            if sample_weight_val is not None:
+                raise ValueError("sample_weight_val is provided, but X_val was not provided.")
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        if self.early_stopping is False:
+            raise ValueError(
+                "X_val and y_val are passed to fit while at the same time early_stopping is False. "
+                "When passing X_val and y_val to fit, early_stopping should be set to either "
+                "'auto' or True."
+            )
+        watched = (X_val, y_val, sample_weight_val)
+        return super().fit(X, y, sample_weight, eval_set=watched)  # type: ignore[misc]
+
     def _n_wanted(self) -> int:
         return int(self.max_iter)
 
