@@ -211,7 +211,6 @@ void HistogramBuilder::build(const Row* rows, const PackedSum* packed, std::size
   const std::size_t n_chunks = (n + chunk_rows - 1) / chunk_rows;
   const std::size_t n_codes = matrix_.n_codes();
   std::fill(out, out + n_codes, PackedSum{0});
-  of_worker_.resize(static_cast<std::size_t>(n_threads_ - 1));
   std::vector<std::uint8_t> used(static_cast<std::size_t>(threads));
   parallel_for(n_chunks, threads, [&](std::size_t piece, int worker) {
     PackedSum* to = out;

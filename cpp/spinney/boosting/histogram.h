@@ -5,6 +5,7 @@
 // since integers add up to the same in any order, threads and layouts do not change a bit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -50,7 +51,9 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
 class HistogramBuilder {
  public:
   HistogramBuilder(const BinnedMatrix& matrix, int n_threads)
-      : matrix_(matrix), n_threads_(n_threads) {}
+      : matrix_(matrix),
+        n_threads_(n_threads),
+        of_worker_(static_cast<std::size_t>(std::max(1, n_threads) - 1)) {}
 
   // Of n rows, null if they are 0 … n-1. out has matrix.n_codes() places.
   void build(const Row* rows, const PackedSum* packed, std::size_t n, PackedSum* out);

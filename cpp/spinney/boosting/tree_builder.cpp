@@ -14,6 +14,8 @@ namespace spinney {
 namespace {
 
 constexpr std::size_t by_row_limit = 8192;
+constexpr std::size_t few_to_share =
+    16'384;  // rows of a node that one thread had better have alone
 
 SPINNEY_KERNEL void take_away(const PackedSum* part, std::size_t n, PackedSum* whole) {
   for (std::size_t i = 0; i < n; ++i) whole[i] -= part[i];
@@ -137,23 +139,22 @@ void TreeBuilder::release(std::int32_t& slot) {
   slot = -1;
 }
 
-// Gives the children of a node histograms, or none if they have few rows; takes the parent's.
-void TreeBuilder::make_histograms(std::int32_t& slot, Node& left, Node& right) {
+// Gives the children of a node histograms, or none if they have few rows: one is counted in the
+// spare slot, the other is what is left of the parent's, in its slot.
+void TreeBuilder::make_histograms(Node& parent) {
+  Node& left = parent.children[0];
+  Node& right = parent.children[1];
   const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
   Node& small = left_is_smaller ? left : right;
   Node& large = left_is_smaller ? right : left;
   const bool keeps_all = rules_.growth == Growth::oblivious;
-  if (slot < 0 || (!keeps_all && large.end - large.begin <= few_node_rows)) {
-    release(slot);
-    return;
-  }
-  small.slot = take_slot();
+  if (parent.slot < 0 || (!keeps_all && large.end - large.begin <= few_node_rows)) return;
+  PackedSum* const counted = histogram(parent.spare);
   histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
-                    small.end - small.begin, histogram(small.slot));
-  large.slot = slot;
-  slot = -1;
-  take_away(histogram(small.slot), matrix_.n_codes(), histogram(large.slot));
-  if (!keeps_all && small.end - small.begin <= few_node_rows) release(small.slot);
+                    small.end - small.begin, counted);
+  std::swap(large.slot, parent.slot);
+  take_away(counted, matrix_.n_codes(), histogram(large.slot));
+  if (keeps_all || small.end - small.begin > few_node_rows) std::swap(small.slot, parent.spare);
 }
 
 std::uint64_t TreeBuilder::count_rows(const Node& node) const {
@@ -166,11 +167,10 @@ std::uint64_t TreeBuilder::count_rows(const Node& node) const {
   return static_cast<std::uint64_t>(total);
 }
 
-// Asks a node its question; false: its children would have too few rows, it stays a leaf. (Only a
-// question that was made for other nodes, too, can be such.)
-bool TreeBuilder::part(std::size_t which) {
-  Node parent = std::move(nodes_[which]);
-  const BinSplit split = parent.split;
+// Divides a node's rows between two children; false: they would have too few, it stays a leaf.
+// (Only a question that was made for other nodes, too, can be such.)
+bool TreeBuilder::divide(Node& parent) {
+  const BinSplit& split = parent.split;
   const std::size_t n_left = divide_rows(parent, split);
   Node left;
   Node right;
@@ -180,11 +180,8 @@ bool TreeBuilder::part(std::size_t which) {
   left.buffer = right.buffer = 1 - parent.buffer;
   if (rules_.growth == Growth::oblivious && std::min(count_rows(left), count_rows(right)) <
                                                 std::max<std::size_t>(1, rules_.split.min_rows)) {
-    nodes_[which] = std::move(parent);
     return false;
   }
-  write_question(static_cast<std::size_t>(parent.index), matrix_.column(split.feature), split);
-  questions_[static_cast<std::size_t>(parent.index)] = split;
   left.depth = right.depth = parent.depth + 1;
   left.total = split.left;
   right.total = parent.total - split.left;
@@ -198,37 +195,28 @@ bool TreeBuilder::part(std::size_t which) {
     left.path.push_back(split.feature);
     right.path = left.path;
   }
-  for (Node* const child : {&left, &right}) {
-    child->index = tree_.add_leaf(0, 0, 0);
-    describe(static_cast<std::size_t>(child->index), unpack(child->total, scale_), child->bounds,
-             child->end - child->begin);
-  }
-  questions_.resize(tree_.size());
-  tree_.left[static_cast<std::size_t>(parent.index)] = left.index;
-  tree_.right[static_cast<std::size_t>(parent.index)] = right.index;
-  tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(left.depth));
-
-  search_children(parent, left, right);
-  nodes_[which] = std::move(left);
-  nodes_.push_back(std::move(right));
+  parent.children.push_back(std::move(left));
+  parent.children.push_back(std::move(right));
   return true;
 }
 
-void TreeBuilder::search_children(Node& parent, Node& left, Node& right) {
-  if (rules_.growth == Growth::oblivious) {
-    const bool goes_on = left.depth < level_limit_;
-    if (goes_on) {
-      make_histograms(parent.slot, left, right);
-    } else {
-      release(parent.slot);
-    }
-    return;
-  }
+// Makes the children of a node and finds their questions. Several nodes may be prepared at once;
+// they only share what is read.
+void TreeBuilder::prepare(Node& parent, bool searches) {
+  divide(parent);
+  // Where columns are drawn by the names of nodes, a node is prepared just before it is asked.
+  parent.children[0].index = static_cast<NodeIndex>(tree_.size());
+  parent.children[1].index = static_cast<NodeIndex>(tree_.size() + 1);
+  if (searches) search_children(parent);
+}
+
+void TreeBuilder::search_children(Node& parent) {
+  Node& left = parent.children[0];
+  Node& right = parent.children[1];
+  const bool search_left = may_split(left);
+  const bool search_right = may_split(right);
   // No histogram where no question will be asked.
-  const bool full = nodes_.size() + 1 >= rules_.max_leaves;
-  const bool search_left = !full && may_split(left);
-  const bool search_right = !full && may_split(right);
-  if (search_left || search_right) make_histograms(parent.slot, left, right);
+  if (search_left || search_right) make_histograms(parent);
   if (search_left && search_right && !limits_columns()) {
     // Two searches at once where one alone would not be worth a second thread.
     const double work = std::max(split_work(matrix_, left.end - left.begin, left.slot >= 0),
@@ -240,10 +228,62 @@ void TreeBuilder::search_children(Node& parent, Node& left, Node& right) {
     if (search_left) search(left);
     if (search_right) search(right);
   }
-  if (!search_left && !search_right) release(parent.slot);
-  for (Node* const child : {&left, &right}) {
-    if (!child->split.found()) release(child->slot);
+}
+
+// Prepares the leaf that is parted next and, where one leaf is too little work for all threads,
+// those that will most likely follow: their turn comes unless the tree is full before.
+void TreeBuilder::prepare_some(std::size_t next) {
+  const std::size_t left_over = rules_.max_leaves - nodes_.size();
+  std::vector<Node*> batch{&nodes_[next]};
+  const auto is_small = [](const Node& node) { return node.end - node.begin <= few_to_share; };
+  if (n_threads_ > 1 && !limits_columns() && left_over > 1 && is_small(nodes_[next])) {
+    const auto threads = static_cast<std::size_t>(n_threads_);
+    const std::size_t wanted = std::min(left_over, left_over > 8 * threads ? 2 * threads : threads);
+    while (batch.size() < wanted) {
+      const std::size_t more = next_leaf(nodes_, [&](const Node& node) {
+        return node.children.empty() && is_small(node) &&
+               std::find(batch.begin(), batch.end(), &node) == batch.end();
+      });
+      if (more == nodes_.size()) break;
+      batch.push_back(&nodes_[more]);
+    }
   }
+  for (Node* const node : batch) {
+    if (node->slot >= 0) node->spare = take_slot();
+  }
+  const auto prepare_one = [&](std::size_t i, int) { prepare(*batch[i], left_over > 1); };
+  if (batch.size() == 1) {
+    prepare_one(0, 0);
+  } else {
+    parallel_for(batch.size(), n_threads_, prepare_one);
+  }
+  for (Node* const node : batch) {
+    release(node->spare);
+    release(node->slot);
+    for (Node& child : node->children) {
+      if (!child.split.found()) release(child.slot);
+    }
+  }
+}
+
+// Puts a node's question and its children into the tree.
+void TreeBuilder::commit(std::size_t which) {
+  Node parent = std::move(nodes_[which]);
+  const auto at = static_cast<std::size_t>(parent.index);
+  write_question(at, matrix_.column(parent.split.feature), parent.split);
+  questions_[at] = parent.split;
+  std::vector<Node> children = std::move(parent.children);
+  for (Node& child : children) {
+    child.index = tree_.add_leaf(0, 0, 0);
+    describe(static_cast<std::size_t>(child.index), unpack(child.total, scale_), child.bounds,
+             child.end - child.begin);
+  }
+  questions_.resize(tree_.size());
+  tree_.left[at] = children[0].index;
+  tree_.right[at] = children[1].index;
+  tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(children[0].depth));
+  nodes_[which] = std::move(children[0]);
+  nodes_.push_back(std::move(children[1]));
 }
 
 void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
@@ -330,7 +370,15 @@ void TreeBuilder::grow_by_level(Watch& watch) {
       const Sums right = unpack(node.total - node.split.left, scale_);
       const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian;
       if (!heavy || (sign != 0 && node.split.gain == 0)) continue;
-      parted |= part(asked[i]);
+      if (!divide(node)) continue;
+      if (depth + 1 < level_limit_) {
+        node.spare = take_slot();
+        make_histograms(node);
+      }
+      release(node.spare);
+      release(node.slot);
+      commit(asked[i]);
+      parted = true;
     }
     if (!parted) break;
   }
@@ -341,7 +389,8 @@ void TreeBuilder::grow_by_gain(Watch& watch) {
     const std::size_t next = next_leaf(nodes_);
     if (next == nodes_.size()) break;
     watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features());
-    part(next);
+    if (nodes_[next].children.empty()) prepare_some(next);
+    commit(next);
   }
 }
 

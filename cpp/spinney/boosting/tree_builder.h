@@ -34,18 +34,23 @@ class TreeBuilder : public RoundBuilder {
     BinSplit split;
     NodeIndex index = 0;
     std::vector<std::uint32_t> path;  // columns asked about above, where interactions are limited
+    std::vector<Node> children;       // two, once they have been prepared
+    std::int32_t spare = -1;          // slot for the histogram of one of them
   };
 
   std::int32_t take_slot();
   void release(std::int32_t& slot);
-  void make_histograms(std::int32_t& slot, Node& left, Node& right);
+  void make_histograms(Node& parent);
   PackedSum* histogram(std::int32_t slot) { return slots_[static_cast<std::size_t>(slot)].data(); }
   const Row* rows_of(const Node& node) const;
   bool may_split(const Node& node) const;
   void search(Node& node);
   NodeToSplit task_of(const Node& node);
-  bool part(std::size_t which);
-  void search_children(Node& parent, Node& left, Node& right);
+  bool divide(Node& parent);
+  void prepare(Node& parent, bool searches);
+  void prepare_some(std::size_t next);
+  void commit(std::size_t which);
+  void search_children(Node& parent);
   void grow_by_gain(Watch& watch);
   void grow_by_level(Watch& watch);
   std::uint64_t count_rows(const Node& node) const;
