@@ -150,6 +150,15 @@ def test_the_better_kind_of_tree_is_kept():
     assert model.growth_ == min(lowest, key=lowest.get)
 
 
+def test_constraints_leave_best_first_trees():
+    X, y = waves(300)
+    model = GradientBoostingRegressor(random_state=0, monotonic_cst=[0, 1, 0, 0, 0]).fit(X, y)
+    assert model.growth_ == "best_first"
+    line = np.repeat(X[:1], 50, axis=0)
+    line[:, 1] = np.linspace(-3, 3, 50)
+    assert (np.diff(model.predict(line)) >= 0).all()
+
+
 def test_best_round():
     assert best_round([3, 2, 2.5, 2.6, 1], 2, 0) == (2, 4)
     assert best_round([3, 2, 2.5, 1, 1], 2, 0) == (4, None)

@@ -229,18 +229,14 @@ double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double
                           static_cast<std::uint32_t>(rules.min_rows)) {
     return 0;
   }
-  SplitRules with = rules;
-  with.monotonic.clear();
   const auto objective = [&](const Sums& sums, double penalty) {
-    with.l2 = penalty;
-    const double weight = leaf_weight(sums, with, node.bounds);
+    const double weight = leaf_weight(sums, rules.l1, penalty, node.bounds);
     return -(sums.gradient * weight + rules.l1 * std::abs(weight) +
              0.5 * (sums.hessian + penalty) * weight * weight);
   };
   if (sign != 0) {
-    with.l2 = rules.l2;
-    const double weight_left = leaf_weight(a, with, node.bounds);
-    const double weight_right = leaf_weight(b, with, node.bounds);
+    const double weight_left = leaf_weight(a, rules, node.bounds);
+    const double weight_right = leaf_weight(b, rules, node.bounds);
     if (sign > 0 ? weight_left > weight_right : weight_left < weight_right) return 0;
   }
   return objective(a, l2) + objective(b, l2) - objective(unpack(node.total, scale), rules.l2);

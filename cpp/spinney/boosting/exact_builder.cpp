@@ -36,12 +36,10 @@ ExactBuilder::Part ExactBuilder::part_of(Row row) const {
 
 // Twice what a leaf takes off the objective.
 double ExactBuilder::score(const Sums& sums, double l2, const Bounds& bounds) const {
-  SplitRules rules = {};
-  rules.l1 = rules_.split.l1;
-  rules.l2 = l2;
   if (!(sums.hessian + l2 > 0)) return 0;
-  const double weight = leaf_weight(sums, rules, bounds);
-  return -(2 * sums.gradient * weight + 2 * rules.l1 * std::abs(weight) +
+  const double l1 = rules_.split.l1;
+  const double weight = leaf_weight(sums, l1, l2, bounds);
+  return -(2 * sums.gradient * weight + 2 * l1 * std::abs(weight) +
            (sums.hessian + l2) * weight * weight);
 }
 

@@ -414,12 +414,12 @@ class ColumnSearch {
 
 }  // namespace
 
-double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& bounds) {
-  const double below = sums.hessian + rules.l2;
+double leaf_weight(const Sums& sums, double l1, double l2, const Bounds& bounds) {
+  const double below = sums.hessian + l2;
   if (!(below > 0)) return std::clamp(0.0, bounds.low, bounds.high);
   double gradient = sums.gradient;
-  if (rules.l1 > 0) {
-    const double size = std::abs(gradient) - rules.l1;
+  if (l1 > 0) {
+    const double size = std::abs(gradient) - l1;
     gradient = size > 0 ? std::copysign(size, gradient) : 0.0;
   }
   return std::clamp(-gradient / below, bounds.low, bounds.high);

@@ -41,7 +41,11 @@ SPINNEY_INLINE Sums unpack(PackedSum sum, const PackedScale& scale) {
 }
 
 // The weight of a leaf with these sums.
-double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& bounds);
+double leaf_weight(const Sums& sums, double l1, double l2, const Bounds& bounds);
+
+inline double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& bounds) {
+  return leaf_weight(sums, rules.l1, rules.l2, bounds);
+}
 
 struct BinSplit {
   double gain = -std::numeric_limits<double>::infinity();

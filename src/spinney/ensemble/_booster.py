@@ -152,7 +152,7 @@ class Booster:
         self.train: NDArray[np.float64] = np.empty(0)
         self.watched: NDArray[np.float64] = np.empty(0)
 
-    def run(self, n_rounds: int, hook: Any = None) -> None:
+    def run(self, n_rounds: int) -> None:
         """Add rounds."""
         self.options.n_rounds = n_rounds
         train, watched = _core.boost(
@@ -165,7 +165,7 @@ class Booster:
             self.options,
             self.store.core,
             self.own_gradients,
-            hook,
+            None,
         )
         self.options.first_round += n_rounds
         self.train = np.concatenate([self.train, train])

@@ -209,7 +209,9 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             n_scores = self.n_classes_
         if self.warm_start and self.n_folds not in (1, "auto"):
             raise ValueError("warm_start goes on with one model; expected n_folds=1")
-        oblivious = targets.ndim == 1 and self.max_bins is not None
+        # Constraints cost oblivious trees much: every cut is looked at node by node.
+        free = self.monotonic_cst is None and self.l1_regularization == 0
+        oblivious = targets.ndim == 1 and self.max_bins is not None and free
         return settle(self, self._n_wanted(), n_rows, n_scores, oblivious)
 
     def _take(self, trial: Trial) -> None:

@@ -143,7 +143,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     With `n_estimators="auto"` early stopping finds the number of rounds (at most 1,000, at a
     learning rate of 0.05), in folds: eight, or as many as 60,000 divided by rows and scores. Two
     kinds of trees are tried, of √n/2 leaves (8 to 31) grown best first and oblivious ones of √n
-    leaves (16 to 64), and the one with the lower loss on rows left out is kept. λ is 3, each round
+    leaves (16 to 64; not with monotone constraints or an L1 penalty), and the one with the lower
+    loss on rows left out is kept. λ is 3, each round
     draws 80 % of the rows (below 3,000 rows 70 %) and each question of the former 70 % of the
     columns (50 % of both kinds below 3,000 rows). With one fold there is one booster, grown best
     first, that watches `validation_fraction` of the rows.
