@@ -159,12 +159,12 @@ bool ExactBuilder::may_split(const Node& node) const {
 
 void ExactBuilder::search(Node& node) {
   if (!may_split(node)) return;
-  const std::uint8_t* const allowed =
+  const std::vector<std::uint8_t> allowed =
       allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
   std::vector<Split> best(matrix_.n_features());
   const double work = 10.0 * static_cast<double>((node.end - node.begin) * matrix_.n_features());
   parallel_for(best.size(), worthwhile_threads(work, n_threads_, true), [&](std::size_t f, int) {
-    if (allowed != nullptr && allowed[f] == 0) return;
+    if (!allowed.empty() && allowed[f] == 0) return;
     const auto feature = static_cast<std::uint32_t>(f);
     best[f] = matrix_.column(f).n_categories > 0 ? search_categories(node, feature)
                                                  : search_numbers(node, feature);

@@ -125,16 +125,14 @@ void RoundBuilder::draw_tree_columns(std::size_t n_features) {
   draw(tree_columns_, rules_.tree_columns, 0);
 }
 
-bool RoundBuilder::limits_columns() const {
-  return !rules_.interactions.empty() || draws(rules_.tree_columns) ||
-         draws(rules_.level_columns) || draws(rules_.node_columns);
-}
-
-const std::uint8_t* RoundBuilder::allowed_columns(std::size_t n_features, std::size_t depth,
-                                                  NodeIndex index,
-                                                  const std::vector<std::uint32_t>& path) {
-  if (!limits_columns()) return nullptr;
-  node_columns_ = tree_columns_;
+std::vector<std::uint8_t> RoundBuilder::allowed_columns(
+    std::size_t n_features, std::size_t depth, NodeIndex index,
+    const std::vector<std::uint32_t>& path) const {
+  if (rules_.interactions.empty() && !draws(rules_.tree_columns) && !draws(rules_.level_columns) &&
+      !draws(rules_.node_columns)) {
+    return {};
+  }
+  std::vector<std::uint8_t> columns = tree_columns_;
   if (!rules_.interactions.empty()) {
     // Columns of the sets that hold all columns asked about so far.
     std::vector<std::uint8_t> together(n_features);
@@ -145,13 +143,12 @@ const std::uint8_t* RoundBuilder::allowed_columns(std::size_t n_features, std::s
       if (!holds) continue;
       for (const std::uint32_t f : set) together[f] = 1;
     }
-    for (std::size_t f = 0; f < together.size(); ++f) node_columns_[f] &= together[f];
+    for (std::size_t f = 0; f < together.size(); ++f) columns[f] &= together[f];
   }
   // Streams of levels and nodes do not meet that of the tree, 0.
-  draw(node_columns_, rules_.level_columns, 1 + depth);
-  draw(node_columns_, rules_.node_columns,
-       (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(index));
-  return node_columns_.data();
+  draw(columns, rules_.level_columns, 1 + depth);
+  draw(columns, rules_.node_columns, (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(index));
+  return columns;
 }
 
 std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, std::size_t n_outputs,

@@ -117,10 +117,12 @@ class RoundBuilder {
     return next;
   }
 
-  // Columns that a node may ask about; null: all.
-  const std::uint8_t* allowed_columns(std::size_t n_features, std::size_t depth, NodeIndex index,
-                                      const std::vector<std::uint32_t>& path);
-  bool limits_columns() const;
+  // Marks of the columns that a node may ask about; empty: all.
+  std::vector<std::uint8_t> allowed_columns(std::size_t n_features, std::size_t depth,
+                                            NodeIndex index,
+                                            const std::vector<std::uint32_t>& path) const;
+  // Whether columns are drawn anew for every node, by its index.
+  bool draws_by_node() const { return rules_.node_columns < 1; }
   void draw_tree_columns(std::size_t n_features);
 
   TreeRules rules_;
@@ -133,7 +135,6 @@ class RoundBuilder {
   void draw(std::vector<std::uint8_t>& columns, double share, std::uint64_t purpose_index) const;
 
   std::vector<std::uint8_t> tree_columns_;
-  std::vector<std::uint8_t> node_columns_;
 };
 
 // A builder for the kind of rows that the matrix has.

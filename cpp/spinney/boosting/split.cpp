@@ -88,11 +88,7 @@ class ColumnSearch {
       : matrix_(matrix), node_(node), scale_(scale), rules_(rules) {
     total_ = unpack(node.total, scale);
     bounded_ = !rules.monotonic.empty();
-    if (node.histogram == nullptr) {
-      for (std::size_t i = 0; i < node.n_rows; ++i) {
-        n_counted_ += once(node.rows == nullptr ? i : node.rows[i]);
-      }
-    }
+    n_counted_ = static_cast<std::uint64_t>(node.n_counted);
     parent_score_ = score(total_, rules_.l2);
     const double units = std::ceil(rules.min_hessian / scale.hessian);
     min_units_ =
@@ -101,11 +97,10 @@ class ColumnSearch {
                                : static_cast<std::uint64_t>(rules.min_rows) * scale.most;
   }
 
-  // exact: rows are counted, so that nothing about the result is unsure. Of few rows they always
-  // are.
+  // exact: the rows have been counted, so that nothing about the result is unsure. Of few rows they
+  // always are.
   Candidate search(std::uint32_t feature, bool exact) {
-    counts_ = nullptr;
-    if (exact && node_.histogram != nullptr) count(feature);
+    counts_ = exact ? row_counts_.data() : nullptr;
     Candidate best;
     best.split.gain = 0;
     best.split.feature = feature;
@@ -128,6 +123,24 @@ class ColumnSearch {
     }
     if (node_.histogram == nullptr) forget_rows();
     return best;
+  }
+
+  // Counts the rows of each code of the split's column until both sides have enough: mostly that
+  // shows after a few. False: they never have, and all rows are counted.
+  bool leaves_enough(const BinSplit& split) {
+    constexpr std::size_t block = 2048;
+    const BinnedColumn& column = matrix_.column(split.feature);
+    row_counts_.fill(0);
+    for (std::size_t i = 0; i < node_.n_rows; i += block) {
+      count(split.feature, i, std::min(node_.n_rows, i + block));
+      std::uint64_t n_left = 0;
+      std::uint64_t n_right = 0;
+      for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+        (split.goes_left(code, column.missing_code()) ? n_left : n_right) += row_counts_[code];
+      }
+      if (std::min(n_left, n_right) >= rules_.min_rows) return true;
+    }
+    return false;
   }
 
  private:
@@ -201,9 +214,16 @@ class ColumnSearch {
           direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
       PackedSum left = direction == 1 ? missing : 0;
       std::uint32_t n_sums = 0;
+      std::uint32_t first = 0;
       if (counts_ == nullptr) {
-        for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
-        n_sums = n_cuts;
+        std::uint32_t end = n_cuts;
+        if (!rules_.cuts.empty()) {
+          first = rules_.cuts[best.split.feature][0];
+          end = std::min(end, rules_.cuts[best.split.feature][1]);
+        }
+        if (first >= end) continue;
+        for (std::uint32_t code = 0; code < end; ++code) prefix[code] = left += sums[code];
+        n_sums = end - first;
       } else {
         // Only codes that occur and leave enough rows on either side.
         std::uint64_t n_left = direction == 1 ? counts_[column.missing_code()] : 0;
@@ -223,14 +243,14 @@ class ColumnSearch {
         }
         if (n_sums == 0) continue;
       }
-      std::fill_n(prefix.begin() + n_sums, lanes, node_.total);
+      std::fill_n(prefix.begin() + first + n_sums, lanes, node_.total);
       const BestCut found =
-          best_cut({prefix.data(), n_sums, node_.total, scale_, rules_.l2, min_units_});
+          best_cut({prefix.data() + first, n_sums, node_.total, scale_, rules_.l2, min_units_});
       const double gain = 0.5 * (found.score - parent_score_) - rules_.min_gain;
       if (!(gain > best.split.gain)) continue;
       best.split.gain = gain;
-      best.split.left = prefix[found.code];
-      best.split.code = counts_ != nullptr ? codes[found.code] : found.code;
+      best.split.left = prefix[first + found.code];
+      best.split.code = counts_ != nullptr ? codes[found.code] : first + found.code;
       best.split.missing_left = direction == 1;
       best.unsure =
           counts_ == nullptr && (hessian_units(best.split.left) < sure_units_ ||
@@ -359,7 +379,6 @@ class ColumnSearch {
       row_counts_[code] += once(row);
       occurs_[code / 64] |= std::uint64_t{1} << (code % 64);
     }
-    counts_ = row_counts_.data();
   }
 
   std::uint64_t once(std::size_t row) const {
@@ -383,16 +402,12 @@ class ColumnSearch {
     }
   }
 
-  void count(std::uint32_t feature) {
-    row_counts_.fill(0);
-    n_counted_ = 0;
+  void count(std::uint32_t feature, std::size_t begin, std::size_t end) {
     const std::uint8_t* const codes = matrix_.codes(feature);
-    for (std::size_t i = 0; i < node_.n_rows; ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
       const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
       row_counts_[codes[row]] += once(row);
-      n_counted_ += once(row);
     }
-    counts_ = row_counts_.data();
   }
 
   const BinnedMatrix& matrix_;
@@ -428,6 +443,28 @@ double leaf_weight(const Sums& sums, double l1, double l2, const Bounds& bounds)
 double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram) {
   if (by_histogram) return 1.2 * static_cast<double>(matrix.n_codes());
   return static_cast<double>(matrix.n_features()) * (100.0 + 2.0 * static_cast<double>(n_rows));
+}
+
+std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& matrix,
+                                                            std::size_t min_rows) {
+  std::vector<std::array<std::uint32_t, 2>> cuts(matrix.n_features());
+  for (std::size_t f = 0; f < cuts.size(); ++f) {
+    const BinnedColumn& column = matrix.column(f);
+    // Missing rows may be on either side.
+    const std::size_t n_missing = column.has_missing ? column.n_rows_of.back() : 0;
+    std::size_t n_left = n_missing;
+    std::size_t n_right = matrix.n_rows();
+    auto& [first, end] = cuts[f];
+    first = column.n_bins;
+    for (std::uint32_t code = 0; code < column.n_bins; ++code) {
+      n_left += column.n_rows_of[code];
+      n_right -= column.n_rows_of[code];
+      if (n_left < min_rows || n_right < min_rows) continue;
+      first = std::min(first, code);
+      end = code + 1;
+    }
+  }
+  return cuts;
 }
 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
@@ -468,7 +505,9 @@ BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const P
       }
     }
     if (winner == n_features) return {};
-    if (!best[winner].unsure) return best[winner].split;
+    if (!best[winner].unsure || search.leaves_enough(best[winner].split)) {
+      return best[winner].split;
+    }
     best[winner] = search.search(static_cast<std::uint32_t>(winner), true);
     best[winner].unsure = false;
   }

@@ -22,6 +22,9 @@ struct SplitRules {
   double category_smooth = 10;            // rows' worth of doubt when categories are ordered
   std::uint32_t max_category_group = 32;  // on the smaller side of a question
   std::vector<std::int8_t> monotonic;     // empty, or a sign per column
+  // Empty, or for each column the first cut and the one after the last that leave min_rows of all
+  // rows on either side: beyond them no node needs to look.
+  std::vector<std::array<std::uint32_t, 2>> cuts;
 };
 
 // Limits of a leaf's weight that monotone constraints above it set.
@@ -76,11 +79,20 @@ struct NodeToSplit {
   Bounds bounds;
 };
 
+// NodeToSplit::allowed of marks that are empty where all columns are allowed.
+inline const std::uint8_t* marks(const std::vector<std::uint8_t>& allowed) {
+  return allowed.empty() ? nullptr : allowed.data();
+}
+
 // Up to here a histogram of all codes costs more than adding up the rows of one column at a time.
 constexpr std::size_t few_node_rows = 96;
 
 // Nanoseconds that finding the split of a node takes.
 double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
+
+// SplitRules::cuts for rows that count once each.
+std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& matrix,
+                                                            std::size_t min_rows);
 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                     const SplitRules& rules, int n_threads);

@@ -29,14 +29,19 @@ TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_thre
       n_threads_(n_threads),
       histograms_(matrix, n_threads) {}
 
-std::int32_t TreeBuilder::take_slot() {
-  if (free_slots_.empty()) {
-    slots_.emplace_back(matrix_.n_codes());
-    return static_cast<std::int32_t>(slots_.size() - 1);
+PackedSum* TreeBuilder::take_histogram() {
+  if (free_.empty()) {
+    memory_.emplace_back(matrix_.n_codes());
+    return memory_.back().data();
   }
-  const std::int32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
+  PackedSum* const histogram = free_.back();
+  free_.pop_back();
+  return histogram;
+}
+
+void TreeBuilder::release(PackedSum*& histogram) {
+  if (histogram != nullptr) free_.push_back(histogram);
+  histogram = nullptr;
 }
 
 const Row* TreeBuilder::rows_of(const Node& node) const {
@@ -53,7 +58,7 @@ bool TreeBuilder::may_split(const Node& node) const {
 
 NodeToSplit TreeBuilder::task_of(const Node& node) {
   NodeToSplit task;
-  task.histogram = node.slot < 0 ? nullptr : histogram(node.slot);
+  task.histogram = node.histogram;
   task.packed = packed_[node.buffer].data() + node.begin;
   task.total = node.total;
   task.n_rows = node.end - node.begin;
@@ -67,7 +72,9 @@ NodeToSplit TreeBuilder::task_of(const Node& node) {
 
 void TreeBuilder::search(Node& node) {
   NodeToSplit task = task_of(node);
-  task.allowed = allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
+  const std::vector<std::uint8_t> allowed =
+      allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
+  task.allowed = marks(allowed);
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
 }
 
@@ -124,7 +131,8 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     std::size_t at_right = total_left + begin - at_left;
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t flag = flags[i];
-      const std::size_t at = flag != 0 ? at_left : at_right;
+      // By arithmetic: nobody can foresee the flags, so a branch would cost more than all else.
+      const std::size_t at = at_right + ((at_left - at_right) & (0 - flag));
       to[at] = from == nullptr ? static_cast<Row>(i) : from[i];
       packed_to[at] = packed[i];
       at_left += flag;
@@ -134,27 +142,25 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   return total_left;
 }
 
-void TreeBuilder::release(std::int32_t& slot) {
-  if (slot >= 0) free_slots_.push_back(slot);
-  slot = -1;
-}
-
 // Gives the children of a node histograms, or none if they have few rows: one is counted in the
-// spare slot, the other is what is left of the parent's, in its slot.
+// spare memory, the other is what is left of the parent's, in its place.
 void TreeBuilder::make_histograms(Node& parent) {
-  Node& left = parent.children[0];
-  Node& right = parent.children[1];
+  Node& left = *parent.left;
+  Node& right = *parent.right;
   const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
   Node& small = left_is_smaller ? left : right;
   Node& large = left_is_smaller ? right : left;
   const bool keeps_all = rules_.growth == Growth::oblivious;
-  if (parent.slot < 0 || (!keeps_all && large.end - large.begin <= few_node_rows)) return;
-  PackedSum* const counted = histogram(parent.spare);
+  if (parent.histogram == nullptr || (!keeps_all && large.end - large.begin <= few_node_rows))
+    return;
+  PackedSum* const counted = parent.spare;
   histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
                     small.end - small.begin, counted);
-  std::swap(large.slot, parent.slot);
-  take_away(counted, matrix_.n_codes(), histogram(large.slot));
-  if (keeps_all || small.end - small.begin > few_node_rows) std::swap(small.slot, parent.spare);
+  std::swap(large.histogram, parent.histogram);
+  take_away(counted, matrix_.n_codes(), large.histogram);
+  if (keeps_all || small.end - small.begin > few_node_rows) {
+    std::swap(small.histogram, parent.spare);
+  }
 }
 
 std::uint64_t TreeBuilder::count_rows(const Node& node) const {
@@ -172,8 +178,8 @@ std::uint64_t TreeBuilder::count_rows(const Node& node) const {
 bool TreeBuilder::divide(Node& parent) {
   const BinSplit& split = parent.split;
   const std::size_t n_left = divide_rows(parent, split);
-  Node left;
-  Node right;
+  Node& left = *parent.left;
+  Node& right = *parent.right;
   left.begin = parent.begin;
   left.end = right.begin = parent.begin + n_left;
   right.end = parent.end;
@@ -195,32 +201,38 @@ bool TreeBuilder::divide(Node& parent) {
     left.path.push_back(split.feature);
     right.path = left.path;
   }
-  parent.children.push_back(std::move(left));
-  parent.children.push_back(std::move(right));
   return true;
+}
+
+TreeBuilder::Node& TreeBuilder::add_node() {
+  nodes_.emplace_back();
+  return nodes_.back();
+}
+
+void TreeBuilder::add_children(Node& parent) {
+  parent.left = &add_node();
+  parent.right = &add_node();
 }
 
 // Makes the children of a node and finds their questions. Several nodes may be prepared at once;
 // they only share what is read.
-void TreeBuilder::prepare(Node& parent, bool searches) {
+void TreeBuilder::prepare(Node& parent) {
   divide(parent);
-  // Where columns are drawn by the names of nodes, a node is prepared just before it is asked.
-  parent.children[0].index = static_cast<NodeIndex>(tree_.size());
-  parent.children[1].index = static_cast<NodeIndex>(tree_.size() + 1);
-  if (searches) search_children(parent);
+  if (parent.children_ask) search_children(parent);
 }
 
 void TreeBuilder::search_children(Node& parent) {
-  Node& left = parent.children[0];
-  Node& right = parent.children[1];
+  Node& left = *parent.left;
+  Node& right = *parent.right;
   const bool search_left = may_split(left);
   const bool search_right = may_split(right);
   // No histogram where no question will be asked.
   if (search_left || search_right) make_histograms(parent);
-  if (search_left && search_right && !limits_columns()) {
+  if (search_left && search_right) {
     // Two searches at once where one alone would not be worth a second thread.
-    const double work = std::max(split_work(matrix_, left.end - left.begin, left.slot >= 0),
-                                 split_work(matrix_, right.end - right.begin, right.slot >= 0));
+    const double work =
+        std::max(split_work(matrix_, left.end - left.begin, left.histogram != nullptr),
+                 split_work(matrix_, right.end - right.begin, right.histogram != nullptr));
     const int alone = worthwhile_threads(work, n_threads_, true);
     const int both = alone > 1 ? 1 : worthwhile_threads(2 * work, n_threads_, true);
     parallel_for(2, both, [&](std::size_t i, int) { search(i == 0 ? left : right); });
@@ -230,60 +242,88 @@ void TreeBuilder::search_children(Node& parent) {
   }
 }
 
-// Prepares the leaf that is parted next and, where one leaf is too little work for all threads,
-// those that will most likely follow: their turn comes unless the tree is full before.
-void TreeBuilder::prepare_some(std::size_t next) {
-  const std::size_t left_over = rules_.max_leaves - nodes_.size();
-  std::vector<Node*> batch{&nodes_[next]};
-  const auto is_small = [](const Node& node) { return node.end - node.begin <= few_to_share; };
-  if (n_threads_ > 1 && !limits_columns() && left_over > 1 && is_small(nodes_[next])) {
-    const auto threads = static_cast<std::size_t>(n_threads_);
-    const std::size_t wanted = std::min(left_over, left_over > 8 * threads ? 2 * threads : threads);
-    while (batch.size() < wanted) {
-      const std::size_t more = next_leaf(nodes_, [&](const Node& node) {
-        return node.children.empty() && is_small(node) &&
-               std::find(batch.begin(), batch.end(), &node) == batch.end();
-      });
-      if (more == nodes_.size()) break;
-      batch.push_back(&nodes_[more]);
-    }
-  }
-  for (Node* const node : batch) {
-    if (node->slot >= 0) node->spare = take_slot();
-  }
-  const auto prepare_one = [&](std::size_t i, int) { prepare(*batch[i], left_over > 1); };
-  if (batch.size() == 1) {
-    prepare_one(0, 0);
-  } else {
-    parallel_for(batch.size(), n_threads_, prepare_one);
-  }
-  for (Node* const node : batch) {
-    release(node->spare);
-    release(node->slot);
-    for (Node& child : node->children) {
-      if (!child.split.found()) release(child.slot);
-    }
+void TreeBuilder::finish(Node& parent) {
+  parent.prepared = true;
+  release(parent.spare);
+  release(parent.histogram);
+  for (Node* const child : {parent.left, parent.right}) {
+    if (!child->split.found()) release(child->histogram);
   }
 }
 
+// Whether the turn of a comes after that of b.
+bool TreeBuilder::later(const Turn& a, const Turn& b) const {
+  if (rules_.growth == Growth::level_wise) {
+    return a.depth > b.depth || (a.depth == b.depth && a.index > b.index);
+  }
+  return a.gain < b.gain || (a.gain == b.gain && a.index > b.index);
+}
+
+void TreeBuilder::push(std::vector<Turn>& turns, const Turn& turn) const {
+  turns.push_back(turn);
+  std::push_heap(turns.begin(), turns.end(),
+                 [this](const Turn& a, const Turn& b) { return later(a, b); });
+}
+
+TreeBuilder::Node* TreeBuilder::pop(std::vector<Turn>& turns) const {
+  std::pop_heap(turns.begin(), turns.end(),
+                [this](const Turn& a, const Turn& b) { return later(a, b); });
+  Node* const node = turns.back().node;
+  turns.pop_back();
+  return node;
+}
+
+void TreeBuilder::add_to_tree(Node& node) {
+  node.index = tree_.add_leaf(0, 0, 0);
+  node.is_leaf = true;
+  ++n_leaves_;
+  describe(static_cast<std::size_t>(node.index), unpack(node.total, scale_), node.bounds,
+           node.end - node.begin);
+  questions_.resize(tree_.size());
+  if (!node.split.found()) return;
+  const Turn turn{node.split.gain, node.depth, node.index, &node};
+  push(waiting_, turn);
+  push(unprepared_, turn);
+}
+
 // Puts a node's question and its children into the tree.
-void TreeBuilder::commit(std::size_t which) {
-  Node parent = std::move(nodes_[which]);
+void TreeBuilder::commit(Node& parent) {
   const auto at = static_cast<std::size_t>(parent.index);
   write_question(at, matrix_.column(parent.split.feature), parent.split);
   questions_[at] = parent.split;
-  std::vector<Node> children = std::move(parent.children);
-  for (Node& child : children) {
-    child.index = tree_.add_leaf(0, 0, 0);
-    describe(static_cast<std::size_t>(child.index), unpack(child.total, scale_), child.bounds,
-             child.end - child.begin);
+  parent.is_leaf = false;
+  --n_leaves_;
+  add_to_tree(*parent.left);
+  add_to_tree(*parent.right);
+  tree_.left[at] = parent.left->index;
+  tree_.right[at] = parent.right->index;
+  tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(parent.left->depth));
+}
+
+void TreeBuilder::commit_prepared() {
+  while (n_leaves_ < rules_.max_leaves && !waiting_.empty() && waiting_.front().node->prepared) {
+    --n_begun_;
+    commit(*pop(waiting_));
   }
-  questions_.resize(tree_.size());
-  tree_.left[at] = children[0].index;
-  tree_.right[at] = children[1].index;
-  tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(children[0].depth));
-  nodes_[which] = std::move(children[0]);
-  nodes_.push_back(std::move(children[1]));
+}
+
+// The leaf whose children are to be prepared next, or null. That is the one whose turn it is, or,
+// while others prepare that, the next of those whose turn will come unless the tree is full before.
+TreeBuilder::Node* TreeBuilder::take() {
+  commit_prepared();
+  const std::size_t left_over = rules_.max_leaves - n_leaves_;
+  if (left_over == 0 || unprepared_.empty()) return nullptr;
+  const bool has_its_turn = unprepared_.front().node == waiting_.front().node;
+  // Where columns are drawn by the names of nodes, those of the children must be known.
+  if (!has_its_turn && (n_begun_ >= left_over || draws_by_node())) return nullptr;
+  Node* const node = pop(unprepared_);
+  ++n_begun_;
+  add_children(*node);
+  node->left->index = static_cast<NodeIndex>(tree_.size());
+  node->right->index = static_cast<NodeIndex>(tree_.size() + 1);
+  node->children_ask = left_over > 1;
+  if (node->histogram != nullptr) node->spare = take_histogram();
+  return node;
 }
 
 void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
@@ -294,10 +334,12 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   nodes_.clear();
   leaves_.clear();
   questions_.clear();
-  free_slots_.clear();
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    free_slots_.push_back(static_cast<std::int32_t>(slot));
-  }
+  waiting_.clear();
+  unprepared_.clear();
+  n_leaves_ = 0;
+  n_begun_ = 0;
+  free_.clear();
+  for (std::vector<PackedSum>& histogram : memory_) free_.push_back(histogram.data());
   for (int buffer = 0; buffer < 2; ++buffer) {
     rows_[buffer].resize(n_rows);
     packed_[buffer].resize(n_rows);
@@ -309,29 +351,32 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   weights_ = weights;
   scale_ =
       pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
+  if (weights.whole) {
+    rules_.split.cuts.clear();
+  } else if (rules_.split.cuts.empty()) {
+    rules_.split.cuts = cuts_worth_a_look(matrix_, rules_.split.min_rows);
+  }
   draw_tree_columns(matrix_.n_features());
 
-  Node root;
+  Node& root = add_node();
   root.end = n_rows;
   for (const PackedSum sum : packed_[0]) root.total += sum;
-  root.index = tree_.add_leaf(0, 0, 0);
-  describe(0, unpack(root.total, scale_), root.bounds, n_rows);
-  questions_.resize(1);
   const bool by_level = rules_.growth == Growth::oblivious;
   if (may_split(root) && rules_.max_leaves > 1) {
-    if (by_level || n_rows > few_node_rows) root.slot = take_slot();
-    if (root.slot >= 0) {
-      histograms_.build(rows_of(root), packed_[0].data(), n_rows, histogram(root.slot));
+    if (by_level || n_rows > few_node_rows) {
+      root.histogram = take_histogram();
+      histograms_.build(rows_of(root), packed_[0].data(), n_rows, root.histogram);
     }
     if (!by_level) search(root);
   }
-  nodes_.push_back(std::move(root));
+  add_to_tree(root);
   if (by_level) {
     grow_by_level(watch);
   } else {
     grow_by_gain(watch);
   }
   for (const Node& node : nodes_) {
+    if (!node.is_leaf) continue;
     leaves_.push_back({node.index, node.begin, node.end, rows_of(node), node.bounds});
   }
 }
@@ -340,17 +385,17 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
 void TreeBuilder::grow_by_level(Watch& watch) {
   level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
   for (std::size_t depth = 0; depth < level_limit_; ++depth) {
-    std::vector<std::size_t> asked;
+    std::vector<Node*> asked;
     std::vector<NodeToSplit> tasks;
-    const std::uint8_t* allowed = nullptr;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].slot < 0 || !may_split(nodes_[i])) continue;
-      if (asked.empty())
-        allowed =
-            allowed_columns(matrix_.n_features(), nodes_[i].depth, nodes_[i].index, nodes_[i].path);
-      asked.push_back(i);
-      tasks.push_back(task_of(nodes_[i]));
-      tasks.back().allowed = allowed;
+    std::vector<std::uint8_t> allowed;
+    for (Node& node : nodes_) {
+      if (!node.is_leaf || node.histogram == nullptr || !may_split(node)) continue;
+      if (asked.empty()) {
+        allowed = allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
+      }
+      asked.push_back(&node);
+      tasks.push_back(task_of(node));
+      tasks.back().allowed = marks(allowed);
     }
     if (asked.empty()) break;
     watch.poll(all_rows_n_ * matrix_.n_features());
@@ -358,7 +403,7 @@ void TreeBuilder::grow_by_level(Watch& watch) {
     if (!split.found()) break;
     bool parted = false;
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      Node& node = nodes_[asked[i]];
+      Node& node = *asked[i];
       node.split = split;
       node.split.left = left_sum(matrix_, tasks[i], split);
       const std::int8_t sign =
@@ -370,14 +415,15 @@ void TreeBuilder::grow_by_level(Watch& watch) {
       const Sums right = unpack(node.total - node.split.left, scale_);
       const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian;
       if (!heavy || (sign != 0 && node.split.gain == 0)) continue;
+      add_children(node);
       if (!divide(node)) continue;
       if (depth + 1 < level_limit_) {
-        node.spare = take_slot();
+        node.spare = take_histogram();
         make_histograms(node);
       }
       release(node.spare);
-      release(node.slot);
-      commit(asked[i]);
+      release(node.histogram);
+      commit(node);
       parted = true;
     }
     if (!parted) break;
@@ -385,12 +431,28 @@ void TreeBuilder::grow_by_level(Watch& watch) {
 }
 
 void TreeBuilder::grow_by_gain(Watch& watch) {
-  while (nodes_.size() < rules_.max_leaves) {
-    const std::size_t next = next_leaf(nodes_);
-    if (next == nodes_.size()) break;
-    watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features());
-    if (nodes_[next].children.empty()) prepare_some(next);
-    commit(next);
+  const auto prepare_it = [&](Node& node) {
+    watch.poll((node.end - node.begin) * matrix_.n_features());
+    prepare(node);
+  };
+  // Threads share the rows of a large leaf; small ones are prepared side by side.
+  const auto small_is_next = [&] {
+    return !unprepared_.empty() &&
+           unprepared_.front().node->end - unprepared_.front().node->begin <= few_to_share;
+  };
+  for (;;) {
+    if (small_is_next()) {
+      parallel_tasks(
+          n_threads_, [&]() -> Node* { return small_is_next() ? take() : nullptr; }, prepare_it,
+          [&](Node& node) {
+            finish(node);
+            commit_prepared();
+          });
+    }
+    Node* const node = take();
+    if (node == nullptr) break;
+    prepare_it(*node);
+    finish(*node);
   }
 }
 

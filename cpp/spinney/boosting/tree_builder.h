@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "spinney/boosting/round_builder.h"
@@ -28,29 +29,48 @@ class TreeBuilder : public RoundBuilder {
     std::size_t end = 0;
     int buffer = 0;  // which of the two holds its rows
     std::uint32_t depth = 0;
-    std::int32_t slot = -1;  // of its histogram
+    PackedSum* histogram = nullptr;
     PackedSum total = 0;
     Bounds bounds;
     BinSplit split;
     NodeIndex index = 0;
     std::vector<std::uint32_t> path;  // columns asked about above, where interactions are limited
-    std::vector<Node> children;       // two, once they have been prepared
-    std::int32_t spare = -1;          // slot for the histogram of one of them
+    Node* left = nullptr;             // children, once the node is to be prepared
+    Node* right = nullptr;
+    PackedSum* spare = nullptr;  // for the histogram of one of them
+    bool children_ask = true;    // whether they need questions
+    bool prepared = false;       // the children know their rows and questions
+    bool is_leaf = false;        // of the tree as it stands
   };
 
-  std::int32_t take_slot();
-  void release(std::int32_t& slot);
+  // A leaf that has a question, and what decides when its turn comes.
+  struct Turn {
+    double gain;
+    std::uint32_t depth;
+    NodeIndex index;
+    Node* node;
+  };
+
+  PackedSum* take_histogram();
+  void release(PackedSum*& histogram);
   void make_histograms(Node& parent);
-  PackedSum* histogram(std::int32_t slot) { return slots_[static_cast<std::size_t>(slot)].data(); }
   const Row* rows_of(const Node& node) const;
   bool may_split(const Node& node) const;
   void search(Node& node);
   NodeToSplit task_of(const Node& node);
+  Node& add_node();
+  void add_children(Node& parent);
   bool divide(Node& parent);
-  void prepare(Node& parent, bool searches);
-  void prepare_some(std::size_t next);
-  void commit(std::size_t which);
+  void prepare(Node& parent);
+  void finish(Node& parent);
+  void add_to_tree(Node& node);
+  void commit(Node& parent);
+  void commit_prepared();
   void search_children(Node& parent);
+  bool later(const Turn& a, const Turn& b) const;
+  void push(std::vector<Turn>& turns, const Turn& turn) const;
+  Node* pop(std::vector<Turn>& turns) const;
+  Node* take();
   void grow_by_gain(Watch& watch);
   void grow_by_level(Watch& watch);
   std::uint64_t count_rows(const Node& node) const;
@@ -66,9 +86,13 @@ class TreeBuilder : public RoundBuilder {
   LargeArray<Row> rows_[2];
   LargeArray<PackedSum> packed_[2];
   LargeArray<std::uint8_t> goes_left_;
-  std::vector<std::vector<PackedSum>> slots_;
-  std::vector<std::int32_t> free_slots_;
-  std::vector<Node> nodes_;          // leaves under way
+  std::vector<std::vector<PackedSum>> memory_;  // of histograms
+  std::vector<PackedSum*> free_;                // those in it that no node has
+  std::deque<Node> nodes_;
+  std::size_t n_leaves_ = 0;
+  std::vector<Turn> waiting_;        // heap of the leaves that may be parted
+  std::vector<Turn> unprepared_;     // … of those whose children nobody has begun with
+  std::size_t n_begun_ = 0;          // the others of them
   std::vector<BinSplit> questions_;  // by tree node
 };
 

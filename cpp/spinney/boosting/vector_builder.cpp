@@ -52,9 +52,9 @@ void VectorBuilder::count(Node& node) {
 void VectorBuilder::search(Node& node) {
   if (node.depth >= rules_.max_depth || node.end - node.begin < 2) return;
   std::vector<NodeToSplit> tasks = tasks_of(node);
-  const std::uint8_t* const allowed =
+  const std::vector<std::uint8_t> allowed =
       allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
-  for (NodeToSplit& task : tasks) task.allowed = allowed;
+  for (NodeToSplit& task : tasks) task.allowed = marks(allowed);
   node.split = find_common_split(matrix_, std::span(tasks).first(n_outputs_), &tasks.back(),
                                  rules_.split, n_threads_);
 }

@@ -241,6 +241,12 @@ void parallel_for(std::size_t n_pieces, int n_threads,
   if (job.error) std::rethrow_exception(job.error);
 }
 
+void wait_for_change(const std::atomic<std::size_t>& changes, std::size_t seen) {
+  for (int spin = 0; changes.load(std::memory_order_acquire) == seen; ++spin) {
+    if (spin > 2000) std::this_thread::yield();
+  }
+}
+
 int worthwhile_threads(double nanoseconds, int n_threads, bool awake) {
   const double per_thread = awake ? 5'000 : 20'000;  // below this it does not pay for its wake-up
   return std::clamp(static_cast<int>(nanoseconds / per_thread), 1, n_threads);

@@ -21,9 +21,10 @@ namespace spinney {
 struct BinnedColumn {
   bool categorical = false;
   bool has_missing = false;
-  std::uint32_t n_bins = 1;          // codes of what is not missing: 0 … n_bins-1
-  std::vector<double> cuts;          // numeric: a value's code is the number of cuts below it
-  std::vector<std::uint8_t> bin_of;  // categorical: of each category
+  std::uint32_t n_bins = 1;              // codes of what is not missing: 0 … n_bins-1
+  std::vector<double> cuts;              // numeric: a value's code is the number of cuts below it
+  std::vector<std::uint8_t> bin_of;      // categorical: of each category
+  std::vector<std::uint32_t> n_rows_of;  // of each code
   // A number for each category of another column (then one for what is missing there): questions
   // about it are questions about those categories.
   std::int32_t source = -1;
@@ -79,6 +80,7 @@ class BinnedMatrix : public RowMatrix {
  private:
   void find_bins(const Table& table, std::uint32_t max_bins, int n_threads);
   void write_codes(const Table& table, int n_threads);
+  void count_codes(int n_threads);
   void make_slots();
   void bundle(std::vector<std::uint32_t>& candidates);
   void make_groups();

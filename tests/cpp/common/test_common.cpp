@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -87,6 +88,51 @@ TEST(parallel_for_inside_parallel_for_runs_alone) {
     });
   });
   CHECK(total == 80);
+}
+
+TEST(parallel_tasks_runs_what_shows_up_on_the_way) {
+  for (const int n_threads : {1, 2, 5}) {
+    std::vector<int> n_runs(1000);  // piece i is there once its parent i / 2 is finished
+    std::vector<int*> ready{&n_runs[1]};
+    int n_finished = 0;
+    parallel_tasks(
+        n_threads,
+        [&]() -> int* {
+          if (ready.empty()) return nullptr;
+          int* const piece = ready.back();
+          ready.pop_back();
+          return piece;
+        },
+        [](int& piece) { ++piece; },
+        [&](int& piece) {
+          ++n_finished;
+          const auto i = static_cast<std::size_t>(&piece - n_runs.data());
+          for (const std::size_t child : {2 * i, 2 * i + 1}) {
+            if (child < n_runs.size()) ready.push_back(&n_runs[child]);
+          }
+        });
+    CHECK(n_finished == 999);
+    CHECK(std::count(n_runs.begin() + 1, n_runs.end(), 1) == 999);
+  }
+}
+
+TEST(parallel_tasks_rethrows) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> pieces(50);
+    std::size_t next = 0;
+    bool caught = false;
+    try {
+      parallel_tasks(
+          3, [&]() -> int* { return next < pieces.size() ? &pieces[next++] : nullptr; },
+          [&](const int& piece) {
+            if (&piece == &pieces[20]) throw std::runtime_error("20");
+          },
+          [](const int&) {});
+    } catch (const std::runtime_error& error) {
+      caught = std::string(error.what()) == "20";
+    }
+    CHECK(caught);
+  }
 }
 
 TEST(small_work_stays_on_the_caller) {
