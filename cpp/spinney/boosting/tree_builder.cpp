@@ -89,9 +89,17 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
       by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature);
   const std::size_t stride = by_row ? matrix_.stride() : 1;
   std::array<std::uint8_t, 256> left{};
-  for (std::uint32_t c = 0; c < 256; ++c) {
-    const std::uint32_t code = by_row && column.bundled ? column.code_of[c] : c;
-    left[c] = code < column.n_codes() && split.goes_left(code, column.missing_code()) ? 1 : 0;
+  if (by_row && column.bundled) {
+    for (std::size_t c = 0; c < column.code_of.size(); ++c) {
+      left[c] = split.goes_left(column.code_of[c], column.missing_code()) ? 1 : 0;
+    }
+  } else if (split.categorical) {
+    for (std::uint32_t c = 0; c < column.n_codes(); ++c) {
+      left[c] = split.goes_left(c, column.missing_code()) ? 1 : 0;
+    }
+  } else {
+    std::fill_n(left.begin(), split.code + 1, std::uint8_t{1});
+    if (column.has_missing) left[column.missing_code()] = split.missing_left ? 1 : 0;
   }
   const Row* const from = rows_of(node);
   const PackedSum* const packed = packed_[node.buffer].data() + node.begin;
