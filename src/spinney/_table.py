@@ -407,8 +407,12 @@ def _levels(column: Column) -> tuple[Array, Array]:
         levels = np.fromiter(index, dtype=object, count=len(index))
         codes = np.fromiter(map(index.__getitem__, rows), dtype=np.int64, count=len(rows))
     elif column.implementation.is_pandas_like():
-        codes, uniques = column.to_pandas().factorize()
-        levels = uniques.to_numpy()
+        series = column.to_pandas()
+        if hasattr(series, "cat"):  # has its codes already
+            codes, levels = series.cat.codes.to_numpy(), series.cat.categories.to_numpy()
+        else:
+            codes, uniques = series.factorize()
+            levels = uniques.to_numpy()
     elif column.implementation.is_pyarrow():
         encoded = column.to_native().dictionary_encode().unify_dictionaries().combine_chunks()
         codes = encoded.indices.cast("int32").fill_null(-1).to_numpy()
@@ -423,6 +427,8 @@ def _levels(column: Column) -> tuple[Array, Array]:
     used[codes] = True
     used[-1] = False
     used[:-1] &= np.array([not _is_null(value) for value in levels.tolist()], dtype=np.bool_)
+    if used[:-1].all():
+        return levels, codes
     return levels[used[:-1]], np.where(used, np.cumsum(used) - 1, -1)[codes]
 
 

@@ -68,6 +68,8 @@ SPINNEY_KERNEL std::uint32_t best_cut(const CutTask& task) {
   return static_cast<std::uint32_t>(found);
 }
 
+constexpr std::size_t count_block = 2048;  // rows that are counted at once
+
 class ColumnSearch {
  public:
   ColumnSearch(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
@@ -117,11 +119,10 @@ class ColumnSearch {
   // Counts the rows of each code of the split's column until both sides have enough: mostly that
   // shows after a few. False: they never have, and all rows are counted.
   bool leaves_enough(const BinSplit& split) {
-    constexpr std::size_t block = 2048;
     const BinnedColumn& column = matrix_.column(split.feature);
     row_counts_.fill(0);
-    for (std::size_t i = 0; i < node_.n_rows; i += block) {
-      count(split.feature, i, std::min(node_.n_rows, i + block));
+    for (std::size_t i = 0; i < node_.n_rows; i += count_block) {
+      count(split.feature, i, std::min(node_.n_rows, i + count_block));
       std::uint64_t n_left = 0;
       std::uint64_t n_right = 0;
       for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
@@ -401,9 +402,26 @@ class ColumnSearch {
 
   void count(std::uint32_t feature, std::size_t begin, std::size_t end) {
     const std::uint8_t* const codes = matrix_.codes(feature);
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
-      row_counts_[codes[row]] += once(row);
+    const Row* const rows = node_.rows;
+    if (node_.weights.whole) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t row = rows == nullptr ? i : rows[i];
+        row_counts_[codes[row]] += once(row);
+      }
+      return;
+    }
+    // In turns: an addition need not wait for the one before, often to the same code.
+    std::array<std::array<std::uint16_t, 256>, 2> counts{};
+    static_assert(count_block < 0xffff);
+    const auto code_of = [&](std::size_t i) { return codes[rows == nullptr ? i : rows[i]]; };
+    std::size_t i = begin;
+    for (; i + 1 < end; i += 2) {
+      ++counts[0][code_of(i)];
+      ++counts[1][code_of(i + 1)];
+    }
+    if (i < end) ++counts[0][code_of(i)];
+    for (std::size_t code = 0; code < 256; ++code) {
+      row_counts_[code] += std::uint64_t{counts[0][code]} + counts[1][code];
     }
   }
 

@@ -21,6 +21,64 @@ SPINNEY_KERNEL void take_away(const PackedSum* part, std::size_t n, PackedSum* w
   for (std::size_t i = 0; i < n; ++i) whole[i] -= part[i];
 }
 
+// The codes of one column, and which of them go left.
+struct Division {
+  const std::uint8_t* codes;
+  std::size_t stride;
+  bool far_apart;  // the codes of rows that follow each other
+  std::array<std::uint8_t, 256> left{};
+};
+
+// flags[i] = whether rows[i] (null: row i) goes left; returns how many do. Locals, since the
+// compiler takes a store into bytes for one that may change anything else.
+std::size_t mark(const Division& division, const Row* rows, std::size_t begin, std::size_t end,
+                 std::uint8_t* __restrict flags) {
+  const std::uint8_t* const codes = division.codes;
+  const std::uint8_t* const left = division.left.data();
+  const std::size_t stride = division.stride;
+  std::size_t count = 0;
+  if (rows == nullptr) {
+    for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[i]];
+    return count;
+  }
+  std::size_t i = begin;
+  if (division.far_apart) {
+    constexpr std::size_t ahead = 64;
+    for (; i + ahead < end; ++i) {
+      __builtin_prefetch(codes + rows[i + ahead] * stride, 0, 2);
+      count += flags[i] = left[codes[rows[i] * stride]];
+    }
+  }
+  for (; i < end; ++i) count += flags[i] = left[codes[rows[i] * stride]];
+  return count;
+}
+
+struct RowsAndSums {
+  Row* rows;
+  PackedSum* packed;
+};
+
+// Rows with a flag go to at_left and after, the others to at_right and after.
+void deal(const Row* rows, const PackedSum* packed, const std::uint8_t* flags, std::size_t begin,
+          std::size_t end, std::size_t at_left, std::size_t at_right, const RowsAndSums& to) {
+  Row* __restrict const to_rows = to.rows;
+  PackedSum* __restrict const to_packed = to.packed;
+  const auto put = [&](std::size_t i, Row row) {
+    const std::size_t flag = flags[i];
+    // By arithmetic: nobody can foresee the flags, so a branch would cost more than all else.
+    const std::size_t at = at_right + ((at_left - at_right) & (0 - flag));
+    to_rows[at] = row;
+    to_packed[at] = packed[i];
+    at_left += flag;
+    at_right += 1 - flag;
+  };
+  if (rows == nullptr) {
+    for (std::size_t i = begin; i < end; ++i) put(i, static_cast<Row>(i));
+  } else {
+    for (std::size_t i = begin; i < end; ++i) put(i, rows[i]);
+  }
+}
+
 }  // namespace
 
 TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads)
@@ -85,10 +143,9 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
   const bool by_row = n <= by_row_limit && rows_of(node) != nullptr;
   const BinnedColumn& column = matrix_.column(split.feature);
-  const std::uint8_t* const codes =
-      by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature);
-  const std::size_t stride = by_row ? matrix_.stride() : 1;
-  std::array<std::uint8_t, 256> left{};
+  Division division{by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature),
+                    by_row ? matrix_.stride() : 1, by_row};
+  std::array<std::uint8_t, 256>& left = division.left;
   if (by_row && column.bundled) {
     for (std::size_t c = 0; c < column.code_of.size(); ++c) {
       left[c] = split.goes_left(column.code_of[c], column.missing_code()) ? 1 : 0;
@@ -103,8 +160,8 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   }
   const Row* const from = rows_of(node);
   const PackedSum* const packed = packed_[node.buffer].data() + node.begin;
-  Row* const to = rows_[1 - node.buffer].data() + node.begin;
-  PackedSum* const packed_to = packed_[1 - node.buffer].data() + node.begin;
+  const RowsAndSums to{rows_[1 - node.buffer].data() + node.begin,
+                       packed_[1 - node.buffer].data() + node.begin};
   std::uint8_t* const flags = goes_left_.data() + node.begin;
   const int threads = worthwhile_threads(4.0 * static_cast<double>(n), n_threads_, true);
   const std::size_t block_rows =
@@ -114,38 +171,15 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * block_rows;
     const std::size_t end = std::min(n, begin + block_rows);
-    std::size_t count = 0;
-    if (from == nullptr) {
-      for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[i]];
-    } else {
-      std::size_t i = begin;
-      if (by_row) {
-        constexpr std::size_t ahead = 64;
-        for (; i + ahead < end; ++i) {
-          __builtin_prefetch(codes + from[i + ahead] * stride, 0, 2);
-          count += flags[i] = left[codes[from[i] * stride]];
-        }
-      }
-      for (; i < end; ++i) count += flags[i] = left[codes[from[i] * stride]];
-    }
-    n_left[block + 1] = count;
+    n_left[block + 1] = mark(division, from, begin, end, flags);
   });
   std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
   const std::size_t total_left = n_left[n_blocks];
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * block_rows;
     const std::size_t end = std::min(n, begin + block_rows);
-    std::size_t at_left = n_left[block];
-    std::size_t at_right = total_left + begin - at_left;
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t flag = flags[i];
-      // By arithmetic: nobody can foresee the flags, so a branch would cost more than all else.
-      const std::size_t at = at_right + ((at_left - at_right) & (0 - flag));
-      to[at] = from == nullptr ? static_cast<Row>(i) : from[i];
-      packed_to[at] = packed[i];
-      at_left += flag;
-      at_right += 1 - flag;
-    }
+    const std::size_t at_left = n_left[block];
+    deal(from, packed, flags, begin, end, at_left, total_left + begin - at_left, to);
   });
   return total_left;
 }

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney._labels import encode_labels
 from spinney.ensemble._boosting import BaseBoosting
 
 __all__ = ["GradientBoostingClassifier"]
@@ -226,7 +227,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
         y = self._checked_labels(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = encode_labels(y)
         self.n_classes_ = len(self.classes_)
         if self.n_classes_ < 2:
             raise ValueError(

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._labels import encode_labels
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
@@ -76,7 +77,7 @@ def encode_classes(estimator: Any, y: Any) -> tuple[Any, Any]:
     codes = np.empty(y.shape, dtype=np.uint32)
     estimator.classes_ = []
     for k in range(y.shape[1]):
-        classes, codes[:, k] = np.unique(y[:, k], return_inverse=True)
+        classes, codes[:, k] = encode_labels(y[:, k])
         estimator.classes_.append(classes)
     estimator.n_classes_ = np.array([len(classes) for classes in estimator.classes_], dtype=np.intp)
     return codes, y
