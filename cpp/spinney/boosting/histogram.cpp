@@ -73,7 +73,8 @@ SPINNEY_KERNEL void pack(const float* first, const float* second, const double* 
   }
 }
 
-constexpr std::size_t ahead = 64;       // rows whose codes are asked for before they are needed
+constexpr std::size_t ahead = 64;  // rows whose codes are asked for before they are needed
+constexpr std::size_t most_chunk_rows = 8192;
 constexpr std::size_t few_rows = 2048;  // up to here sums are added where they belong at once
 
 // Rows of a chunk, and the slots of a group.
@@ -201,13 +202,12 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
   return scale;
 }
 
-void HistogramBuilder::build(const Row* rows, const PackedSum* packed, std::size_t n,
-                             PackedSum* out) {
+void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out) {
   const double work = 0.5 * static_cast<double>(n * matrix_.n_features());
   const int threads = worthwhile_threads(work, n_threads_, true);
   // Rows of a chunk stay in the cache while one group of columns after another reads them.
   const std::size_t share = n / static_cast<std::size_t>(threads) + 1;
-  const std::size_t chunk_rows = std::clamp<std::size_t>(share, few_rows, 8192);
+  const std::size_t chunk_rows = std::clamp<std::size_t>(share, few_rows, most_chunk_rows);
   const std::size_t n_chunks = (n + chunk_rows - 1) / chunk_rows;
   const std::size_t n_codes = matrix_.n_codes();
   std::fill(out, out + n_codes, PackedSum{0});
@@ -224,8 +224,13 @@ void HistogramBuilder::build(const Row* rows, const PackedSum* packed, std::size
     Chunk chunk;
     chunk.stride = matrix_.stride();
     chunk.rows = rows == nullptr ? nullptr : rows + begin;
-    chunk.packed = packed + begin;
     chunk.n = std::min(chunk_rows, n - begin);
+    chunk.packed = sums.packed + begin;
+    std::array<PackedSum, most_chunk_rows> gathered;
+    if (sums.by_row && rows != nullptr) {
+      for (std::size_t i = 0; i < chunk.n; ++i) gathered[i] = sums.packed[chunk.rows[i]];
+      chunk.packed = gathered.data();
+    }
     const std::uint8_t* const codes =
         matrix_.row_codes() + (rows == nullptr ? begin * chunk.stride : 0);
     for (const SlotGroup& group : matrix_.groups()) {

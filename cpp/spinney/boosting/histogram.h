@@ -47,6 +47,12 @@ struct RowWeights {
 PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
                            std::size_t n, bool counts, int n_threads, PackedSum* out);
 
+// Packed derivatives of a list of rows: one after the other, or each at the place of its row.
+struct RowSums {
+  const PackedSum* packed = nullptr;
+  bool by_row = false;
+};
+
 // Adds up packed derivatives per code.
 class HistogramBuilder {
  public:
@@ -56,7 +62,7 @@ class HistogramBuilder {
         of_worker_(static_cast<std::size_t>(std::max(1, n_threads) - 1)) {}
 
   // Of n rows, null if they are 0 … n-1. out has matrix.n_codes() places.
-  void build(const Row* rows, const PackedSum* packed, std::size_t n, PackedSum* out);
+  void build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out);
 
  private:
   const BinnedMatrix& matrix_;

@@ -78,6 +78,11 @@ class ColumnSearch {
     total_ = unpack(node.total, scale);
     bounded_ = !rules.monotonic.empty();
     n_counted_ = static_cast<std::uint64_t>(node.n_counted);
+    of_rows_ = node.sums.packed;
+    if (node.histogram == nullptr && node.sums.by_row && node.rows != nullptr) {
+      for (std::size_t i = 0; i < node.n_rows; ++i) gathered_[i] = of_rows_[node.rows[i]];
+      of_rows_ = gathered_.data();
+    }
     parent_score_ = score(total_, rules_.l2);
     const double units = std::ceil(rules.min_hessian / scale.hessian);
     const double fewest =
@@ -371,7 +376,7 @@ class ColumnSearch {
       const std::size_t row = node_.rows == nullptr ? i : node_.rows[i];
       const std::uint8_t found = codes[row * stride];
       const std::uint8_t code = code_of == nullptr ? found : code_of[found];
-      own_sums_[code] += node_.packed[i];
+      own_sums_[code] += of_rows_[i];
       row_counts_[code] += once(row);
       occurs_[code / 64] |= std::uint64_t{1} << (code % 64);
     }
@@ -441,6 +446,8 @@ class ColumnSearch {
   const PackedSum* sums_ = nullptr;  // of the column at hand
   std::array<PackedSum, 256> own_sums_{};
   std::array<std::uint64_t, 4> occurs_{};
+  const PackedSum* of_rows_ = nullptr;  // of few rows, one after the other
+  std::array<PackedSum, few_node_rows> gathered_;
 };
 
 }  // namespace

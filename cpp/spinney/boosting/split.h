@@ -68,7 +68,7 @@ struct BinSplit {
 
 struct NodeToSplit {
   const PackedSum* histogram = nullptr;  // null: of few rows, whose sums are made on the way
-  const PackedSum* packed = nullptr;     // of the rows
+  RowSums sums;                          // of the rows
   PackedSum total = 0;
   std::size_t n_rows = 0;
   double n_counted = 0;       // rows, whole weights as repeated ones

@@ -14,6 +14,8 @@ namespace spinney {
 namespace {
 
 constexpr std::size_t by_row_limit = 8192;
+// Up to here the sums of all rows fit into the cache, and need not go along with their rows.
+constexpr std::size_t rows_with_sums_at_hand = 131'072;
 constexpr std::size_t few_to_share =
     16'384;  // rows of a node that one thread had better have alone
 
@@ -63,19 +65,23 @@ void deal(const Row* rows, const PackedSum* packed, const std::uint8_t* flags, s
           std::size_t end, std::size_t at_left, std::size_t at_right, const RowsAndSums& to) {
   Row* __restrict const to_rows = to.rows;
   PackedSum* __restrict const to_packed = to.packed;
-  const auto put = [&](std::size_t i, Row row) {
+  const auto put = [&](std::size_t i, Row row, bool with_sum) {
     const std::size_t flag = flags[i];
     // By arithmetic: nobody can foresee the flags, so a branch would cost more than all else.
     const std::size_t at = at_right + ((at_left - at_right) & (0 - flag));
     to_rows[at] = row;
-    to_packed[at] = packed[i];
+    if (with_sum) to_packed[at] = packed[i];
     at_left += flag;
     at_right += 1 - flag;
   };
-  if (rows == nullptr) {
-    for (std::size_t i = begin; i < end; ++i) put(i, static_cast<Row>(i));
+  if (rows == nullptr && packed == nullptr) {
+    for (std::size_t i = begin; i < end; ++i) put(i, static_cast<Row>(i), false);
+  } else if (rows == nullptr) {
+    for (std::size_t i = begin; i < end; ++i) put(i, static_cast<Row>(i), true);
+  } else if (packed == nullptr) {
+    for (std::size_t i = begin; i < end; ++i) put(i, rows[i], false);
   } else {
-    for (std::size_t i = begin; i < end; ++i) put(i, rows[i]);
+    for (std::size_t i = begin; i < end; ++i) put(i, rows[i], true);
   }
 }
 
@@ -107,6 +113,11 @@ const Row* TreeBuilder::rows_of(const Node& node) const {
   return rows_[node.buffer].data() + node.begin;
 }
 
+RowSums TreeBuilder::sums_of(const Node& node) const {
+  if (!moves_sums_) return {packed_[0].data(), true};
+  return {packed_[node.buffer].data() + node.begin, false};
+}
+
 bool TreeBuilder::may_split(const Node& node) const {
   const std::size_t n = node.end - node.begin;
   const std::size_t fewest =
@@ -117,7 +128,7 @@ bool TreeBuilder::may_split(const Node& node) const {
 NodeToSplit TreeBuilder::task_of(const Node& node) {
   NodeToSplit task;
   task.histogram = node.histogram;
-  task.packed = packed_[node.buffer].data() + node.begin;
+  task.sums = sums_of(node);
   task.total = node.total;
   task.n_rows = node.end - node.begin;
   task.n_counted = static_cast<double>(count_rows(node));
@@ -159,7 +170,7 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     if (column.has_missing) left[column.missing_code()] = split.missing_left ? 1 : 0;
   }
   const Row* const from = rows_of(node);
-  const PackedSum* const packed = packed_[node.buffer].data() + node.begin;
+  const PackedSum* const packed = moves_sums_ ? packed_[node.buffer].data() + node.begin : nullptr;
   const RowsAndSums to{rows_[1 - node.buffer].data() + node.begin,
                        packed_[1 - node.buffer].data() + node.begin};
   std::uint8_t* const flags = goes_left_.data() + node.begin;
@@ -196,8 +207,7 @@ void TreeBuilder::make_histograms(Node& parent) {
   if (parent.histogram == nullptr || (!keeps_all && large.end - large.begin <= few_node_rows))
     return;
   PackedSum* const counted = parent.spare;
-  histograms_.build(rows_of(small), packed_[small.buffer].data() + small.begin,
-                    small.end - small.begin, counted);
+  histograms_.build(rows_of(small), sums_of(small), small.end - small.begin, counted);
   std::swap(large.histogram, parent.histogram);
   take_away(counted, matrix_.n_codes(), large.histogram);
   if (keeps_all || small.end - small.begin > few_node_rows) {
@@ -382,17 +392,22 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   n_begun_ = 0;
   free_.clear();
   for (std::vector<PackedSum>& histogram : memory_) free_.push_back(histogram.data());
-  for (int buffer = 0; buffer < 2; ++buffer) {
-    rows_[buffer].resize(n_rows);
-    packed_[buffer].resize(n_rows);
-  }
+  for (LargeArray<Row>& buffer : rows_) buffer.resize(n_rows);
   goes_left_.resize(n_rows);
   all_rows_ = rows == nullptr;
   all_rows_n_ = n_rows;
   if (!all_rows_) std::copy(rows, rows + n_rows, rows_[0].begin());
   weights_ = weights;
-  scale_ =
-      pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, packed_[0].data());
+  moves_sums_ = matrix_.n_rows() > rows_with_sums_at_hand;
+  // Sums of some rows that are to lie at their rows' places are made in the other array.
+  LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
+  packed.resize(n_rows);
+  if (moves_sums_) packed_[1].resize(n_rows);
+  scale_ = pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, packed.data());
+  if (&packed != &packed_[0]) {
+    packed_[0].resize(matrix_.n_rows());
+    for (std::size_t i = 0; i < n_rows; ++i) packed_[0][rows[i]] = packed[i];
+  }
   if (weights.whole) {
     rules_.split.cuts.clear();
   } else if (rules_.split.cuts.empty()) {
@@ -402,12 +417,12 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
 
   Node& root = add_node();
   root.end = n_rows;
-  for (const PackedSum sum : packed_[0]) root.total += sum;
+  for (const PackedSum sum : packed) root.total += sum;
   const bool by_level = rules_.growth == Growth::oblivious;
   if (may_split(root) && rules_.max_leaves > 1) {
     if (by_level || n_rows > few_node_rows) {
       root.histogram = take_histogram();
-      histograms_.build(rows_of(root), packed_[0].data(), n_rows, root.histogram);
+      histograms_.build(rows_of(root), sums_of(root), n_rows, root.histogram);
     }
     if (!by_level) search(root);
   }

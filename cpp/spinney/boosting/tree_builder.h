@@ -55,6 +55,7 @@ class TreeBuilder : public RoundBuilder {
   void release(PackedSum*& histogram);
   void make_histograms(Node& parent);
   const Row* rows_of(const Node& node) const;
+  RowSums sums_of(const Node& node) const;
   bool may_split(const Node& node) const;
   void search(Node& node);
   NodeToSplit task_of(const Node& node);
@@ -85,6 +86,8 @@ class TreeBuilder : public RoundBuilder {
   std::size_t level_limit_ = 0;  // of an oblivious tree
   LargeArray<Row> rows_[2];
   LargeArray<PackedSum> packed_[2];
+  bool moves_sums_ =
+      false;  // along with the rows; else they stay in the first, at their row's place
   LargeArray<std::uint8_t> goes_left_;
   std::vector<std::vector<PackedSum>> memory_;  // of histograms
   std::vector<PackedSum*> free_;                // those in it that no node has

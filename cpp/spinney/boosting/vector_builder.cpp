@@ -45,7 +45,7 @@ void VectorBuilder::count(Node& node) {
   node.histograms.assign(n_outputs_ + 1, Histogram(matrix_.n_codes()));
   for (std::size_t k = 0; k <= n_outputs_; ++k) {
     for (std::size_t i = 0; i < n; ++i) gathered_[i] = packed_[k][rows_[node.begin + i]];
-    histograms_.build(rows_.data() + node.begin, gathered_.data(), n, node.histograms[k].data());
+    histograms_.build(rows_.data() + node.begin, {gathered_.data()}, n, node.histograms[k].data());
   }
 }
 
