@@ -29,18 +29,18 @@ struct CutTask {
   const PackedSum* prefix;
   std::uint32_t n;
   PackedSum total;
-  double l2_units;
   std::uint32_t min_units;
+  // As shares of S: a unit of the second derivative, and λ.
+  float unit;
+  float l2;
 };
 
 SPINNEY_KERNEL std::uint32_t best_cut(const CutTask& task) {
   const std::uint32_t total_hessian = hessian_units(task.total);
   const std::uint32_t min_units = task.min_units;
-  // Shares of S and of 2^31, so that nothing overflows.
-  const double all = static_cast<double>(total_hessian) + 2 * task.l2_units;
-  const auto unit = static_cast<float>(1 / all);
-  const auto l2 = static_cast<float>(task.l2_units / all);
-  constexpr float gradient_unit = 0x1p-31F;
+  const float unit = task.unit;
+  const float l2 = task.l2;
+  constexpr float gradient_unit = 0x1p-31F;  // so that nothing overflows
   const float total_gradient = static_cast<float>(gradient_units(task.total)) * gradient_unit;
   // The order of floats that are not negative is that of their bits; -1 is a negative integer, too.
   std::array<std::int32_t, 256 + lanes> scores;
@@ -88,7 +88,10 @@ class ColumnSearch {
     const double fewest =
         scale.counts ? std::max(units, static_cast<double>(rules.min_rows)) : units;
     min_units_ = static_cast<std::uint32_t>(std::clamp(fewest, 1.0, 0x1p32 - 1));
-    l2_units_ = rules.l2 / scale.hessian;
+    const double l2_units = rules.l2 / scale.hessian;
+    const double all = static_cast<double>(hessian_units(node.total)) + 2 * l2_units;
+    unit_ = static_cast<float>(1 / all);
+    l2_ = static_cast<float>(l2_units / all);
     sure_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_rows)
                                : static_cast<std::uint64_t>(rules.min_rows) * scale.most;
   }
@@ -242,7 +245,7 @@ class ColumnSearch {
       }
       std::fill_n(prefix.begin() + first + n_sums, lanes, node_.total);
       const std::uint32_t found =
-          best_cut({prefix.data() + first, n_sums, node_.total, l2_units_, min_units_});
+          best_cut({prefix.data() + first, n_sums, node_.total, min_units_, unit_, l2_});
       if (found == n_sums) continue;
       const PackedSum chosen = prefix[first + found];
       const double score =
@@ -437,7 +440,8 @@ class ColumnSearch {
   Sums total_;
   double parent_score_ = 0;
   std::uint32_t min_units_ = 1;
-  double l2_units_ = 0;
+  float unit_ = 0;
+  float l2_ = 0;
   std::uint64_t sure_units_ = 1;
   bool bounded_ = false;
   const std::uint64_t* counts_ = nullptr;
