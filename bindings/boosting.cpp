@@ -119,11 +119,18 @@ void bind_boosting(nb::module_& m) {
            nb::arg("of_category"));
   m.def(
       "bin_table",
-      [](const BoundTable& bound, std::uint32_t max_bins, int n_threads) {
+      [](const BoundTable& bound, std::uint32_t max_bins, int n_threads,
+         const std::optional<Array<std::uint32_t>>& among) {
+        std::span<const Row> rows;
+        if (among) rows = {among->data(), among->size()};
+        for (const Row row : rows) {
+          if (row >= bound.table.n_rows) throw InputError("among: no such row");
+        }
         const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(bound.table, max_bins, n_threads);
+        return std::make_shared<BinnedMatrix>(bound.table, max_bins, n_threads, rows);
       },
-      nb::arg("table"), nb::arg("max_bins"), nb::arg("n_threads"));
+      nb::arg("table"), nb::arg("max_bins"), nb::arg("n_threads"),
+      nb::arg("among").none() = nb::none());
   m.def(
       "bin_like",
       [](const BoundTable& bound, const std::shared_ptr<BinnedMatrix>& like, int n_threads) {

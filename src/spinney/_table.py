@@ -174,6 +174,16 @@ def read_table(
     return _read_columns(estimator, columns, labels, schema.categories, allow_nan)[0]
 
 
+_ALMOST_INFINITE = 1e300
+
+
+def tame(estimator: Any, values: Array) -> Array:
+    """Make infinities huge numbers for an estimator that takes them (`_takes_infinity`)."""
+    if not getattr(estimator, "_takes_infinity", False) or not np.isinf(values).any():
+        return values
+    return np.clip(values.astype(np.float64), -_ALMOST_INFINITE, _ALMOST_INFINITE)
+
+
 def _all_finite(values: Array, allow_nan: bool) -> bool:
     """Whether no value is infinite (nor NaN, unless allowed); False may be a false alarm."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -197,11 +207,14 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
     if isinstance(source, np.ndarray) and source.ndim == 2:
         source = _tidy(source, range(source.shape[1]))
     is_sparse = sp.issparse(X)
-    finite = "allow-nan" if allow_nan and not is_sparse else True  # a sparse NaN is a mistake
+    finite: Any = "allow-nan" if allow_nan and not is_sparse else True  # sparse NaN: a mistake
+    if not is_sparse and getattr(estimator, "_takes_infinity", False):
+        finite = False
     form = {"dtype": _FLOATS, "accept_sparse": accept_sparse and "csc", "ensure_all_finite": finite}
     values = validate_data(estimator, source, reset=reset, **form)
     if not is_sparse:
         _check_integers(X, values, range(values.shape[1]))
+        values = tame(estimator, values)
         return Table(len(values), values.shape[1], matrix=values)
     if X.dtype.kind in "iu":
         for j in np.unique(values.tocoo().col[np.abs(values.data) >= _EXACT]):
@@ -295,21 +308,51 @@ def _declared(declared: Any, labels: Sequence[Any]) -> list[bool]:
     """Whether `categorical_features`, which is not 'from_dtype', names each column."""
     if declared is None:
         return [False] * len(labels)
-    expected, wrong = "'from_dtype', None, a boolean mask, column indices or names", declared
-    items = list(declared) if np.iterable(declared) and not isinstance(declared, str) else [None]
+    if isinstance(declared, str) or not np.iterable(declared):
+        raise ValueError(
+            "categorical_features: expected 'from_dtype', None, a boolean mask, column indices or "
+            f"names, got {declared!r}"
+        )
+    items = list(declared)
+    n = len(labels)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
-        if len(items) == len(labels):
-            return [bool(item) for item in items]
-        expected, wrong = f"a mask of {len(labels)} entries", f"{len(items)} entries"
-    elif all(isinstance(item, (numbers.Integral, str)) for item in items):
-        by_name = any(isinstance(item, str) for item in items)
-        known = dict.fromkeys(labels if by_name else range(len(labels)))
-        counts = Counter(items)
-        wrong = [item for item, count in counts.items() if count > 1 or item not in known]
-        if not wrong:
-            return [item in counts for item in known]
-        expected = f"columns among {list(known)[:20]}, each once"
-    raise ValueError(f"categorical_features: expected {expected}, got {wrong!r}")
+        if len(items) != n:
+            raise ValueError(
+                "categorical_features set as a boolean mask must have shape (n_features,): "
+                f"expected {n} entries, got {len(items)}"
+            )
+        return [bool(item) for item in items]
+    if not all(isinstance(item, (numbers.Integral, str)) for item in items):
+        given = np.asarray(declared)
+        kinds = {given.dtype.name}
+        if given.dtype == object:
+            kinds = {type(item).__name__ for item in items}
+        raise ValueError(
+            "categorical_features must be an array-like of bool, int or str, "
+            f"got: {', '.join(sorted(kinds))}."
+        )
+    counts = Counter(items)
+    by_name = any(isinstance(item, str) for item in items)
+    known = dict.fromkeys(labels if by_name else range(n))
+    for item, count in counts.items():
+        if item not in known and by_name:
+            if isinstance(labels, range):
+                raise ValueError(
+                    "categorical_features should be passed as an array of integers or as a boolean "
+                    "mask when the model is fitted on data without feature names."
+                )
+            raise ValueError(
+                f"categorical_features has an item value {item!r} which is not a valid feature "
+                f"name of the training data. Its columns are {list(labels)[:20]}."
+            )
+        if item not in known:
+            raise ValueError(
+                "categorical_features set as integer indices must be in [0, n_features - 1] = "
+                f"[0, {n - 1}], got {item}"
+            )
+        if count > 1:
+            raise ValueError(f"categorical_features: expected each column once, got {item!r} twice")
+    return [item in counts for item in known]
 
 
 def _is_null(value: Any) -> bool:
@@ -371,6 +414,7 @@ def _checked(estimator: Any, values: Array, labels: Sequence[Any], allow_nan: bo
     """Give the values back, or refuse infinity, and NaN unless allowed, naming the column."""
     if _all_finite(values, allow_nan):
         return values
+    values = tame(estimator, values)
     for label, column in zip(labels, values.reshape(-1, len(labels)).T, strict=True):
         found = "infinity" if np.isinf(column).any() else "NaN"
         if found == "infinity" or (not allow_nan and np.isnan(column).any()):

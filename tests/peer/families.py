@@ -104,4 +104,18 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.ensemble", "sklearn.model_selection"),
     ),
+    "boosting": Family(
+        files=(
+            "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py",
+            "ensemble/_hist_gradient_boosting/tests/test_monotonic_constraints.py",
+            "ensemble/_hist_gradient_boosting/tests/test_warm_start.py",
+        ),
+        replacements=(
+            Replacement(
+                theirs="sklearn.ensemble",
+                ours="spinney.ensemble",
+                names=("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+            ),
+        ),
+    ),
 }

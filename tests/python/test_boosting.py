@@ -497,9 +497,9 @@ def test_constraints_that_make_no_sense():
         GradientBoostingRegressor(monotonic_cst=[1]).fit(X, y)
     with pytest.raises(ValueError, match="array-like of -1, 0 or 1"):
         GradientBoostingRegressor(monotonic_cst=[2] * 10).fit(X, y)
-    with pytest.raises(ValueError, match="a dict names columns"):
+    with pytest.raises(ValueError, match="not fitted on data with feature names"):
         GradientBoostingRegressor(monotonic_cst={"a": 1}).fit(X, y)
-    with pytest.raises(ValueError, match="interaction_cst: expected columns"):
+    with pytest.raises(ValueError, match=r"integer indices in .* = \[0, 9\]"):
         GradientBoostingRegressor(interaction_cst=[{0, 99}]).fit(X, y)
     with pytest.raises(ValueError, match="not supported for multiclass"):
         GradientBoostingClassifier(monotonic_cst=[1, 0, 0, 0]).fit(*load_iris(return_X_y=True))
@@ -578,11 +578,9 @@ def test_bad_input_is_named():
     for factor in (1e200, 1e-200):
         with pytest.raises(ValueError, match="y: expected values up to 1e30"):
             GradientBoostingRegressor().fit(X, y * factor)
-    with pytest.raises(ValueError, match="at least 2 classes in y"):
-        GradientBoostingClassifier().fit(X, np.ones(len(y)))
     with pytest.raises(ValueError, match="infinity"):
         GradientBoostingRegressor().fit(np.where(X > 0.1, np.inf, X), y)
-    with pytest.raises(ValueError, match="loss='gamma': expected positive y"):
+    with pytest.raises(ValueError, match="loss='gamma' requires strictly positive y"):
         GradientBoostingRegressor(loss="gamma").fit(X, y - y.mean())
     with pytest.raises(ValueError, match="requires non-negative y"):
         GradientBoostingRegressor(loss="poisson").fit(X, y - y.mean())
@@ -632,7 +630,13 @@ def test_histogram_boosters_watch_given_rows(kind):
     model = kind(max_iter=200, n_iter_no_change=5).fit(
         X[:300], y[:300], X_val=X[300:], y_val=y[300:]
     )
-    assert model.n_iter_ == model.validation_score_.argmin() + 1 < 200
+    losses = model.validation_score_
+    ends = [
+        end
+        for end in range(6, len(losses) + 1)
+        if losses[end - 5 : end].min() >= losses[end - 6] - 1e-7
+    ]
+    assert model.n_iter_ == len(losses) == ends[0] < 200
     assert model.is_categorical_ is None
     with pytest.raises(ValueError, match="y_val was not provided"):
         model.fit(X, y, X_val=X)

@@ -65,7 +65,11 @@ class CommonSearch {
  public:
   CommonSearch(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
                const NodeToSplit* counts, const SplitRules& rules)
-      : matrix_(matrix), nodes_(nodes), counts_(counts), rules_(rules) {}
+      : matrix_(matrix), nodes_(nodes), counts_(counts), rules_(rules) {
+    for (const NodeToSplit& node : nodes) {
+      rounding_ += rounding_share * plain_score(unpack(node.total, node.scale), rules.l2);
+    }
+  }
 
   BinSplit search(std::uint32_t feature) const {
     const BinnedColumn& column = matrix_.column(feature);
@@ -133,7 +137,7 @@ class CommonSearch {
       }
       for (std::uint32_t code = 0; code < n_cuts; ++code) {
         const double gain = 0.5 * gains[code] - rules_.min_gain;
-        if (!(gain > best.gain)) continue;
+        if (!(gain > std::max(best.gain, rounding_))) continue;
         best.gain = gain;
         best.code = code;
         best.missing_left = direction == 1;
@@ -197,7 +201,7 @@ class CommonSearch {
     for (std::size_t i = 0; i + 1 < n; ++i) {
       if (std::min(i + 1, n - i - 1) > rules_.max_category_group) continue;
       const double gain = 0.5 * gains[i] - rules_.min_gain;
-      if (!(gain > best.gain)) continue;
+      if (!(gain > std::max(best.gain, rounding_))) continue;
       best.gain = gain;
       cut = i;
     }
@@ -214,6 +218,7 @@ class CommonSearch {
   std::span<const NodeToSplit> nodes_;
   const NodeToSplit* counts_;  // null: nodes are not outputs of the same rows
   const SplitRules& rules_;
+  double rounding_ = 0;
 };
 
 }  // namespace

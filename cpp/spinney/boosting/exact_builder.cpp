@@ -52,10 +52,10 @@ void ExactBuilder::offer(const Node& node, const Part& left, std::int8_t sign, d
   if (left.sums.hessian < rules_.split.min_hessian || right.hessian < rules_.split.min_hessian) {
     return;
   }
-  const double gain = 0.5 * (score(left.sums, l2, node.bounds) + score(right, l2, node.bounds) -
-                             score(node.total, rules_.split.l2, node.bounds)) -
-                      rules_.split.min_gain;
-  if (!(gain > best.gain)) return;
+  const double whole = score(node.total, rules_.split.l2, node.bounds);
+  const double parts = score(left.sums, l2, node.bounds) + score(right, l2, node.bounds);
+  const double gain = 0.5 * (parts - whole) - rules_.split.min_gain;
+  if (!(gain > std::max(best.gain, rounding_share * whole))) return;
   if (sign != 0) {
     const double a = leaf_weight(left.sums, rules_.split, node.bounds);
     const double b = leaf_weight(right, rules_.split, node.bounds);

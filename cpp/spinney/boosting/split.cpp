@@ -84,6 +84,7 @@ class ColumnSearch {
       of_rows_ = gathered_.data();
     }
     parent_score_ = score(total_, rules_.l2);
+    rounding_ = rounding_share * parent_score_;
     const double units = std::ceil(rules.min_hessian / scale.hessian);
     const double fewest =
         scale.counts ? std::max(units, static_cast<double>(rules.min_rows)) : units;
@@ -187,7 +188,7 @@ class ColumnSearch {
     const Sums a = unpack(left, scale_);
     const Sums b = unpack(right, scale_);
     const double gain = 0.5 * (score_of_both(a, b, l2) - parent_score_) - rules_.min_gain;
-    if (!(gain > best.split.gain)) return;
+    if (!(gain > std::max(best.split.gain, rounding_))) return;
     if (sign != 0) {
       const double weight_left = leaf_weight(a, rules_, node_.bounds);
       const double weight_right = leaf_weight(b, rules_, node_.bounds);
@@ -251,7 +252,7 @@ class ColumnSearch {
       const double score =
           score_of_both(unpack(chosen, scale_), unpack(node_.total - chosen, scale_), rules_.l2);
       const double gain = 0.5 * (score - parent_score_) - rules_.min_gain;
-      if (!(gain > best.split.gain)) continue;
+      if (!(gain > std::max(best.split.gain, rounding_))) continue;
       best.split.gain = gain;
       best.split.left = chosen;
       best.split.code = counts_ != nullptr ? codes[found] : first + found;
@@ -439,6 +440,7 @@ class ColumnSearch {
   const SplitRules& rules_;
   Sums total_;
   double parent_score_ = 0;
+  double rounding_ = 0;
   std::uint32_t min_units_ = 1;
   float unit_ = 0;
   float l2_ = 0;

@@ -175,10 +175,11 @@ std::vector<double> find_cuts(std::span<const double> sorted, std::uint32_t max_
   return cuts;
 }
 
-BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads)
+BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
+                           std::span<const Row> among)
     : n_rows_(table.n_rows), columns_(table.n_features()) {
   if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
-  find_bins(table, max_bins, n_threads);
+  find_bins(table, max_bins, among, n_threads);
   write_codes(table, n_threads);
   count_codes(n_threads);
   make_slots();
@@ -192,8 +193,12 @@ BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_t
   write_codes(table, n_threads);
 }
 
-void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, int n_threads) {
-  const std::vector<Row> rows = sample_rows(n_rows_);
+void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins,
+                             std::span<const Row> among, int n_threads) {
+  std::vector<Row> rows = sample_rows(among.empty() ? n_rows_ : among.size());
+  if (!among.empty()) {
+    for (Row& row : rows) row = among[row];
+  }
   const double work = 40.0 * static_cast<double>(rows.size() * n_features());
   parallel_for(n_features(), worthwhile_threads(work, n_threads), [&](std::size_t f, int) {
     const Column& column = table.columns[f];

@@ -58,8 +58,9 @@ constexpr std::uint32_t max_group_width = 16;
 
 class BinnedMatrix : public RowMatrix {
  public:
-  // max_bins: at most 255. Cuts are found on at most 200,000 rows.
-  BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads);
+  // max_bins: at most 255. Cuts are found on at most 200,000 rows, of those given if any are.
+  BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
+               std::span<const Row> among = {});
 
   // Other rows by the bins of these; only codes by column.
   BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);
@@ -78,7 +79,8 @@ class BinnedMatrix : public RowMatrix {
   std::span<const SlotGroup> groups() const { return groups_; }
 
  private:
-  void find_bins(const Table& table, std::uint32_t max_bins, int n_threads);
+  void find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
+                 int n_threads);
   void write_codes(const Table& table, int n_threads);
   void count_codes(int n_threads);
   void make_slots();

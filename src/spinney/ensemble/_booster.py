@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -34,6 +35,8 @@ class Bins:
         Bins of a column at most; None: every value is kept.
     n_threads : int
         Threads.
+    among : ndarray of uint32 or None
+        Rows that decide where bins begin; None: all.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Bins:
         statistics: list[Statistic],
         max_bins: int | None,
         n_threads: int,
+        among: Any = None,
     ) -> None:
         self.schema = schema
         self.statistics = statistics
@@ -52,7 +56,7 @@ class Bins:
         self.matrix: Any = (
             _core.exact_table(rows, True, n_threads)
             if max_bins is None
-            else _core.bin_table(rows, max_bins, n_threads)
+            else _core.bin_table(rows, max_bins, n_threads, among)
         )
         for place, statistic in enumerate(statistics, schema.n_features):
             self.matrix.derive(place, statistic.source, statistic.of_category.tolist())
@@ -151,9 +155,31 @@ class Booster:
         self.own_gradients = own_gradients
         self.train: NDArray[np.float64] = np.empty(0)
         self.watched: NDArray[np.float64] = np.empty(0)
+        self.judge: Callable[[], float] | None = None
+        self.watched_rows: Any = None  # of the table; None: all, or none of them
+        self.other_scores: Any = None  # of rows to watch that are not in the table
 
     def run(self, n_rounds: int) -> None:
-        """Add rounds."""
+        """Add rounds.
+
+        With a judge, what it says after each takes the place of the loss that is followed: of the
+        rows to watch, or of those learned from if there are none.
+        """
+        if self.judge is None:
+            train, watched = self._add(n_rounds)
+            self.train = np.concatenate([self.train, train])
+            self.watched = np.concatenate([self.watched, watched])
+            return
+        for _ in range(n_rounds):
+            train, watched = self._add(1)
+            verdict = np.array([self.judge()])
+            if self.validation is None:
+                self.train = np.concatenate([self.train, verdict])
+            else:
+                self.train = np.concatenate([self.train, train])
+                self.watched = np.concatenate([self.watched, verdict])
+
+    def _add(self, n_rounds: int) -> tuple[Any, Any]:
         self.options.n_rounds = n_rounds
         train, watched = _core.boost(
             self.bins.matrix,
@@ -168,8 +194,15 @@ class Booster:
             None,
         )
         self.options.first_round += n_rounds
-        self.train = np.concatenate([self.train, train])
-        self.watched = np.concatenate([self.watched, watched])
+        return train, watched
+
+    def watched_scores(self) -> NDArray[np.float64]:
+        """Raw scores of the rows to watch, or of all if there are none, (n_rows, n_scores)."""
+        if self.other_scores is not None:
+            return np.asarray(self.other_scores.T)
+        if self.watched_rows is not None:
+            return np.asarray(self.scores[:, self.watched_rows].T)
+        return np.asarray(self.scores.T)
 
     def fingerprint(self) -> bytes:
         """Tell whether a continued fit is about the same rows."""
@@ -217,18 +250,23 @@ class Trial:
         What they have in common.
     boosters : list of Booster
         Each with as many rounds as the others.
-    tolerance : float
-        What counts as a better loss.
+    find_best : callable
+        Tells from the losses that are followed how many rounds to keep, and after how many patience
+        ran out (None: it did not); as `best_round`.
     stops : bool
         Whether to stop when the loss no longer falls.
     """
 
     def __init__(
-        self, settings: Settings, boosters: list[Booster], tolerance: float, stops: bool
+        self,
+        settings: Settings,
+        boosters: list[Booster],
+        find_best: Callable[[Any], tuple[int, int | None]],
+        stops: bool,
     ) -> None:
         self.settings = settings
         self.boosters = boosters
-        self.tolerance = tolerance
+        self.find_best = find_best
         self.stops = stops
         self.first_round = boosters[0].options.first_round
 
@@ -257,7 +295,7 @@ class Trial:
         followed = self.followed
         if not self.stops or len(followed) < self.n_run:
             return self.n_run, None
-        best, end = best_round(followed, int(self.settings.n_iter_no_change), self.tolerance)
+        best, end = self.find_best(followed)
         return max(best, self.first_round, 1), end
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from functools import partial
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context, is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import (
+    _check_monotonic_cst,
     _check_sample_weight,
     _num_samples,
     check_consistent_length,
@@ -24,7 +27,7 @@ from spinney import _core
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
-from spinney.ensemble._booster import Bins, Booster, Trial, statistics_of
+from spinney.ensemble._booster import Bins, Booster, Trial, best_round, statistics_of
 from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
 from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns, read_for_core
@@ -44,6 +47,9 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     _schema: Schema
     _store: ForestStore
     _baseline: NDArray[np.float64]
+    _n_rounds: int
+    _n_before: int  # rounds of the fit that this one continues
+    _seed: int
     _last_scores: tuple[bytes, NDArray[np.float64]] | None
 
     _parameter_constraints: dict[str, Any] = {
@@ -144,7 +150,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     ) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
         goes_on = self.warm_start and "_store" in vars(self)
-        table, schema = fit_table(self, X, y, categorical_features=self.categorical_features)
+        self._n_before = self._n_rounds if goes_on else 0
+        table, schema = self._learn_table(X, y)
         n_rows = table.n_rows
         if n_rows >= 2**30:
             raise ValueError(f"X: expected fewer than 2**30 rows, got {n_rows}")
@@ -156,7 +163,7 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         check_consistent_length(np.empty((n_rows, 0)), targets)
         weights = self._weights(sample_weight, targets, n_rows)
         if not goes_on:
-            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._seed = self._draw_seed(check_random_state(self.random_state))
             self._n_rounds = 0
             self._n_boosters = 1
             self.train_score_ = np.empty(0)
@@ -164,9 +171,10 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         candidates = self._settle(targets, weights)
         n_more = candidates[0].n_estimators - self._n_rounds
         if n_more < 0:
+            wanted, so_far = self._names_of_rounds
             raise ValueError(
-                f"n_estimators={candidates[0].n_estimators} must be larger or equal to the "
-                f"{self._n_rounds} rounds so far when warm_start==True"
+                f"{wanted}={candidates[0].n_estimators} must be larger than or equal to "
+                f"{so_far}={self._n_rounds} when warm_start==True"
             )
         stops = self._stops_early(n_rows, eval_set)
         parts: list[tuple[Any, Any]] = [(None, None)]
@@ -191,7 +199,9 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             boosters = self._make_boosters(
                 table, parts, bins, targets, weights, init_score, eval_set, settings, n_threads
             )
-            trial = Trial(settings, boosters, self.tol, stops)
+            if stops:
+                self._appoint_judges(boosters, X, y, sample_weight, eval_set)
+            trial = Trial(settings, boosters, partial(self._find_best, settings), stops)
             report = None
             if hook is not None:
                 report = partial(_report, hook, number * n_more, len(candidates) * n_more)
@@ -219,6 +229,11 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         boosters = trial.boosters
         self._n_rounds, end = trial.best()
         self.train_score_, self.validation_score_ = trial.train[:end], trial.watched[:end]
+        if boosters[0].judge is not None:  # scores, of which more is better
+            if boosters[0].validation is None:
+                self.train_score_ = -self.train_score_
+            else:
+                self.validation_score_ = -self.validation_score_
         self.growth_ = trial.settings.growth
         if len(boosters) == 1:
             self._store = boosters[0].store
@@ -244,8 +259,59 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
     def _trees_per_round(self) -> int:
         return 1 if self._n_targets > 1 else self._n_scores
 
+    _names_of_rounds = ("n_estimators", "n_estimators_")
+
     def _n_wanted(self) -> Any:
         return self.n_estimators
+
+    def _draw_seed(self, stream: Any) -> int:
+        return int(stream.randint(np.iinfo(np.int32).max))
+
+    def _learn_table(self, X: Any, y: Any) -> tuple[Table, Schema]:
+        return fit_table(self, X, y, categorical_features=self.categorical_features)
+
+    def _find_best(self, settings: Settings, followed: Any) -> tuple[int, int | None]:
+        return best_round(followed, int(settings.n_iter_no_change), self.tol)
+
+    scoring: Any = None
+
+    def _find_scorer(self) -> Any:
+        """Find the function that judges instead of the loss, or None."""
+        return None if self.scoring is None else check_scoring(self, scoring=self.scoring)
+
+    def _appoint_judges(
+        self, boosters: list[Booster], X: Any, y: Any, sample_weight: Any, eval_set: Any
+    ) -> None:
+        """Let `scoring` decide when to stop: each booster is judged by the rows that it watches."""
+        scorer = self._find_scorer()
+        if scorer is None:
+            return
+        if eval_set is not None:
+            X, y, sample_weight, _ = self._eval_parts(eval_set)
+        for booster in boosters:
+            seen = [X, y, sample_weight]
+            if booster.watched_rows is not None:
+                X, y = indexable(X, y)
+                seen = [X, y, sample_weight]
+                seen = [v if v is None else _safe_indexing(v, booster.watched_rows) for v in seen]
+            booster.judge = self._judge(scorer, booster, *seen)
+            # What continues an earlier fit goes on in losses.
+            if booster.validation is None:
+                booster.train = -booster.train
+            else:
+                booster.watched = -booster.watched
+
+    def _judge(self, scorer: Any, booster: Booster, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Make the function that scores what a booster says now about its rows."""
+        stage = copy.copy(self)  # a fitted model, as far as a scorer can tell
+        stage._store, stage._n_rounds = booster.store, 1
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+
+        def judge() -> float:
+            stage.__dict__["_raw"] = lambda X: booster.watched_scores()
+            return -float(scorer(stage, X, y, **weighted))
+
+        return judge
 
     def _new_store(self) -> ForestStore:
         return ForestStore(
@@ -265,8 +331,10 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             )
             if made and not statistics:
                 made.append(made[0])
-            else:
-                made.append(Bins(table, self._schema, statistics, self.max_bins, n_threads))
+                continue
+            # Folds share their bins; with one division rows to watch have no say in them.
+            among = learned if len(parts) == 1 else None
+            made.append(Bins(table, self._schema, statistics, self.max_bins, n_threads, among))
         return made
 
     def _make_boosters(
@@ -295,20 +363,21 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
                 own = None if weights is None else weights[rows]
                 baselines.append(self._find_baseline(targets[rows], own))
             scores = self._start_scores(table, baselines[-1], init_score)
-            validation = None
+            validation = others = None
             if watched is not None:
                 validation = _core.BoostValidation(
                     *(bins[number].matrix, watched, for_core, weights, scores),
                     self._group_starts,
                 )
             elif eval_set is not None:
-                validation = self._read_eval_set(eval_set, bins[number], baselines[-1])
+                validation, others = self._read_eval_set(eval_set, bins[number], baselines[-1])
             booster = Booster(
                 *(bins[number], learned, validation, for_core, weights, scores),
                 self._options(settings, bins[number], self._seed + number, n_threads),
                 self._store if goes_on else self._new_store(),
                 self._own_gradients(targets, scores),
             )
+            booster.watched_rows, booster.other_scores = watched, others
             booster.train, booster.watched = self.train_score_, self.validation_score_
             if goes_on and booster.bins.statistics and self._last_scores is not None:
                 fingerprint, last = self._last_scores
@@ -351,8 +420,11 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         if self._n_targets > 1:
             raise ValueError("loss: a function is for one output, but y has several")
 
+        # scikit-learn's losses are callable, too, but that is not what tells derivatives.
+        differentiate = getattr(loss, "gradient_hessian", loss)
+
         def derivatives() -> tuple[Any, Any]:
-            told = loss(targets, scores[0])
+            told = differentiate(targets, scores[0])
             if not isinstance(told, tuple) or len(told) != 2:
                 raise ValueError("loss: expected a function that returns (gradient, hessian)")
             gradient, hessian = (np.asarray(d, dtype=np.float64) for d in told)
@@ -399,14 +471,16 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
                 dtype=np.float64,
                 ensure_non_negative=True,
             )
-        return _core.BoostValidation(
+        scores = self._start_scores(table, baseline, None)
+        validation = _core.BoostValidation(
             bins.code(table),
             np.arange(n_rows, dtype=np.uint32),
             np.ascontiguousarray(targets.T).ravel(),
             weights,
-            self._start_scores(table, baseline, None),
+            scores,
             starts,
         )
+        return validation, scores
 
     def _eval_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
         """Rows to watch, their targets, weights, and where groups begin."""
@@ -464,41 +538,27 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         options.min_hessian = float(self.min_hessian_leaf)
         options.min_rows = int(settings.min_samples_leaf)
         options.monotonic = bins.extend_signs(self._monotonic())
-        options.interactions = bins.extend_sets(self._interactions())
+        options.interactions = bins.extend_sets(self._interactions(self.n_features_in_))
         return options
 
     def _monotonic(self) -> list[int]:
-        given = self.monotonic_cst
-        if given is None:
+        if self.monotonic_cst is None:
             return []
-        n = self.n_features_in_
-        if isinstance(given, dict):
-            names = getattr(self, "feature_names_in_", None)
-            if names is None:
-                raise ValueError("monotonic_cst: a dict names columns, but X has no names")
-            unknown = set(given) - set(names)
-            if unknown:
-                raise ValueError(f"monotonic_cst: X has no column {sorted(unknown)[0]!r}")
-            signs = np.array([given.get(name, 0) for name in names])
-        else:
-            signs = np.asarray(given)
-        if signs.shape != (n,):
-            raise ValueError(
-                f"monotonic_cst has shape {signs.shape} but the input data X has {n} features."
-            )
-        if not np.isin(signs, (-1, 0, 1)).all():
-            raise ValueError("monotonic_cst must be an array-like of -1, 0 or 1.")
+        signs = _check_monotonic_cst(self, self.monotonic_cst)
+        if signs.ndim != 1:
+            raise ValueError(f"monotonic_cst: expected one sign a column, got {signs.ndim} axes")
         if any(sign and self.categories_[f] is not None for f, sign in enumerate(signs)):
             raise ValueError("Categorical features cannot have monotonic constraints.")
         if self._n_targets > 1 and signs.any():
             raise ValueError("monotonic_cst: expected one output, got several")
         if is_classifier(self) and self._n_scores > 1 and signs.any():
-            raise ValueError("monotonic constraints are not supported for multiclass targets.")
+            raise ValueError(
+                "monotonic constraints are not supported for multiclass classification"
+            )
         return [int(sign) for sign in signs] if signs.any() else []
 
-    def _interactions(self) -> list[list[int]]:
+    def _interactions(self, n: int) -> list[list[int]]:
         given = self.interaction_cst
-        n = self.n_features_in_
         if given is None:
             return []
         if given == "no_interactions":
@@ -507,10 +567,18 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
             return [[f, g] for f in range(n) for g in range(f + 1, n)] or [[0]]
         sets = []
         for members in given:
-            columns = sorted({int(f) for f in members})
-            if any(f < 0 or f >= n for f in columns):
-                raise ValueError(f"interaction_cst: expected columns 0 to {n - 1}, got {members}")
-            sets.append(columns)
+            if isinstance(members, str) or not np.iterable(members):
+                raise ValueError(
+                    "Interaction constraints must be a sequence of tuples or lists, "
+                    f"got interaction_cst={given!r}"
+                )
+            if not all(isinstance(f, Integral) and 0 <= int(f) < n for f in members):
+                raise ValueError(
+                    "Interaction constraints must consist of integer indices in "
+                    f"[0, n_features - 1] = [0, {n - 1}], specifying the position of features, "
+                    f"got: {members!r}"
+                )
+            sets.append(sorted({int(f) for f in members}))
         rest = sorted(set(range(n)) - {f for members in sets for f in members})
         return [*sets, rest] if rest else sets
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import get_scorer_names
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,8 +29,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     Parameters
     ----------
-    loss : {"log_loss", "exponential"}, default="log_loss"
-        Logistic or softmax loss; "exponential" (AdaBoost's) for two classes.
+    loss : {"log_loss", "exponential"} or callable, default="log_loss"
+        Logistic or softmax loss; "exponential" (AdaBoost's) for two classes. Or, for two classes, a
+        function of (targets that are 0 or 1, raw scores) that returns the gradient and the hessian
+        of each row; probabilities are the logistic function of the scores.
     learning_rate : float or "auto", default="auto"
         What each tree's values are multiplied by. For what "auto" means, here and below, see Notes.
     n_estimators : int or "auto", default="auto"
@@ -76,6 +79,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     early_stopping : bool or "auto", default="auto"
         Whether to stop when the loss on rows that are not learned from no longer falls. "auto" does
         if `n_estimators` is "auto" (and there are 50 rows), or if fit gets an `eval_set`.
+    scoring : str, callable or None, default=None
+        What early stopping looks at instead of the loss: a name or function of scikit-learn's, of
+        which more is better, such as "roc_auc".
     n_folds : int or "auto", default="auto"
         Folds for early stopping: each is watched by a booster that learns from the other folds,
         they all stop after the same round, and the model is their mean. 1: one booster, which
@@ -113,7 +119,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     train_score_ : ndarray of shape (n_rounds,)
         Mean loss of the training rows after each round.
     validation_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the watched rows, if there were any.
+        Mean loss of the watched rows, if there were any; with `scoring` their score. (Without such
+        rows `train_score_` has the score.)
     init_raw_ : ndarray of shape (1,) or (n_classes,)
         Raw scores before the first round.
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -152,14 +159,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     _parameter_constraints: dict[str, Any] = {
         **BaseBoosting._parameter_constraints,
-        "loss": [StrOptions({"log_loss", "exponential"})],
+        "loss": [StrOptions({"log_loss", "exponential"}), callable],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
     def __init__(
         self,
         *,
-        loss: str = "log_loss",
+        loss: Any = "log_loss",
         learning_rate: float | str = "auto",
         n_estimators: int | str = "auto",
         growth: str = "auto",
@@ -181,6 +189,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         early_stopping: Any = "auto",
+        scoring: Any = None,
         n_folds: int | str = "auto",
         validation_fraction: Any = 0.1,
         n_iter_no_change: int | str = "auto",
@@ -214,6 +223,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
+        self.scoring = scoring
         self.n_folds = n_folds
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -229,13 +239,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         y = self._checked_labels(y)
         self.classes_, codes = encode_labels(y)
         self.n_classes_ = len(self.classes_)
-        if self.n_classes_ < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes in y; the data contains only one "
-                f"class: {self.classes_[0]!r}"
-            )
         if self.loss == "exponential" and self.n_classes_ > 2:
             raise ValueError(f"loss='exponential' is for 2 classes, but y has {self.n_classes_}")
+        if callable(self.loss) and self.n_classes_ != 2:
+            raise ValueError(f"loss: a function is for 2 classes, but y has {self.n_classes_}")
         return codes.astype(np.float64)
 
     def _checked_labels(self, y: Any) -> Any:
@@ -271,15 +278,21 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
         self._loss_parameter = 0.0
-        self._n_scores = 1 if self.n_classes_ == 2 else self.n_classes_
-        self._loss_name = "softmax" if self.n_classes_ > 2 else self.loss
+        self._n_scores = 1 if self.n_classes_ <= 2 else self.n_classes_
+        self._loss_name = "log_loss" if callable(self.loss) else self.loss
+        if self.n_classes_ > 2:
+            self._loss_name = "softmax"
+        elif self.n_classes_ == 1:  # nothing to learn: every derivative is 0
+            self._loss_name = "squared_error"
 
     def _averaged(self, targets: Any) -> Any:
-        if self.n_classes_ == 2:
+        if self.n_classes_ <= 2:
             return super()._averaged(targets)
         return (targets[:, np.newaxis] == np.arange(self.n_classes_)).astype(np.float64)
 
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+        if self.n_classes_ == 1:
+            return np.zeros(1)
         share = np.bincount(targets.astype(np.intp), weights=weights, minlength=self.n_classes_)
         share = np.clip(share / share.sum(), 1e-15, 1 - 1e-15)
         if self.n_classes_ > 2:
@@ -289,11 +302,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         return np.array([odds / 2 if self.loss == "exponential" else odds])
 
     def _link(self) -> str:
+        if self.n_classes_ == 1:
+            raise ValueError("scorer: expected several classes, got a model of one")
         if self._n_scores > 1:
             return "softmax"
         return "twice_logistic" if self.loss == "exponential" else "logistic"
 
     def _to_probabilities(self, raw: Any) -> Any:
+        if self.n_classes_ == 1:
+            return np.ones((len(raw), 1))
         if self._n_scores > 1:
             e = np.exp(raw - raw.max(axis=1, keepdims=True))
             return e / e.sum(axis=1, keepdims=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_pinball_score
+from sklearn.metrics import d2_pinball_score, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
@@ -91,6 +91,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     early_stopping : bool or "auto", default="auto"
         Whether to stop when the loss on rows that are not learned from no longer falls. "auto" does
         if `n_estimators` is "auto" (and there are 50 rows), or if fit gets an `eval_set`.
+    scoring : str, callable or None, default=None
+        What early stopping looks at instead of the loss: a name or function of scikit-learn's, of
+        which more is better, such as "roc_auc".
     n_folds : int or "auto", default="auto"
         Folds for early stopping: each is watched by a booster that learns from the other folds,
         they all stop after the same round, and the model is their mean. 1: one booster, which
@@ -122,7 +125,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     train_score_ : ndarray of shape (n_rounds,)
         Mean loss of the training rows after each round.
     validation_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the watched rows, if there were any.
+        Mean loss of the watched rows, if there were any; with `scoring` their score. (Without such
+        rows `train_score_` has the score.)
     init_raw_ : ndarray of shape (1,)
         Raw score before the first round.
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -175,6 +179,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             ),
             callable,
         ],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "alpha": [Interval(Real, 0.0, 1.0, closed="neither"), "array-like"],
         "tweedie_power": [Interval(Real, 1.0, 2.0, closed="neither")],
     }
@@ -206,6 +211,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         early_stopping: Any = "auto",
+        scoring: Any = None,
         n_folds: int | str = "auto",
         validation_fraction: Any = 0.1,
         n_iter_no_change: int | str = "auto",
@@ -240,6 +246,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
+        self.scoring = scoring
         self.n_folds = n_folds
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -269,7 +276,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
                 f"{largest:.3g} and {spread:.3g}; rescale y"
             )
         if self.loss == "gamma" and not np.all(y > 0):
-            raise ValueError("loss='gamma': expected positive y, got some that are not")
+            raise ValueError("loss='gamma' requires strictly positive y, got some that are not")
         if self.loss in ("poisson", "tweedie") and not (
             np.all(y >= 0) and (y.sum(axis=0) > 0).all()
         ):
@@ -302,7 +309,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
         if callable(self.loss):
-            return np.zeros(self._n_scores)
+            find = getattr(self.loss, "fit_intercept_only", None)  # of scikit-learn's losses
+            start = 0.0 if find is None else float(find(targets, weights))
+            return np.full(self._n_scores, start)
         if self.loss in ("absolute_error", "huber"):
             return np.array([_quantile(targets, weights, 0.5)])
         if self.loss == "quantile":

@@ -5,20 +5,42 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from spinney._table import Schema, Table, tame
 from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
 from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
+from spinney.ensemble._boosting_rules import Settings
+from spinney.ensemble._hist_predictors import as_predictor
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 
 class _HistNames:
-    """What scikit-learn's histogram boosters call differently, or have no parameter for."""
+    """What scikit-learn's histogram boosters call differently, or do in another way.
+
+    They take infinities, take negative categories for missing ones, refuse more categories than
+    bins, and when they stop early they keep the rounds without a better score.
+    """
 
     max_iter: int
+    max_bins: Any
     scoring: Any
     early_stopping: Any
+    n_iter_no_change: Any
+    tol: float
+    categories_: list[Any]
+    _baseline: Any
+    _seed: int
+    _n_before: int
+    _store: Any
+    _trees_per_round: int
+
+    _takes_infinity = True
+    _names_of_rounds = ("max_iter", "n_iter_")
 
     growth = "best_first"
     min_hessian_leaf = 1e-3
@@ -82,6 +104,80 @@ class _HistNames:
     def _n_wanted(self) -> int:
         return int(self.max_iter)
 
+    def _draw_seed(self, stream: Any) -> int:
+        return int(stream.randint(np.iinfo(np.uint32).max, dtype="u8"))
+
+    def _learn_table(self, X: Any, y: Any) -> tuple[Table, Schema]:
+        table, schema = super()._learn_table(X, y)  # type: ignore[misc]
+        if not schema.has_categories:
+            return table, schema
+        columns, categories = list(table.columns), list(schema.categories)
+        for f, values in enumerate(categories):
+            if values is None:
+                continue
+            if all(isinstance(value, Real) for value in values.tolist()):
+                n_negative = int(np.sum(values < 0))  # the first: they are sorted
+                columns[f] = np.maximum(columns[f] - n_negative, -1)
+                categories[f] = values[n_negative:]
+            n_values = len(categories[f])
+            if n_values > self.max_bins:
+                name = f"at index {f}" if schema.names is None else repr(schema.names[f])
+                raise ValueError(
+                    f"Categorical feature {name} is expected to have a cardinality <= "
+                    f"{self.max_bins} but actually has a cardinality of {n_values}."
+                )
+        return (
+            Table(table.n_rows, table.n_features, columns=columns),
+            Schema(schema.names, tuple(categories)),
+        )
+
+    def _read(self, X: Any) -> Any:
+        if type(X) is np.ndarray and X.dtype.kind == "f":
+            X = tame(self, X)
+        return super()._read(X)  # type: ignore[misc]
+
+    def _find_scorer(self) -> Any:
+        return None if self.scoring == "loss" else check_scoring(self, scoring=self.scoring)
+
+    def _should_stop(self, scores: Any) -> bool:
+        """Whether none of the last `n_iter_no_change` scores beats the one before them by `tol`."""
+        n = self.n_iter_no_change
+        return len(scores) > n and max(scores[-n:]) <= scores[-n - 1] + self.tol
+
+    def _find_best(self, settings: Settings, followed: Any) -> tuple[int, int | None]:
+        scores = [-loss for loss in followed]
+        # Earlier fits that this one continues had their own end.
+        for end in range(max(1, self._n_before + 1), len(scores) + 1):
+            if self._should_stop(scores[:end]):
+                return end, end
+        return len(scores), None
+
+    def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
+        """Sets of columns that may meet; None: any."""
+        sets = self._interactions(n_features)  # type: ignore[attr-defined]
+        return [set(columns) for columns in sets] if sets else None
+
+    def _raw_predict(self, X: Any) -> NDArray[np.float64]:
+        """Raw scores, (n_rows, n_trees_per_iteration_)."""
+        return np.asarray(self._raw(X))  # type: ignore[attr-defined]
+
+    @property
+    def _random_seed(self) -> int:
+        return self._seed
+
+    @property
+    def _baseline_prediction(self) -> NDArray[np.float64]:
+        return np.asarray(self._baseline).reshape(1, -1)
+
+    @property
+    def _predictors(self) -> list[list[Any]]:
+        """Trees of each round, as scikit-learn keeps them: for tools that look inside."""
+        trees = [
+            as_predictor(self._store.tree(t), self.categories_) for t in range(len(self._store))
+        ]
+        per_round = self._trees_per_round
+        return [trees[t : t + per_round] for t in range(0, len(trees), per_round)]
+
     @property
     def is_categorical_(self) -> Any:
         """Which columns are of categories; None if none is."""
@@ -100,19 +196,21 @@ class _HistNames:
 
     _constraints: dict[str, Any] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "scoring": [StrOptions({"loss"}), None],
+        "scoring": [StrOptions({"loss", *get_scorer_names()}), callable, None],
     }
 
 
 class HistGradientBoostingClassifier(_HistNames, GradientBoostingClassifier):
     """`GradientBoostingClassifier` with the parameter names of scikit-learn's class of this name.
 
-    For code that imports scikit-learn's histogram booster: change the import. Early stopping looks
-    at the loss (`scoring`), and the model keeps the rounds up to the best one.
+    For code that imports scikit-learn's histogram booster: change the import. What differs from
+    our own class is done as there: early stopping keeps the rounds without a better score,
+    infinities are values beyond all others, negative categories are missing, a column has at most
+    `max_bins` categories.
 
     Parameters
     ----------
-    loss : {"log_loss"}, default="log_loss"
+    loss : {"log_loss"} or callable, default="log_loss"
         The loss.
     learning_rate : float, default=0.1
         What each tree's values are multiplied by.
@@ -122,8 +220,8 @@ class HistGradientBoostingClassifier(_HistNames, GradientBoostingClassifier):
         As in `GradientBoostingClassifier`.
     categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping
         As in `GradientBoostingClassifier`.
-    scoring : {"loss"} or None, default="loss"
-        What early stopping looks at; None is the loss, too.
+    scoring : str, callable or None, default="loss"
+        What early stopping looks at: the loss, a score of scikit-learn's, or that of `score`.
     validation_fraction, n_iter_no_change, tol, verbose, random_state, class_weight
         As in `GradientBoostingClassifier`.
     """
@@ -135,7 +233,7 @@ class HistGradientBoostingClassifier(_HistNames, GradientBoostingClassifier):
 
     def __init__(
         self,
-        loss: str = "log_loss",
+        loss: Any = "log_loss",
         *,
         learning_rate: float = 0.1,
         max_iter: int = 100,
@@ -184,8 +282,10 @@ class HistGradientBoostingClassifier(_HistNames, GradientBoostingClassifier):
 class HistGradientBoostingRegressor(_HistNames, GradientBoostingRegressor):
     """`GradientBoostingRegressor` with the parameter names of scikit-learn's class of this name.
 
-    For code that imports scikit-learn's histogram booster: change the import. Early stopping looks
-    at the loss (`scoring`), and the model keeps the rounds up to the best one.
+    For code that imports scikit-learn's histogram booster: change the import. What differs from
+    our own class is done as there: early stopping keeps the rounds without a better score,
+    infinities are values beyond all others, negative categories are missing, a column has at most
+    `max_bins` categories.
 
     Parameters
     ----------
@@ -201,8 +301,8 @@ class HistGradientBoostingRegressor(_HistNames, GradientBoostingRegressor):
         As in `GradientBoostingRegressor`.
     categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping
         As in `GradientBoostingRegressor`.
-    scoring : {"loss"} or None, default="loss"
-        What early stopping looks at; None is the loss, too.
+    scoring : str, callable or None, default="loss"
+        What early stopping looks at: the loss, a score of scikit-learn's, or that of `score`.
     validation_fraction, n_iter_no_change, tol, verbose, random_state
         As in `GradientBoostingRegressor`.
     """
