@@ -43,15 +43,16 @@ class Boosting {
         width_(forest.shape.width()),
         n_trees_(width_ > 1 ? 1 : n_scores_) {
     // The trees of a round do not depend on each other: where there are enough of them, each thread
-    // grows its own.
+    // grows its own, and they share what is left over.
     const auto n_threads = static_cast<std::size_t>(std::max(1, options.n_threads));
-    side_by_side_ = n_threads > 1 && n_trees_ >= n_threads;
-    const std::size_t n_builders = side_by_side_ ? n_threads : 1;
-    for (std::size_t i = 0; i < n_builders; ++i) {
-      workers_.push_back(
-          {make_builder(matrix, width_, options.tree, side_by_side_ ? 1 : options.n_threads), {}});
+    if (n_threads > 1) n_side_by_side_ = n_trees_ / n_threads * n_threads;
+    for (std::size_t i = 0; n_side_by_side_ > 0 && i < n_threads; ++i) {
+      workers_.push_back({make_builder(matrix, width_, options.tree, 1), {}, 1});
     }
-    tree_threads_ = side_by_side_ ? 1 : options.n_threads;
+    if (n_side_by_side_ < n_trees_) {
+      together_ = {
+          make_builder(matrix, width_, options.tree, options.n_threads), {}, options.n_threads};
+    }
     first_.resize(n_rows_ * n_scores_);
     second_.resize(n_rows_ * n_scores_);
     n_learned_ = rows.empty() ? n_rows_ : rows.size();
@@ -70,19 +71,25 @@ class Boosting {
   void run(BoostHistory& history, Watch& watch) {
     for (std::size_t i = 0; i < options_.n_rounds; ++i) {
       const std::size_t round = options_.first_round + i;
-      find_gradients();
+      // What the round before came to is found with the derivatives of this one.
+      const double so_far = find_gradients(i > 0 && sums_on_the_way());
+      if (i > 0 && sums_on_the_way()) history.train.push_back(so_far);
       draw_rows(round);
       const std::size_t before = forest_.trees.size();
       forest_.trees.resize(before + n_trees_);
-      parallel_for(n_trees_, side_by_side_ ? options_.n_threads : 1,
-                   [&](std::size_t k, int worker) {
-                     forest_.trees[before + k] =
-                         grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
-                   });
+      parallel_for(n_side_by_side_, options_.n_threads, [&](std::size_t k, int worker) {
+        forest_.trees[before + k] =
+            grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
+      });
+      for (std::size_t k = n_side_by_side_; k < n_trees_; ++k) {
+        forest_.trees[before + k] = grow_tree(together_, round, k, watch);
+      }
       watch.advance(1);
       if (options_.own_gradients) continue;  // nobody told what the loss is
-      history.train.push_back(
-          mean_loss({targets_, weights_, scores_, n_rows_}, rows_, options_.groups));
+      if (!sums_on_the_way() || i + 1 == options_.n_rounds) {
+        history.train.push_back(
+            mean_loss({targets_, weights_, scores_, n_rows_}, rows_, options_.groups));
+      }
       if (validation_.matrix == nullptr) continue;
       history.validation.push_back(mean_loss({validation_.targets, validation_.weights,
                                               validation_.scores, validation_.matrix->n_rows()},
@@ -93,10 +100,16 @@ class Boosting {
  private:
   Derivatives derivatives() { return {first_.data(), second_.data()}; }
 
-  void find_gradients() {
+  // Whether the mean loss can be found along with the derivatives: both are about all rows.
+  bool sums_on_the_way() const {
+    return rows_.empty() && !options_.own_gradients && options_.loss.kind != LossKind::ranking;
+  }
+
+  // Returns the mean loss, if it is wanted.
+  double find_gradients(bool with_loss) {
     if (options_.own_gradients) {
       options_.own_gradients(scores_, derivatives());
-      return;
+      return 0;
     }
     const LossData data{targets_, weights_, scores_, n_rows_};
     if (options_.loss.kind == LossKind::ranking) {
@@ -107,12 +120,19 @@ class Boosting {
                      rank_derivatives(options_.ranking, data, options_.groups[g],
                                       options_.groups[g + 1], derivatives());
                    });
-      return;
+      return 0;
     }
+    std::vector<double> sums((n_rows_ + row_block - 1) / row_block);
     by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
-              [&](std::size_t, std::size_t begin, std::size_t end) {
-                differentiate(options_.loss, data, begin, end, derivatives());
+              [&](std::size_t block, std::size_t begin, std::size_t end) {
+                if (with_loss) {
+                  sums[block] =
+                      differentiate_and_sum(options_.loss, data, begin, end, derivatives());
+                } else {
+                  differentiate(options_.loss, data, begin, end, derivatives());
+                }
               });
+    return std::accumulate(sums.begin(), sums.end(), 0.0) / total_weight(weights_, n_rows_);
   }
 
   bool samples_by_gradient() const { return options_.by_gradient && options_.subsample < 1; }
@@ -208,6 +228,7 @@ class Boosting {
   struct Worker {
     std::unique_ptr<RoundBuilder> builder;
     std::vector<NodeIndex> leaf_of;
+    int n_threads = 1;
   };
 
   CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k, Watch& watch) {
@@ -224,9 +245,9 @@ class Boosting {
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
     if (n <= few_rows) worker.builder->refine_leaves(derivatives().from(k * n_rows_));
     if (options_.loss.refits_leaves() && !options_.own_gradients)
-      refit_leaves(*worker.builder, options_.loss.of_score(k), row_weights.values, scores);
+      refit_leaves(worker, options_.loss.of_score(k), row_weights.values, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
-    update(*worker.builder, scores);
+    update(worker, scores);
     if (draws) follow(worker, matrix_, left_out_, scores);
     if (validation_.matrix != nullptr) {
       follow(worker, *validation_.matrix, validation_.rows,
@@ -235,13 +256,13 @@ class Boosting {
     return compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit_leaves(RoundBuilder& builder, const Loss& loss, const double* row_weights,
+  void refit_leaves(Worker& worker, const Loss& loss, const double* row_weights,
                     const double* scores) {
-    Tree& tree = builder.tree();
-    const std::vector<LeafRows>& leaves = builder.leaves();
+    Tree& tree = worker.builder->tree();
+    const std::vector<LeafRows>& leaves = worker.builder->leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
     parallel_for(
-        leaves.size(), worthwhile_threads(work, tree_threads_, true), [&](std::size_t i, int) {
+        leaves.size(), worthwhile_threads(work, worker.n_threads, true), [&](std::size_t i, int) {
           const LeafRows& leaf = leaves[i];
           const std::size_t n = leaf.end - leaf.begin;
           std::vector<double> residuals(n);
@@ -256,22 +277,22 @@ class Boosting {
         });
   }
 
-  void update(RoundBuilder& builder, double* scores) {
-    const Tree& tree = builder.tree();
+  void update(Worker& worker, double* scores) {
+    const Tree& tree = worker.builder->tree();
     struct Piece {
       const LeafRows* leaf;
       std::size_t begin;
       std::size_t end;
     };
     std::vector<Piece> pieces;
-    for (const LeafRows& leaf : builder.leaves()) {
+    for (const LeafRows& leaf : worker.builder->leaves()) {
       const std::size_t n = leaf.end - leaf.begin;
       for (std::size_t at = 0; at < n; at += row_block) {
         pieces.push_back({&leaf, at, std::min(n, at + row_block)});
       }
     }
     const double work = 1.5 * static_cast<double>(n_learned_);
-    parallel_for(pieces.size(), worthwhile_threads(work, tree_threads_, true),
+    parallel_for(pieces.size(), worthwhile_threads(work, worker.n_threads, true),
                  [&](std::size_t i, int) {
                    const Piece& piece = pieces[i];
                    const auto leaf = static_cast<std::size_t>(piece.leaf->node);
@@ -367,9 +388,9 @@ class Boosting {
   Validation& validation_;
   const BoostOptions& options_;
   Forest& forest_;
-  std::vector<Worker> workers_;
-  bool side_by_side_ = false;
-  int tree_threads_ = 1;  // of one tree
+  std::size_t n_side_by_side_ = 0;  // trees of a round that threads grow one each
+  std::vector<Worker> workers_;     // for these
+  Worker together_;                 // for the others, with all threads
   std::size_t n_rows_;
   std::size_t n_scores_;
   std::size_t width_;    // weights of a leaf

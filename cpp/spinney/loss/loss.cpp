@@ -120,9 +120,11 @@ SPINNEY_INLINE void fill_pairs(const Formula& formula, const LossData& data, std
   }
 }
 
-template <class Formula>
+// The sum of the losses, and on the way the derivatives, if they are wanted: what both need is
+// computed once.
+template <bool differentiates, class Formula>
 SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, std::size_t begin,
-                                 std::size_t end) {
+                                 std::size_t end, const Derivatives& out) {
   // Values first, then their sum in eight chains of fixed order: the same bits with any vectors.
   constexpr std::size_t block = 256;
   double values[block];
@@ -131,7 +133,18 @@ SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, s
     const std::size_t n = end - at < block ? end - at : block;
     const double* const __restrict targets = data.targets + at;
     const double* const __restrict scores = data.scores + at;
-    for (std::size_t i = 0; i < n; ++i) values[i] = formula.value(targets[i], scores[i]);
+    if (differentiates) {
+      float* const __restrict first = out.first + at;
+      float* const __restrict second = out.second + at;
+      for (std::size_t i = 0; i < n; ++i) {
+        const Pair d = formula.derivatives(targets[i], scores[i]);
+        first[i] = static_cast<float>(d.first);
+        second[i] = static_cast<float>(d.second);
+        values[i] = formula.value(targets[i], scores[i]);
+      }
+    } else {
+      for (std::size_t i = 0; i < n; ++i) values[i] = formula.value(targets[i], scores[i]);
+    }
     if (data.weights != nullptr) {
       for (std::size_t i = 0; i < n; ++i) values[i] *= data.weights[at + i];
     }
@@ -145,14 +158,18 @@ SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, s
 
 // A loss of one score is a struct above, a line here and a case in with_formula. (These cannot be
 // templates: only functions are compiled for every instruction set.)
-#define SPINNEY_LOSS(FORMULA)                                                                \
-  SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,  \
-                           std::size_t end, const Derivatives& out) {                        \
-    fill_pairs(formula, data, begin, end, out);                                              \
-  }                                                                                          \
-  SPINNEY_KERNEL double sum(const FORMULA& formula, const LossData& data, std::size_t begin, \
-                            std::size_t end) {                                               \
-    return sum_values(formula, data, begin, end);                                            \
+#define SPINNEY_LOSS(FORMULA)                                                                      \
+  SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,        \
+                           std::size_t end, const Derivatives& out) {                              \
+    fill_pairs(formula, data, begin, end, out);                                                    \
+  }                                                                                                \
+  SPINNEY_KERNEL double sum(const FORMULA& formula, const LossData& data, std::size_t begin,       \
+                            std::size_t end) {                                                     \
+    return sum_values<false>(formula, data, begin, end, {});                                       \
+  }                                                                                                \
+  SPINNEY_KERNEL double fill_and_sum(const FORMULA& formula, const LossData& data,                 \
+                                     std::size_t begin, std::size_t end, const Derivatives& out) { \
+    return sum_values<true>(formula, data, begin, end, out);                                       \
   }
 
 SPINNEY_LOSS(SquaredError)
@@ -170,8 +187,11 @@ SPINNEY_LOSS(Exponential)
 constexpr std::size_t softmax_block = 512;
 
 struct SoftmaxBlock {
+  explicit SoftmaxBlock(std::size_t n_scores) : exps(n_scores * softmax_block) {}
+
   double top[softmax_block];
   double total[softmax_block];
+  std::vector<double> exps;  // of score - top, [score][row]
 };
 
 SPINNEY_KERNEL void softmax_totals(const LossData& data, std::size_t n_scores, std::size_t begin,
@@ -185,43 +205,40 @@ SPINNEY_KERNEL void softmax_totals(const LossData& data, std::size_t n_scores, s
   }
   for (std::size_t i = 0; i < n; ++i) block.total[i] = 0;
   for (std::size_t k = 0; k < n_scores; ++k) {
-    const double* const scores = data.scores + k * data.n_rows + begin;
-    for (std::size_t i = 0; i < n; ++i) block.total[i] += exp(scores[i] - block.top[i]);
+    const double* const __restrict scores = data.scores + k * data.n_rows + begin;
+    double* const __restrict exps = block.exps.data() + k * softmax_block;
+    for (std::size_t i = 0; i < n; ++i) {
+      exps[i] = exp(scores[i] - block.top[i]);
+      block.total[i] += exps[i];
+    }
   }
 }
 
 SPINNEY_KERNEL void softmax_pairs(const LossData& data, std::size_t k, std::size_t begin,
                                   std::size_t n, const SoftmaxBlock& block,
                                   const Derivatives& out) {
-  const double* const scores = data.scores + k * data.n_rows + begin;
+  const double* const exps = block.exps.data() + k * softmax_block;
   const double* const targets = data.targets + begin;
   const auto label = static_cast<double>(k);
   for (std::size_t i = 0; i < n; ++i) {
-    const double p = exp(scores[i] - block.top[i]) / block.total[i];
+    const double p = exps[i] / block.total[i];
     out.first[i] = static_cast<float>(p - (targets[i] == label ? 1.0 : 0.0));
     out.second[i] = static_cast<float>(p * (1.0 - p));
   }
 }
 
-void softmax_gradients(const LossData& data, std::size_t n_scores, std::size_t begin,
-                       std::size_t end, const Derivatives& out) {
-  SoftmaxBlock block;
-  for (std::size_t at = begin; at < end; at += softmax_block) {
-    const std::size_t n = std::min(softmax_block, end - at);
-    softmax_totals(data, n_scores, at, n, block);
-    for (std::size_t k = 0; k < n_scores; ++k) {
-      softmax_pairs(data, k, at, n, block, out.from(k * data.n_rows + at));
-    }
-  }
-}
-
-double softmax_sum(const LossData& data, std::size_t n_scores, std::size_t begin, std::size_t end) {
-  SoftmaxBlock block;
+// The derivatives, if there is a place for them, and the sum of the losses, if it is wanted.
+double softmax(const LossData& data, std::size_t n_scores, std::size_t begin, std::size_t end,
+               const Derivatives* out, bool sums) {
+  SoftmaxBlock block(n_scores);
   double sum = 0;
   for (std::size_t at = begin; at < end; at += softmax_block) {
     const std::size_t n = std::min(softmax_block, end - at);
     softmax_totals(data, n_scores, at, n, block);
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; out != nullptr && k < n_scores; ++k) {
+      softmax_pairs(data, k, at, n, block, out->from(k * data.n_rows + at));
+    }
+    for (std::size_t i = 0; sums && i < n; ++i) {
       const auto label = static_cast<std::size_t>(data.targets[at + i]);
       const double weight = data.weights == nullptr ? 1.0 : data.weights[at + i];
       const double own = data.scores[label * data.n_rows + at + i] - block.top[i];
@@ -294,7 +311,7 @@ auto with_formula(const Loss& loss, const Body& body) {
 void differentiate(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
                    const Derivatives& out) {
   if (loss.kind == LossKind::softmax) {
-    softmax_gradients(data, loss.n_scores, begin, end, out);
+    softmax(data, loss.n_scores, begin, end, &out, false);
     return;
   }
   if (loss.is_separate()) {
@@ -308,7 +325,9 @@ void differentiate(const Loss& loss, const LossData& data, std::size_t begin, st
 }
 
 double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end) {
-  if (loss.kind == LossKind::softmax) return softmax_sum(data, loss.n_scores, begin, end);
+  if (loss.kind == LossKind::softmax) {
+    return softmax(data, loss.n_scores, begin, end, nullptr, true);
+  }
   if (loss.is_separate()) {
     double total = 0;
     for (std::size_t k = 0; k < loss.n_scores; ++k) {
@@ -317,6 +336,23 @@ double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::
     return total / static_cast<double>(loss.n_scores);
   }
   return with_formula(loss, [&](const auto& formula) { return sum(formula, data, begin, end); });
+}
+
+double differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
+                             std::size_t end, const Derivatives& out) {
+  if (loss.kind == LossKind::softmax) {
+    return softmax(data, loss.n_scores, begin, end, &out, true);
+  }
+  if (loss.is_separate()) {
+    double total = 0;
+    for (std::size_t k = 0; k < loss.n_scores; ++k) {
+      total += differentiate_and_sum(loss.of_score(k), data.of_score(k, loss.many_targets), begin,
+                                     end, out.from(k * data.n_rows));
+    }
+    return total / static_cast<double>(loss.n_scores);
+  }
+  return with_formula(
+      loss, [&](const auto& formula) { return fill_and_sum(formula, data, begin, end, out); });
 }
 
 double refit(const Loss& loss, std::span<double> residuals, std::span<double> weights) {

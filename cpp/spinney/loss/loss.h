@@ -76,6 +76,10 @@ void differentiate(const Loss& loss, const LossData& data, std::size_t begin, st
 // Weighted sum of the losses of the rows [begin, end).
 double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end);
 
+// Both at once, which costs less.
+double differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
+                             std::size_t end, const Derivatives& out);
+
 // The step that lowers the loss of a leaf most, from the residuals (target - score) of its rows and
 // their weights (or none). Reorders both.
 double refit(const Loss& loss, std::span<double> residuals, std::span<double> weights);
