@@ -10,6 +10,7 @@ void bind_common(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
 void bind_ensemble(nanobind::module_& m);
+void bind_adaboost(nanobind::module_& m);
 void bind_boosting(nanobind::module_& m);
 
 // A vector becomes a NumPy array without a copy: the array owns it from then on.

@@ -7,5 +7,6 @@ NB_MODULE(_core, m) {
   bind_table(m);
   bind_tree(m);
   bind_ensemble(m);
+  bind_adaboost(m);
   bind_boosting(m);
 }

@@ -205,6 +205,27 @@ class BinnedMatrix(RowMatrix):
 
 def bin_table(table: Table, max_bins: int, n_threads: int, among: Any = None) -> BinnedMatrix: ...
 def bin_like(table: Table, like: BinnedMatrix, n_threads: int) -> BinnedMatrix: ...
+def adaboost(
+    forest: Forest,
+    table: Table,
+    targets: Targets,
+    tree: GrowOptions,
+    kind: str,
+    learning_rate: float,
+    seeds: NDArray[uint64],
+    weights: NDArray[float64],
+    progress: Callable[[int, int], Any] | None,
+) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], str]: ...
+def add_votes(
+    forest: Forest,
+    table: Table,
+    tree_weights: NDArray[float64],
+    real: bool,
+    first: int,
+    last: int,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
 
 class BoostOptions:
     groups: list[int]

@@ -118,4 +118,21 @@ FAMILIES: dict[str, Family] = {
             ),
         ),
     ),
+    "adaboost": Family(
+        files=("ensemble/tests/test_weight_boosting.py",),
+        replacements=(
+            Replacement(
+                theirs="sklearn.ensemble",
+                ours="spinney.ensemble",
+                names=("AdaBoostClassifier", "AdaBoostRegressor"),
+            ),
+            # Boosting them is what runs in the core.
+            Replacement(
+                theirs="sklearn.tree",
+                ours="spinney.tree",
+                names=("DecisionTreeClassifier", "DecisionTreeRegressor"),
+            ),
+        ),
+        import_first=("sklearn.ensemble", "sklearn.model_selection"),
+    ),
 }

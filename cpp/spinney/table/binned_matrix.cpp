@@ -193,8 +193,8 @@ BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_t
   write_codes(table, n_threads);
 }
 
-void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins,
-                             std::span<const Row> among, int n_threads) {
+void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
+                             int n_threads) {
   std::vector<Row> rows = sample_rows(among.empty() ? n_rows_ : among.size());
   if (!among.empty()) {
     for (Row& row : rows) row = among[row];

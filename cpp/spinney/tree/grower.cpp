@@ -6,6 +6,7 @@
 
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
+#include "spinney/tree/presorted_table.h"
 #include "spinney/tree/search.h"
 
 namespace spinney {
@@ -17,26 +18,37 @@ constexpr double epsilon = std::numeric_limits<double>::epsilon();
 // subtrees are grown whole, each by one thread.
 constexpr double shared_work = 300'000;
 
+std::vector<Row> rows_with_weight(const Targets& targets) {
+  std::vector<Row> rows;
+  rows.reserve(targets.n_rows);
+  for (std::size_t row = 0; row < targets.n_rows; ++row) {
+    if (targets.weights == nullptr || targets.weights[row] != 0.0) {
+      rows.push_back(static_cast<Row>(row));
+    }
+  }
+  return rows;
+}
+
+EntryLayout layout_for(const Table& table, const Targets& targets, CriterionKind criterion) {
+  std::size_t largest = targets.n_rows;  // code
+  for (const Column& column : table.columns) {
+    if (column.kind == ColumnKind::categorical) {
+      largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
+    }
+  }
+  const bool labelled = is_classification(criterion) && targets.n_outputs == 1;
+  return EntryLayout::make(largest, labelled ? targets.n_classes[0] : 0);
+}
+
 class Grower {
  public:
   // Without a prepared table the grower looks at all columns, sorted once, if it can.
   Grower(const Table& table, const PreparedTable* prepared, const Targets& targets,
          const GrowOptions& options, Watch& watch)
       : table_(table), options_(options), watch_(watch) {
-    std::vector<Row> rows;
-    rows.reserve(targets.n_rows);
-    for (std::size_t row = 0; row < targets.n_rows; ++row) {
-      if (targets.weights == nullptr || targets.weights[row] != 0.0) {
-        rows.push_back(static_cast<Row>(row));
-      }
-    }
-    const bool labelled = is_classification(options.criterion) && targets.n_outputs == 1;
-    layout_ = EntryLayout::make(std::max(targets.n_rows, largest_category(table)),
-                                labelled ? targets.n_classes[0] : 0);
-    criterion_ = make_criterion(options.criterion, targets, layout_);
-    for (const std::uint32_t k : targets.n_classes) n_values_ = std::max<std::size_t>(n_values_, k);
-    n_values_ *= targets.n_outputs;
-    SearchInputs inputs{table, targets, options, layout_, *criterion_, std::move(rows)};
+    layout_ = layout_for(table, targets, options.criterion);
+    prepare_criterion(targets);
+    SearchInputs inputs{table, targets, options, layout_, *criterion_, rows_with_weight(targets)};
     const bool all_features = options.max_features == 0 ||
                               options.max_features >= static_cast<std::int64_t>(table.n_features());
     if (prepared == nullptr && !options.random_splits && all_features) {
@@ -49,6 +61,14 @@ class Grower {
     }
     search_ = options.random_splits ? make_random_search(std::move(inputs), *prepared)
                                     : make_sampled_search(std::move(inputs), *prepared);
+  }
+
+  Grower(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
+         Watch& watch)
+      : table_(presorted.table), options_(options), watch_(watch), layout_(presorted.layout) {
+    prepare_criterion(targets);
+    search_ = make_presorted_search(
+        {table_, targets, options, layout_, *criterion_, presorted.rows}, &presorted.columns);
   }
 
   void take_rows(std::vector<Row>& rows) { std::swap(rows, search_->rows()); }
@@ -70,14 +90,10 @@ class Grower {
   }
 
  private:
-  static std::size_t largest_category(const Table& table) {
-    std::size_t largest = 0;
-    for (const Column& column : table.columns) {
-      if (column.kind == ColumnKind::categorical) {
-        largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
-      }
-    }
-    return largest;
+  void prepare_criterion(const Targets& targets) {
+    criterion_ = make_criterion(options_.criterion, targets, layout_);
+    for (const std::uint32_t k : targets.n_classes) n_values_ = std::max<std::size_t>(n_values_, k);
+    n_values_ *= targets.n_outputs;
   }
 
   Worker make_worker(int n_threads) const {
@@ -424,9 +440,28 @@ Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& op
   return Grower(table, nullptr, targets, options, watch).grow();
 }
 
+PresortedTable::PresortedTable(const Table& table_, const Targets& targets, CriterionKind criterion,
+                               int n_threads)
+    : table(table_),
+      rows(rows_with_weight(targets)),
+      layout(layout_for(table_, targets, criterion)) {
+  const CodingRows sample{rows.data(), static_cast<Row>(rows.size()),
+                          layout.label_bits > 0 ? targets.labels : nullptr};
+  const bool additive = make_criterion(criterion, targets, layout)->is_additive();
+  columns = code_table(table, sample, layout, additive, n_threads);
+}
+
 TreeScratch::TreeScratch() : worker(std::make_unique<Worker>()) { worker->scans.resize(1); }
 TreeScratch::~TreeScratch() = default;
 TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
+
+void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
+               Watch& watch, TreeScratch& scratch) {
+  Grower grower(presorted, targets, options, watch);
+  grower.use(scratch);
+  scratch.tree = grower.grow();
+  grower.take_rows(scratch.rows);
+}
 
 void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch) {

@@ -17,6 +17,7 @@
 namespace spinney {
 
 struct PreparedTable;
+struct PresortedTable;
 struct Worker;
 
 struct GrowOptions {
@@ -56,7 +57,10 @@ struct TreeScratch {
   std::vector<Row> rows;  // its rows, leaf by leaf from left to right
 };
 
-// One of many trees on the same table, left in `scratch`.
+// One of many trees on the same table, left in `scratch`. Presorted: all columns are looked at, and
+// the targets differ from those of the other trees in their weights only.
+void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
+               Watch& watch, TreeScratch& scratch);
 void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch);
 

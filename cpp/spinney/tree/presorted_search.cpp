@@ -64,12 +64,27 @@ SPINNEY_KERNEL Divided divide_segment(Entry* entries, Row n, const std::uint8_t*
 
 class PresortedSearch final : public Search {
  public:
-  explicit PresortedSearch(SearchInputs inputs) : in_(std::move(inputs)) {
+  PresortedSearch(SearchInputs inputs, const std::vector<CodedColumn>* coded)
+      : in_(std::move(inputs)), columns_(coded == nullptr ? own_ : *coded) {
     goes_left_.resize(in_.table.n_rows);
-    const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()),
-                            in_.layout.label_bits > 0 ? in_.targets.labels : nullptr};
-    columns_ = code_table(in_.table, sample, in_.layout, in_.criterion.is_additive(),
-                          in_.options.n_threads);
+    if (coded == nullptr) {
+      const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()),
+                              in_.layout.label_bits > 0 ? in_.targets.labels : nullptr};
+      own_ = code_table(in_.table, sample, in_.layout, in_.criterion.is_additive(),
+                        in_.options.n_threads);
+    }
+    // Columns are divided with the nodes, unless the root's children are leaves.
+    const bool divides = coded != nullptr && in_.options.max_depth > 1;
+    std::size_t n_entries = 0;
+    for (const CodedColumn& column : columns_) n_entries += column.n_entries;
+    if (divides) copies_.resize(n_entries);
+    std::size_t at = 0;
+    for (const CodedColumn& column : columns_) {
+      entries_.push_back(divides ? copies_.data() + at : column.entries.get());
+      if (!divides) continue;
+      std::copy_n(column.entries.get(), column.n_entries, copies_.data() + at);
+      at += column.n_entries;
+    }
   }
 
   std::vector<Row>& rows() override { return in_.rows; }
@@ -145,7 +160,7 @@ class PresortedSearch final : public Search {
     Row* const rows = in_.rows.data() + node.begin;
     const Row n = node.n_rows();
     const Row n_entries = segment->end - segment->begin;
-    const Entry* entries = column.entries.get() + segment->begin;
+    const Entry* entries = entries_[feature] + segment->begin;
     if (n_entries < n) {
       const std::uint8_t side = left(column.implicit_code);
       for (Row i = 0; i < n; ++i) goes_left_[rows[i]] = side;
@@ -184,7 +199,7 @@ class PresortedSearch final : public Search {
       const Segment& segment = node.segments[s];
       const Row n = segment.end - segment.begin;
       if (spare.size() < n) spare.resize(n);
-      Entry* entries = columns_[static_cast<std::size_t>(segment.feature)].entries.get();
+      Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
       const Divided parts =
           divide_segment(entries + segment.begin, n, goes_left_.data(), in_.layout.label_bits,
                          in_.layout.row_bits, left.terminal, right.terminal, spare.data());
@@ -246,7 +261,7 @@ class PresortedSearch final : public Search {
     const Row n = segment.end - segment.begin;
     if (n == 0) return true;
     if (n < n_rows) return false;
-    const Entry* entries = columns_[static_cast<std::size_t>(segment.feature)].entries.get();
+    const Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
     return in_.layout.code(entries[segment.begin]) == in_.layout.code(entries[segment.end - 1]);
   }
 
@@ -255,7 +270,7 @@ class PresortedSearch final : public Search {
     ScanRequest request;
     request.node = node.view();
     request.column = &columns_[feature];
-    request.entries = columns_[feature].entries.get() + segment.begin;
+    request.entries = entries_[feature] + segment.begin;
     request.n_entries = segment.end - segment.begin;
     request.feature = segment.feature;
     request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
@@ -264,14 +279,18 @@ class PresortedSearch final : public Search {
   }
 
   SearchInputs in_;
-  std::vector<CodedColumn> columns_;
+  std::vector<CodedColumn> own_;
+  const std::vector<CodedColumn>& columns_;
+  std::vector<Entry*> entries_;  // of each column: its own, or a copy
+  std::vector<Entry> copies_;
   std::vector<std::uint8_t> goes_left_;  // by row; nodes never share rows, so threads may write
 };
 
 }  // namespace
 
-std::unique_ptr<Search> make_presorted_search(SearchInputs inputs) {
-  return std::make_unique<PresortedSearch>(std::move(inputs));
+std::unique_ptr<Search> make_presorted_search(SearchInputs inputs,
+                                              const std::vector<CodedColumn>* coded) {
+  return std::make_unique<PresortedSearch>(std::move(inputs), coded);
 }
 
 double midpoint(double below, double above) {

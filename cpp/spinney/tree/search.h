@@ -98,7 +98,9 @@ struct SearchInputs {
   }
 };
 
-std::unique_ptr<Search> make_presorted_search(SearchInputs inputs);
+// coded: the columns, if they have been coded already. They stay as they are.
+std::unique_ptr<Search> make_presorted_search(SearchInputs inputs,
+                                              const std::vector<CodedColumn>* coded = nullptr);
 std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedTable& prepared);
 std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTable& prepared);
 

@@ -1,5 +1,7 @@
 """Ensembles: bagging, forests, boosting, isolation, embedding."""
 
+from spinney.ensemble._adaboost_classifier import AdaBoostClassifier
+from spinney.ensemble._adaboost_regressor import AdaBoostRegressor
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
 from spinney.ensemble._boosting_ranker import GradientBoostingRanker
@@ -18,6 +20,8 @@ from spinney.ensemble._hist_boosting import (
 from spinney.ensemble._isolation import IsolationForest
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "ExtraTreesClassifier",

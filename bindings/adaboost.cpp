@@ -1,0 +1,75 @@
+#include "spinney/ensemble/adaboost.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "table.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+AdaBoostKind kind_named(const std::string& name) {
+  if (name == "M1") return AdaBoostKind::m1;
+  if (name == "real") return AdaBoostKind::real;
+  return AdaBoostKind::samme;
+}
+
+const char* name_of(AdaBoostEnd end) {
+  switch (end) {
+    case AdaBoostEnd::perfect:
+      return "perfect";
+    case AdaBoostEnd::useless:
+      return "useless";
+    case AdaBoostEnd::overflow:
+      return "overflow";
+    default:
+      return "complete";
+  }
+}
+
+nb::tuple run(Forest& forest, const BoundTable& bound, const BoundTargets& targets,
+              const GrowOptions& tree, const std::string& kind, double learning_rate,
+              const Array<std::uint64_t>& seeds, const OutArray<double>& weights,
+              nb::handle progress) {
+  AdaBoostOptions options;
+  options.tree = tree;
+  options.kind = kind_named(kind);
+  options.n_rounds = seeds.size();
+  options.learning_rate = learning_rate;
+  options.seeds = seeds.data();
+  AdaBoostHistory history;
+  {
+    Watch watch(make_hook(progress), options.n_rounds);
+    const nb::gil_scoped_release release;
+    adaboost(bound.table, targets.targets, options, weights.data(), forest, history, watch);
+  }
+  return nb::make_tuple(to_numpy(std::move(history.weights)), to_numpy(std::move(history.errors)),
+                        to_numpy(std::move(history.sums)), name_of(history.end));
+}
+
+}  // namespace
+
+void bind_adaboost(nb::module_& m) {
+  m.def("adaboost", &run, nb::arg("forest"), nb::arg("table"), nb::arg("targets"), nb::arg("tree"),
+        nb::arg("kind"), nb::arg("learning_rate"), nb::arg("seeds"), nb::arg("weights"),
+        nb::arg("progress").none());
+  m.def(
+      "add_votes",
+      [](const Forest& forest, const BoundTable& bound, const Array<double>& tree_weights,
+         bool real, std::size_t first, std::size_t last, int n_threads,
+         const OutArray<double>& out) {
+        if (first > last || last > forest.trees.size() || last > tree_weights.size()) {
+          throw InputError("add_votes: no such trees");
+        }
+        const nb::gil_scoped_release release;
+        add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,
+                  out.data());
+      },
+      nb::arg("forest"), nb::arg("table"), nb::arg("tree_weights"), nb::arg("real"),
+      nb::arg("first"), nb::arg("last"), nb::arg("n_threads"), nb::arg("out"));
+}

@@ -1,0 +1,55 @@
+// AdaBoost on trees: each tree is grown with weights that stress what the ones before it got wrong.
+// The columns are coded and sorted once, for all rounds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spinney/common/watch.h"
+#include "spinney/ensemble/forest.h"
+#include "spinney/table/table.h"
+#include "spinney/tree/grower.h"
+
+namespace spinney {
+
+enum class AdaBoostKind : std::uint8_t {
+  samme,  // votes; a tree must beat guessing one of the classes
+  m1,     // votes; a tree must be right with more than half of the weight
+  real,   // logarithms of class probabilities
+};
+
+struct AdaBoostOptions {
+  GrowOptions tree;  // min_weight_leaf is a share of the weight; the seed comes from `seeds`
+  AdaBoostKind kind = AdaBoostKind::samme;
+  std::size_t n_rounds = 50;
+  double learning_rate = 1;
+  const std::uint64_t* seeds = nullptr;  // of each round
+};
+
+enum class AdaBoostEnd : std::uint8_t {
+  complete,  // all rounds
+  perfect,   // a tree made no mistake: it is the last
+  useless,   // a tree was no better than chance: it was not taken
+  overflow,  // weights reached infinity
+};
+
+struct AdaBoostHistory {
+  std::vector<double> weights;  // of the trees
+  std::vector<double> errors;   // of each tree under the weights that it was grown with
+  // What the weights summed to after each round, before they were scaled to one again; only after
+  // rounds that another one could follow.
+  std::vector<double> sums;
+  AdaBoostEnd end = AdaBoostEnd::complete;
+};
+
+// Appends trees to the forest. targets has one output of classes; its weights are where the rounds
+// start from, they sum to one, and hold the last ones afterwards.
+void adaboost(const Table& table, const Targets& targets, const AdaBoostOptions& options,
+              double* weights, Forest& forest, AdaBoostHistory& history, Watch& watch);
+
+// out[row * n_classes + k] += what trees [first, last) say for class k: their weights as votes, or,
+// if real, (K − 1) (log p_k − mean of log p).
+void add_votes(const Forest& forest, const Table& table, const double* tree_weights, bool real,
+               std::size_t first, std::size_t last, int n_threads, double* out);
+
+}  // namespace spinney
