@@ -8,6 +8,7 @@
 
 #include "spinney/common/check.h"
 #include "spinney/ensemble/forest_reader.h"
+#include "spinney/tree/counted_table.h"
 #include "spinney/tree/prepared_table.h"
 #include "spinney/tree/presorted_table.h"
 
@@ -68,7 +69,11 @@ class AdaBoost {
                              tree.max_features >= static_cast<std::int64_t>(table.n_features());
     targets_.weights = weights;
     targets_.integral_weights = false;
-    if (all_columns && !tree.random_splits) {
+    constexpr std::int64_t few_levels = 4;
+    const bool cells_fit = static_cast<double>(n_rows_ + 2) * static_cast<double>(n_classes_) < 4e9;
+    if (all_columns && !tree.random_splits && tree.max_depth <= few_levels && cells_fit) {
+      counted_ = std::make_unique<CountedTable>(table, targets_, tree.criterion, tree.n_threads);
+    } else if (all_columns && !tree.random_splits) {
       presorted_ =
           std::make_unique<PresortedTable>(table, targets_, tree.criterion, tree.n_threads);
     } else {
@@ -77,45 +82,30 @@ class AdaBoost {
   }
 
   void run(Forest& forest, AdaBoostHistory& history, Watch& watch) {
+    // Rows that had no weight from the beginning were left out; the others keep some.
+    for (const Row row : rows_) weights_[row] = std::max(weights_[row], epsilon);
     for (std::size_t round = 0; round < options_.n_rounds; ++round) {
-      // Rows that had no weight from the beginning were left out; the others keep some.
-      for (const Row row : rows_) weights_[row] = std::max(weights_[row], epsilon);
       const bool last = round + 1 == options_.n_rounds;
       if (!add_tree(round, last, forest, history, watch)) return;
       watch.advance(1);
-      if (history.errors.back() <= 0) {
-        history.end = AdaBoostEnd::perfect;
-        return;
-      }
-      const double sum = total();
-      if (!std::isfinite(sum)) {
-        history.end = AdaBoostEnd::overflow;
-        return;
-      }
-      if (last) return;
-      history.sums.push_back(sum);
-      for (const Row row : rows_) weights_[row] /= sum;
     }
   }
 
  private:
-  double total() const {
-    double sum = 0;
-    for (const Row row : rows_) sum += weights_[row];
-    return sum;
-  }
-
+  // False: it is the end.
   bool add_tree(std::size_t round, bool last, Forest& forest, AdaBoostHistory& history,
                 Watch& watch) {
     GrowOptions tree_options = options_.tree;
     tree_options.seed = options_.seeds[round];
-    tree_options.min_weight_leaf = options_.tree.min_weight_leaf * total();
-    if (presorted_ != nullptr) {
+    if (counted_ != nullptr) {
+      grow_tree(*counted_, targets_, tree_options, watch, scratch_);
+    } else if (presorted_ != nullptr) {
       grow_tree(*presorted_, targets_, tree_options, watch, scratch_);
     } else {
       grow_tree(*prepared_, targets_, tree_options, watch, scratch_);
     }
-    const double error = mark_mistakes();
+    const Mistakes mistakes = mark_mistakes();
+    const double error = mistakes.wrong / mistakes.all;
     double weight = 1;
     if (options_.kind != AdaBoostKind::real && error > 0) {
       const auto n = static_cast<double>(n_classes_);
@@ -130,20 +120,28 @@ class AdaBoost {
     forest.trees.push_back(compact(scratch_.tree, forest.shape, forest.n_categories));
     history.weights.push_back(weight);
     history.errors.push_back(std::max(error, 0.0));
-    if (last || error <= 0) return true;
-    if (options_.kind == AdaBoostKind::real) {
-      reweigh_by_probability();
-    } else {
-      const double factor = std::exp(weight);
-      for (const Row row : rows_) {
-        if (wrong_[row] != 0) weights_[row] *= factor;
-      }
+    if (error <= 0) {
+      history.end = AdaBoostEnd::perfect;
+      return false;
     }
+    if (last) return true;
+    const double sum = options_.kind == AdaBoostKind::real ? reweigh_by_probability()
+                                                           : reweigh_by_votes(mistakes, weight);
+    if (!std::isfinite(sum)) {
+      history.end = AdaBoostEnd::overflow;
+      return false;
+    }
+    history.sums.push_back(sum);
     return true;
   }
 
-  // Sets wrong_ and returns the weighted error.
-  double mark_mistakes() {
+  struct Mistakes {
+    double wrong = 0;
+    double all = 0;
+  };
+
+  // Sets wrong_, and sums the weights.
+  Mistakes mark_mistakes() {
     const Tree& tree = scratch_.tree;
     std::vector<std::uint32_t> class_of(tree.size());
     for (std::size_t node = 0; node < tree.size(); ++node) {
@@ -153,17 +151,32 @@ class AdaBoost {
     for_leaf_rows(scratch_, [&](Row row, std::size_t node) {
       wrong_[row] = class_of[node] != targets_.labels[row] ? 1 : 0;
     });
-    double wrong = 0;
-    double all = 0;
-    for (const Row row : rows_) {
-      all += weights_[row];
-      wrong += wrong_[row] != 0 ? weights_[row] : 0.0;
+    // In turns, so that an addition need not wait for the one before.
+    constexpr std::size_t n_turns = 4;
+    double wrong[n_turns] = {};
+    double all[n_turns] = {};
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const double w = weights_[rows_[i]];
+      all[i % n_turns] += w;
+      wrong[i % n_turns] += wrong_[rows_[i]] != 0 ? w : 0.0;
     }
-    return wrong / all;
+    return {(wrong[0] + wrong[1]) + (wrong[2] + wrong[3]), (all[0] + all[1]) + (all[2] + all[3])};
+  }
+
+  // Weights of mistakes grow, all are scaled to sum to one; returns what they summed to.
+  double reweigh_by_votes(const Mistakes& mistakes, double weight) {
+    const double factor = std::exp(weight);
+    const double sum = mistakes.all - mistakes.wrong + mistakes.wrong * factor;
+    if (!std::isfinite(sum)) return sum;
+    const double scale[2] = {1 / sum, factor / sum};
+    for (const Row row : rows_) {
+      weights_[row] = std::max(weights_[row] * scale[wrong_[row]], epsilon);
+    }
+    return sum;
   }
 
   // w ← w exp(−ν (K − 1)/K Σ_k y_k log p_k) with y_k = 1 for the row's class, −1/(K − 1) else.
-  void reweigh_by_probability() {
+  double reweigh_by_probability() {
     const Tree& tree = scratch_.tree;
     const auto n = static_cast<double>(n_classes_);
     std::vector<double> factor(tree.size() * n_classes_);
@@ -178,9 +191,14 @@ class AdaBoost {
         factor[node * n_classes_ + k] = std::exp(-options_.learning_rate * (n - 1) / n * agreement);
       }
     }
+    double sum = 0;
     for_leaf_rows(scratch_, [&](Row row, std::size_t node) {
       weights_[row] *= factor[node * n_classes_ + targets_.labels[row]];
+      sum += weights_[row];
     });
+    if (!std::isfinite(sum)) return sum;
+    for (const Row row : rows_) weights_[row] = std::max(weights_[row] / sum, epsilon);
+    return sum;
   }
 
   Targets targets_;
@@ -189,7 +207,8 @@ class AdaBoost {
   std::size_t n_rows_;
   std::size_t n_classes_;
   std::vector<Row> rows_;  // that had weight from the beginning
-  // One of them: for trees that look at all columns, and for others.
+  // One of them: for trees of few levels, for others that look at all columns, and for the rest.
+  std::unique_ptr<CountedTable> counted_;
   std::unique_ptr<PresortedTable> presorted_;
   std::unique_ptr<PreparedTable> prepared_;
   TreeScratch scratch_;

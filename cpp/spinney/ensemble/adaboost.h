@@ -19,7 +19,7 @@ enum class AdaBoostKind : std::uint8_t {
 };
 
 struct AdaBoostOptions {
-  GrowOptions tree;  // min_weight_leaf is a share of the weight; the seed comes from `seeds`
+  GrowOptions tree;  // the weights sum to one; the seed comes from `seeds`
   AdaBoostKind kind = AdaBoostKind::samme;
   std::size_t n_rounds = 50;
   double learning_rate = 1;

@@ -6,6 +6,7 @@
 
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
+#include "spinney/tree/counted_table.h"
 #include "spinney/tree/presorted_table.h"
 #include "spinney/tree/search.h"
 
@@ -69,6 +70,14 @@ class Grower {
     prepare_criterion(targets);
     search_ = make_presorted_search(
         {table_, targets, options, layout_, *criterion_, presorted.rows}, &presorted.columns);
+  }
+
+  Grower(const CountedTable& counted, const Targets& targets, const GrowOptions& options,
+         Watch& watch)
+      : table_(counted.table), options_(options), watch_(watch), layout_(counted.layout) {
+    prepare_criterion(targets);
+    search_ = make_counted_search({table_, targets, options, layout_, *criterion_, counted.rows},
+                                  counted);
   }
 
   void take_rows(std::vector<Row>& rows) { std::swap(rows, search_->rows()); }
@@ -451,6 +460,31 @@ PresortedTable::PresortedTable(const Table& table_, const Targets& targets, Crit
   columns = code_table(table, sample, layout, additive, n_threads);
 }
 
+CountedTable::CountedTable(const Table& table_, const Targets& targets, CriterionKind criterion,
+                           int n_threads)
+    : table(table_),
+      rows(rows_with_weight(targets)),
+      layout(layout_for(table_, targets, criterion)),
+      n_classes(targets.n_classes[0]),
+      columns(table_.n_features()) {
+  const CodingRows sample{rows.data(), static_cast<Row>(rows.size()), nullptr};
+  EntryLayout bare = layout;
+  bare.label_bits = 0;
+  code_columns(table, sample, bare, false, n_threads, [&](std::size_t f, CodedColumn& coded) {
+    CountedColumn& column = columns[f];
+    column.cells.resize(table.n_rows);
+    column.row_of.resize(static_cast<std::size_t>(coded.missing_code) + 1);
+    for (Row i = coded.n_entries; i-- > 0;) {
+      const Code code = bare.code(coded.entries[i]);
+      const Row row = bare.row(coded.entries[i]);
+      column.cells[row] = code * n_classes + targets.labels[row];
+      column.row_of[code] = row;
+    }
+    coded.entries.reset();
+    column.about = std::move(coded);
+  });
+}
+
 TreeScratch::TreeScratch() : worker(std::make_unique<Worker>()) { worker->scans.resize(1); }
 TreeScratch::~TreeScratch() = default;
 TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
@@ -458,6 +492,14 @@ TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
 void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch) {
   Grower grower(presorted, targets, options, watch);
+  grower.use(scratch);
+  scratch.tree = grower.grow();
+  grower.take_rows(scratch.rows);
+}
+
+void grow_tree(const CountedTable& counted, const Targets& targets, const GrowOptions& options,
+               Watch& watch, TreeScratch& scratch) {
+  Grower grower(counted, targets, options, watch);
   grower.use(scratch);
   scratch.tree = grower.grow();
   grower.take_rows(scratch.rows);

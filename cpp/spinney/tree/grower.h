@@ -17,6 +17,7 @@
 namespace spinney {
 
 struct PreparedTable;
+struct CountedTable;
 struct PresortedTable;
 struct Worker;
 
@@ -60,6 +61,9 @@ struct TreeScratch {
 // One of many trees on the same table, left in `scratch`. Presorted: all columns are looked at, and
 // the targets differ from those of the other trees in their weights only.
 void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
+               Watch& watch, TreeScratch& scratch);
+// The same for trees of a few levels.
+void grow_tree(const CountedTable& counted, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch);
 void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch);

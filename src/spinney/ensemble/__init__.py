@@ -1,7 +1,16 @@
-"""Ensembles: bagging, forests, boosting, isolation, embedding."""
+"""Ensembles: bagging, forests, boosting, isolation, embedding, votes and stacks."""
+
+from sklearn.ensemble import (
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 
 from spinney.ensemble._adaboost_classifier import AdaBoostClassifier
 from spinney.ensemble._adaboost_regressor import AdaBoostRegressor
+from spinney.ensemble._anyboost_classifier import AnyBoostClassifier
+from spinney.ensemble._anyboost_regressor import AnyBoostRegressor
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
 from spinney.ensemble._boosting_ranker import GradientBoostingRanker
@@ -22,6 +31,8 @@ from spinney.ensemble._isolation import IsolationForest
 __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
+    "AnyBoostClassifier",
+    "AnyBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "ExtraTreesClassifier",
@@ -35,4 +46,8 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RandomTreesEmbedding",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
 ]
