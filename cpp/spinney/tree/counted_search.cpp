@@ -139,7 +139,17 @@ class CountedSearch final : public Search {
     const std::uint32_t* const cells = column.cells.data();
     const double* const weights = in_.targets.weights;
     double* const to = sums.data();
-    for (Row i = 0; i < n; ++i) to[cells[rows[i]]] += weights[rows[i]];
+    if (column.has_common && n == counted_.rows.size()) {
+      for (const Row row : column.others) to[cells[row]] += weights[row];
+      double* const common = to + column.common * width;
+      for (std::size_t k = 0; k < width; ++k) {
+        double rest = node.stat[1 + k];
+        for (std::size_t code = 0; code < n_codes; ++code) rest -= to[code * width + k];
+        common[k] = std::max(rest, 0.0);
+      }
+    } else {
+      for (Row i = 0; i < n; ++i) to[cells[rows[i]]] += weights[rows[i]];
+    }
     for (Row i = 0; counts_rows && i < n; ++i) ++counts[cells[rows[i]] / width];
     if (width == 2) {
       look_at_two_classes(node, f, sums, counts, best);

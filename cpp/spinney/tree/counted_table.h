@@ -17,6 +17,11 @@ struct CountedColumn {
   // Of each row: its code times the number of classes, and its class.
   std::vector<std::uint32_t> cells;
   std::vector<Row> row_of;  // a row of each code
+  // Where more than half of the rows have the same code: the others. At the root the common code
+  // has what these leave.
+  bool has_common = false;
+  std::uint32_t common = 0;
+  std::vector<Row> others;
 };
 
 struct CountedTable {

@@ -480,6 +480,16 @@ CountedTable::CountedTable(const Table& table_, const Targets& targets, Criterio
       column.cells[row] = code * n_classes + targets.labels[row];
       column.row_of[code] = row;
     }
+    std::vector<Row> n_of(column.row_of.size());
+    for (Row i = 0; i < coded.n_entries; ++i) ++n_of[bare.code(coded.entries[i])];
+    const auto most = std::max_element(n_of.begin(), n_of.end());
+    if (2 * static_cast<std::size_t>(*most) > rows.size()) {
+      column.has_common = true;
+      column.common = static_cast<std::uint32_t>(most - n_of.begin());
+      for (const Row row : rows) {
+        if (column.cells[row] / n_classes != column.common) column.others.push_back(row);
+      }
+    }
     coded.entries.reset();
     column.about = std::move(coded);
   });

@@ -24,10 +24,10 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney._progress import progress_hook
-from spinney._table import Schema, fit_table
+from spinney._table import fit_table
 from spinney._threads import effective_n_jobs
+from spinney.ensemble._adaboost import Learners
 from spinney.ensemble._forest import ForestStore, all_or_nothing, read_for_core
-from spinney.ensemble._trees import LazyTrees, tree_of_subset
 from spinney.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from spinney.tree._base import core_table, core_targets, encode_classes
 
@@ -38,7 +38,7 @@ _TINY = np.finfo(np.float64).eps
 _ROUNDING = 1e-12  # of an error that is no better than chance, as in the core
 
 
-class AdaBoostClassifier(sk.AdaBoostClassifier):
+class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
     """AdaBoost: weak learners that vote, each trained on what the ones before it got wrong.
 
     After each round the rows that the learner got wrong gain weight, so that under the new weights
@@ -117,11 +117,6 @@ class AdaBoostClassifier(sk.AdaBoostClassifier):
 
     classes_: Any
     n_classes_: Any
-    _store: ForestStore
-    _schema: Schema
-    _trees: Any
-    warm_start = False
-
     _parameter_constraints: dict[str, Any] = {
         **sk.AdaBoostClassifier._parameter_constraints,
         "algorithm": [StrOptions({"SAMME", "M1", "real"})],
@@ -178,8 +173,7 @@ class AdaBoostClassifier(sk.AdaBoostClassifier):
             Itself.
         """
         with all_or_nothing(self):
-            for name in ("_store", "_trees", "_others"):
-                self.__dict__.pop(name, None)
+            self._forget()
             BaseEnsemble._validate_estimator(self, default=DecisionTreeClassifier(max_depth=1))
             base = self.estimator_
             plain = getattr(base, "class_weight", None) is None
@@ -319,44 +313,10 @@ class AdaBoostClassifier(sk.AdaBoostClassifier):
         out[:, np.searchsorted(self.classes_, estimator.classes_)] = told
         return out
 
-    # ------------------------------------------------------------------ learners
-
-    def _is_native(self) -> bool:
-        return "_store" in vars(self)
-
-    @property
-    def estimators_(self) -> Any:
-        """The learners; Spinney's trees are made when they are first asked for."""
-        if not self._is_native():
-            if "_others" not in vars(self):
-                raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
-            return self._others
-        if vars(self).get("_trees") is None:
-            self._trees = LazyTrees(len(self._store), self._make_fitted_tree)
-        return self._trees
-
-    @estimators_.setter
-    def estimators_(self, value: Any) -> None:
-        self._others = value
-
     def _make_fitted_tree(self, index: int) -> Any:
-        tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
-        tree.random_state = self._seeds[index]
-        columns = np.arange(self.n_features_in_)
-        tree_of_subset(tree, self._store.tree(index), columns, self._schema)
+        tree = super()._make_fitted_tree(index)
         tree.classes_, tree.n_classes_ = self.classes_, self.n_classes_
         return tree
-
-    def __len__(self) -> int:
-        return len(self.estimators_)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_trees", None)
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._is_native() or "_others" in vars(self)
 
     # ------------------------------------------------------------------ theory
 

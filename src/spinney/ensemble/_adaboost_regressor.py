@@ -23,10 +23,10 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney._progress import progress_hook
-from spinney._table import Schema, fit_table
+from spinney._table import fit_table
 from spinney._threads import effective_n_jobs
+from spinney.ensemble._adaboost import Learners
 from spinney.ensemble._forest import ForestStore, all_or_nothing, read_for_core
-from spinney.ensemble._trees import LazyTrees, tree_of_subset
 from spinney.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from spinney.tree._base import core_table, core_targets, encode_numbers
 
@@ -36,7 +36,7 @@ _NATIVE = (DecisionTreeRegressor, ExtraTreeRegressor)
 _TINY = np.finfo(np.float64).eps
 
 
-class AdaBoostRegressor(sk.AdaBoostRegressor):
+class AdaBoostRegressor(Learners, sk.AdaBoostRegressor):
     """AdaBoost.R2: learners on samples of the rows, drawn where the ones before were far off.
 
     Each round draws rows in proportion to their weights and fits a learner to them; rows that it
@@ -81,11 +81,6 @@ class AdaBoostRegressor(sk.AdaBoostRegressor):
     >>> bool(model.score(X[300:], y[300:]) > 0.4)
     True
     """
-
-    _store: ForestStore
-    _schema: Schema
-    _trees: Any
-    warm_start = False
 
     _parameter_constraints: dict[str, Any] = {
         **sk.AdaBoostRegressor._parameter_constraints,
@@ -140,8 +135,7 @@ class AdaBoostRegressor(sk.AdaBoostRegressor):
             Itself.
         """
         with all_or_nothing(self):
-            for name in ("_store", "_trees", "_others"):
-                self.__dict__.pop(name, None)
+            self._forget()
             BaseEnsemble._validate_estimator(self, default=DecisionTreeRegressor(max_depth=3))
             base = self.estimator_
             if type(base) in _NATIVE and base.ccp_alpha == 0:
@@ -230,43 +224,6 @@ class AdaBoostRegressor(sk.AdaBoostRegressor):
         if self.loss == "square":
             return shares**2
         return 1 - np.exp(-shares) if self.loss == "exponential" else shares
-
-    # ------------------------------------------------------------------ learners
-
-    def _is_native(self) -> bool:
-        return "_store" in vars(self)
-
-    @property
-    def estimators_(self) -> Any:
-        """The learners; Spinney's trees are made when they are first asked for."""
-        if not self._is_native():
-            if "_others" not in vars(self):
-                raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
-            return self._others
-        if vars(self).get("_trees") is None:
-            self._trees = LazyTrees(len(self._store), self._make_fitted_tree)
-        return self._trees
-
-    @estimators_.setter
-    def estimators_(self, value: Any) -> None:
-        self._others = value
-
-    def _make_fitted_tree(self, index: int) -> Any:
-        tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
-        tree.random_state = self._seeds[index]
-        columns = np.arange(self.n_features_in_)
-        return tree_of_subset(tree, self._store.tree(index), columns, self._schema)
-
-    def __len__(self) -> int:
-        return len(self.estimators_)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_trees", None)
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._is_native() or "_others" in vars(self)
 
     # ------------------------------------------------------------------ predictions
 

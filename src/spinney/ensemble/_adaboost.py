@@ -1,0 +1,65 @@
+"""What both AdaBoosts share: learners that are trees in the core, or of any other make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spinney._table import Schema
+from spinney.ensemble._forest import ForestStore
+from spinney.ensemble._trees import LazyTrees, tree_of_subset
+
+__all__ = ["Learners"]
+
+
+class Learners:
+    """The learners of an ensemble: `_store` if they are in the core, `_others` if not."""
+
+    estimator_: Any
+    n_features_in_: int
+    warm_start = False
+    _store: ForestStore
+    _schema: Schema
+    _seeds: list[int]
+    _trees: Any
+    _others: list[Any]
+
+    def _forget(self) -> None:
+        for name in ("_store", "_trees", "_others"):
+            self.__dict__.pop(name, None)
+
+    def _is_native(self) -> bool:
+        return "_store" in vars(self)
+
+    @property
+    def estimators_(self) -> Any:
+        """The learners; Spinney's trees are made when they are first asked for."""
+        if not self._is_native():
+            if "_others" not in vars(self):
+                raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
+            return self._others
+        if vars(self).get("_trees") is None:
+            self._trees = LazyTrees(len(self._store), self._make_fitted_tree)
+        return self._trees
+
+    @estimators_.setter
+    def estimators_(self, value: Any) -> None:
+        self._others = value
+
+    def _make_fitted_tree(self, index: int) -> Any:
+        tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
+        tree.random_state = self._seeds[index]
+        columns = np.arange(self.n_features_in_)
+        return tree_of_subset(tree, self._store.tree(index), columns, self._schema)
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state.pop("_trees", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._is_native() or "_others" in vars(self)
