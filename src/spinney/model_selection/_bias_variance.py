@@ -1,0 +1,181 @@
+"""Where errors come from: noise, bias and variance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing, indexable
+
+from spinney.model_selection._refits import fit_again, seeds_for
+
+__all__ = ["BiasVariance", "bias_variance"]
+
+
+@dataclass(frozen=True)
+class BiasVariance:
+    """Parts of the expected error.
+
+    Attributes
+    ----------
+    error : float
+        Mean loss over training sets and test rows.
+    noise : float or None
+        What no model can avoid; None where the truth is not known, and then part of the bias.
+    bias : float
+        Squared error: mean square of (mean prediction − truth). Classes: share of rows whose
+        commonest prediction is not the true one.
+    variance : float
+        Squared error: mean variance of the predictions. Classes: share of predictions that are not
+        the commonest one of their row.
+    net_variance : float
+        What variance adds to the error: for squared error the same; for classes less, since it
+        helps where the commonest prediction is wrong. error = noise + bias + net_variance where
+        there is no noise (Domingos 2000).
+    main : ndarray of shape (n_test,)
+        Mean, or commonest, prediction of each row.
+    predictions : ndarray of shape (n_repeats, n_test)
+        All of them.
+    """
+
+    error: float
+    noise: float | None
+    bias: float
+    variance: float
+    net_variance: float
+    main: NDArray[Any]
+    predictions: NDArray[Any]
+
+
+def bias_variance(
+    estimator: Any,
+    data: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    truth: Any = None,
+    n_repeats: int = 100,
+    train_size: int | float = 1.0,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    callbacks: Any = None,
+) -> BiasVariance:
+    """Fit a model to many training sets and split its expected error.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A regressor (squared error) or a classifier (0–1 loss).
+    data : callable or tuple (X, y)
+        A function of a ``numpy.random.Generator`` that returns a new training set (X, y); or rows
+        from which training sets are drawn, with replacement.
+    X_test : array or frame of shape (n_test, n_features)
+        Rows to predict.
+    y_test : array-like of shape (n_test,)
+        Their targets, noise included.
+    truth : array-like of shape (n_test,), default=None
+        Their targets without noise (for classes: the most probable one), if known.
+    n_repeats : int, default=100
+        Training sets.
+    train_size : int or float, default=1.0
+        Rows drawn from `data`, if it is a table: a number, or a share.
+    random_state : int, RandomState instance or None, default=None
+        For the draws.
+    n_jobs : int, default=None
+        Threads; they do not change the result.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callable or list of callables, default=None
+        Called with (done, n_repeats).
+
+    Returns
+    -------
+    BiasVariance
+        The parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spinney.ensemble import BaggingRegressor
+    >>> from spinney.model_selection import bias_variance
+    >>> from spinney.tree import DecisionTreeRegressor
+    >>> def draw(rng):
+    ...     X = rng.uniform(-3, 3, size=(100, 1))
+    ...     return X, np.sin(X[:, 0]) + rng.normal(scale=0.3, size=100)
+    >>> X = np.linspace(-3, 3, 50)[:, np.newaxis]
+    >>> f = np.sin(X[:, 0])
+    >>> y = f + np.random.default_rng(0).normal(scale=0.3, size=50)
+    >>> tree = bias_variance(DecisionTreeRegressor(), draw, X, y, truth=f, random_state=0)
+    >>> bagged = bias_variance(BaggingRegressor(), draw, X, y, truth=f, random_state=0)
+    >>> bool(bagged.variance < tree.variance)
+    True
+    """
+    if n_repeats < 2:
+        raise ValueError(f"n_repeats: expected at least 2, got {n_repeats}")
+    seeds = seeds_for(random_state, n_repeats)
+    draw = data if callable(data) else _drawing(data, train_size)
+
+    def use(i: int, model: Any) -> Any:
+        X, y = draw(np.random.default_rng(seeds[i]))
+        return model.fit(X, y).predict(X_test)
+
+    predictions = np.array(
+        list(fit_again("bias_variance", estimator, n_repeats, use, n_jobs, verbose, callbacks))
+    )
+    y_test = np.asarray(y_test)
+    known = truth is not None
+    truth = np.asarray(truth) if known else y_test
+    if truth.shape != y_test.shape or predictions.shape[1:] != y_test.shape:
+        raise ValueError(
+            f"y_test: expected shape {predictions.shape[1:]} for it and for truth, got "
+            f"{y_test.shape} and {truth.shape}"
+        )
+    if not is_classifier(estimator):
+        main = predictions.mean(axis=0)
+        variance = float(predictions.var(axis=0).mean())
+        return BiasVariance(
+            error=float(np.mean((predictions - y_test) ** 2)),
+            noise=float(np.mean((y_test - truth) ** 2)) if known else None,
+            bias=float(np.mean((main - truth) ** 2)),
+            variance=variance,
+            net_variance=variance,
+            main=main,
+            predictions=predictions,
+        )
+    labels, codes = np.unique(predictions, return_inverse=True)
+    counts = np.array([(codes.reshape(predictions.shape) == k).sum(0) for k in range(len(labels))])
+    main = labels[counts.argmax(axis=0)]
+    wrong = main != truth
+    varies = (predictions != main).mean(axis=0)
+    # Where the commonest is right every change is a mistake; where it is wrong, one may help.
+    misses = (predictions != truth).mean(axis=0)
+    return BiasVariance(
+        error=float(np.mean(predictions != y_test)),
+        noise=float(np.mean(y_test != truth)) if known else None,
+        bias=float(wrong.mean()),
+        variance=float(varies.mean()),
+        net_variance=float(np.mean(np.where(wrong, misses - 1, misses))),
+        main=main,
+        predictions=predictions,
+    )
+
+
+def _drawing(data: Any, train_size: int | float) -> Any:
+    """Make a function that draws training sets from a table."""
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        raise ValueError("data: expected a function that draws (X, y), or a tuple (X, y)")
+    X, y = indexable(*data)
+    n_rows = len(np.asarray(y))
+    n = train_size if isinstance(train_size, int) else round(train_size * n_rows)
+    if n < 1:
+        raise ValueError(f"train_size: expected at least one row, got {train_size!r}")
+
+    def draw(rng: np.random.Generator) -> tuple[Any, Any]:
+        rows = rng.integers(n_rows, size=n)
+        return _safe_indexing(X, rows), _safe_indexing(y, rows)
+
+    return draw
