@@ -27,6 +27,10 @@ from spinney.ensemble._hist_boosting import (
     HistGradientBoostingRegressor,
 )
 from spinney.ensemble._isolation import IsolationForest
+from spinney.ensemble._model_averaging import (
+    BayesianModelAveragingClassifier,
+    BayesianModelAveragingRegressor,
+)
 
 __all__ = [
     "AdaBoostClassifier",
@@ -35,6 +39,8 @@ __all__ = [
     "AnyBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
+    "BayesianModelAveragingClassifier",
+    "BayesianModelAveragingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",

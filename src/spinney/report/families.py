@@ -95,6 +95,13 @@ def _boosted_small_trees(task: Task, random_state: int | None, n_jobs: int | Non
     return _boosting(task, random_state, n_jobs, max_leaf_nodes=5, n_estimators=300)
 
 
+def _adaboost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
+
+    kind = AdaBoostClassifier if task == "classification" else AdaBoostRegressor
+    return kind(n_estimators=200, random_state=random_state, n_jobs=n_jobs)
+
+
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
     Family("decision_tree", "CART grown to the end", _decision_tree),
@@ -102,6 +109,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("bagging", "100 trees on bootstrap samples", _bagging),
     Family("random_forest", "100 trees, some columns at each node", _random_forest),
     Family("extra_trees", "100 trees, random thresholds", _extra_trees),
+    Family("adaboost", "200 stumps that vote; of numbers the median of small trees", _adaboost),
     Family("boosted_stumps", "1,000 questions, one after another", _boosted_stumps),
     Family("boosted_small_trees", "300 trees of five leaves, boosted", _boosted_small_trees),
     Family("gradient_boosting", "boosted trees", _boosting),
