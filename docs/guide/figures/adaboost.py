@@ -14,7 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from spinney.ensemble import AdaBoostClassifier
+from spinney.ensemble import AdaBoostClassifier, BaggingClassifier
+from spinney.model_selection import bias_variance
+from spinney.tree import DecisionTreeClassifier
 
 HERE = Path(__file__).resolve().parent
 # The same file for the same numbers: no dates, no random identifiers.
@@ -84,6 +86,38 @@ def margins(X, y):
     save(figure, "adaboost_margins")
 
 
+def bias_and_variance():
+    """Where the errors of four models come from, over training sets of moons."""
+    X_test, y_test = make_moons(2000, noise=0.25, random_state=1)
+
+    def moons(rng):
+        return make_moons(200, noise=0.25, random_state=rng.integers(2**31))
+
+    models = {
+        "stump": DecisionTreeClassifier(max_depth=1),
+        "boosted\nstumps": AdaBoostClassifier(n_estimators=50),
+        "tree": DecisionTreeClassifier(),
+        "bagged\ntrees": BaggingClassifier(n_estimators=50),
+    }
+    figure, axis = plt.subplots(figsize=(6, 3.4))
+    for place, model in enumerate(models.values()):
+        told = bias_variance(model, moons, X_test, y_test, n_repeats=50, random_state=0)
+        axis.bar(
+            place - 0.2, told.bias, 0.38, color="#1f5a94", label="bias" if place == 0 else None
+        )
+        axis.bar(
+            place + 0.2,
+            told.variance,
+            0.38,
+            color="#b4511f",
+            label="variance" if place == 0 else None,
+        )
+        axis.plot(place, told.error, "k_", markersize=24, label="error" if place == 0 else None)
+    axis.set_xticks(range(len(models)), models)
+    axis.legend(frameon=False)
+    save(figure, "adaboost_bias_variance")
+
+
 def main():
     X, y = make_moons(300, noise=0.25, random_state=0)
     X_test, y_test = make_moons(5000, noise=0.25, random_state=1)
@@ -91,6 +125,7 @@ def main():
     boundaries(X, y, model)
     bound(X, y, X_test, y_test, model)
     margins(X, y)
+    bias_and_variance()
 
 
 if __name__ == "__main__":
