@@ -49,7 +49,7 @@ nb::tuple run(Forest& forest, const BoundTable& bound, const BoundTargets& targe
     adaboost(bound.table, targets.targets, options, weights.data(), forest, history, watch);
   }
   return nb::make_tuple(to_numpy(std::move(history.weights)), to_numpy(std::move(history.errors)),
-                        to_numpy(std::move(history.sums)), name_of(history.end));
+                        name_of(history.end));
 }
 
 }  // namespace

@@ -215,7 +215,7 @@ def adaboost(
     seeds: NDArray[uint64],
     weights: NDArray[float64],
     progress: Callable[[int, int], Any] | None,
-) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], str]: ...
+) -> tuple[NDArray[float64], NDArray[float64], str]: ...
 def add_votes(
     forest: Forest,
     table: Table,

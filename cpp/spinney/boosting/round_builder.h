@@ -93,14 +93,9 @@ class RoundBuilder {
   // The leaf to be parted next, by the rule of growth; nodes.size() if there is none.
   template <class Node>
   std::size_t next_leaf(const std::vector<Node>& nodes) const {
-    return next_leaf(nodes, [](const Node&) { return true; });
-  }
-  // … among those that are wanted.
-  template <class Node, class Wanted>
-  std::size_t next_leaf(const std::vector<Node>& nodes, const Wanted& wanted) const {
     std::size_t next = nodes.size();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].split.found() || !wanted(nodes[i])) continue;
+      if (!nodes[i].split.found()) continue;
       if (next == nodes.size()) {
         next = i;
         continue;

@@ -131,7 +131,6 @@ class AdaBoost {
       history.end = AdaBoostEnd::overflow;
       return false;
     }
-    history.sums.push_back(sum);
     return true;
   }
 

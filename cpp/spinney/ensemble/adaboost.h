@@ -1,5 +1,5 @@
 // AdaBoost on trees: each tree is grown with weights that stress what the ones before it got wrong.
-// The columns are coded and sorted once, for all rounds.
+// The columns are coded once, for all rounds.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,6 @@ enum class AdaBoostEnd : std::uint8_t {
 struct AdaBoostHistory {
   std::vector<double> weights;  // of the trees
   std::vector<double> errors;   // of each tree under the weights that it was grown with
-  // What the weights summed to after each round, before they were scaled to one again; only after
-  // rounds that another one could follow.
-  std::vector<double> sums;
   AdaBoostEnd end = AdaBoostEnd::complete;
 };
 

@@ -1,6 +1,7 @@
 // Grows one tree. The frontier (which node is next), the limits and the constraints are here; how a
-// node's splits are searched is the business of a Search: over columns sorted once (all columns),
-// over columns gathered and sorted in the node (a random subset of columns), or random thresholds.
+// node's splits are searched is the business of a Search: over columns sorted once or counted (all
+// columns), over columns gathered and sorted in the node (a random subset of columns), or random
+// thresholds.
 #pragma once
 
 #include <cstdint>

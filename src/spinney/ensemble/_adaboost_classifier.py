@@ -48,7 +48,7 @@ class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
     ----------
     estimator : estimator, default=None
         The weak learner; None means a stump, a tree with one question. Spinney's trees run in the
-        core: their columns are coded and sorted once for all rounds, and they take categories and
+        core: their columns are coded once for all rounds, and they take categories and
         missing values. Any other classifier will do. One that takes no ``sample_weight`` learns
         from rows drawn in proportion to the weights instead, which adds chance; a warning says so.
     n_estimators : int, default=50
@@ -230,7 +230,7 @@ class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
         options.n_threads = n_threads
         random_state = check_random_state(self.random_state)
         seeds = [random_state.randint(np.iinfo(np.int32).max) for _ in range(self.n_estimators)]
-        told, errors, _, end = _core.adaboost(
+        told, errors, end = _core.adaboost(
             store.core,
             core_table(table, schema),
             core_targets(codes, n_classes, weights.copy()),
