@@ -197,6 +197,80 @@ def test_the_core_does_what_the_loop_does(algorithm, data, rate):
     assert abs(other.score(X, y) - model.score(X, y)) < 0.02
 
 
+def column_of(rng, kind, n):
+    values = rng.normal(size=n)
+    if kind == "few":
+        return rng.integers(0, 5, n).astype(float)
+    if kind == "common":
+        return np.where(rng.random(n) < 0.8, 0.0, values)
+    if kind == "gaps":
+        return np.where(rng.random(n) < 0.3, np.nan, np.round(values, 1))
+    if kind == "gap or one":
+        return np.where(rng.random(n) < 0.4, np.nan, 1.0)
+    if kind == "categories":
+        return pd.Categorical(rng.choice(list("abcdefgh"), n))
+    if kind == "categories with gaps":
+        return pd.Categorical(rng.choice(["a", "b", "c", None], n), categories=list("cabx"))
+    return values
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kinds=st.lists(
+        st.sampled_from(
+            ["any", "few", "common", "gaps", "gap or one", "categories", "categories with gaps"]
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    n_classes=st.integers(2, 4),
+    limits=st.fixed_dictionaries(
+        {
+            "max_depth": st.integers(1, 4),
+            "min_samples_leaf": st.sampled_from([1, 1, 7]),
+            "min_samples_split": st.sampled_from([2, 30]),
+            "min_weight_fraction_leaf": st.sampled_from([0.0, 0.05]),
+            "min_impurity_decrease": st.sampled_from([0.0, 0.01]),
+        }
+    ),
+    n_jobs=st.integers(1, 2),
+)
+def test_the_trees_of_each_round(seed, kinds, n_classes, limits, n_jobs):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 200))
+    frame = pd.DataFrame({f"x{i}": column_of(rng, kind, n) for i, kind in enumerate(kinds)})
+    y = rng.integers(0, n_classes, n)
+    start = rng.exponential(size=n) * (rng.random(n) < 0.9)
+    start[0] = 1.0
+    base = DecisionTreeClassifier(**limits)
+    model = AdaBoostClassifier(base, n_estimators=4, random_state=seed, n_jobs=n_jobs)
+    try:
+        model.fit(frame, y, start)
+    except ValueError as error:
+        assert "worse than random" in str(error)
+        return
+    weights = start / start.sum()
+    for ours, alpha in zip(model.estimators_, model.estimator_weights_, strict=False):
+        theirs = clone(base).fit(frame, y, weights)
+        used = weights > 0
+        answer = ours.predict(frame)
+        np.testing.assert_array_equal(answer[used], theirs.predict(frame)[used])
+        for tree in (ours.tree_, theirs.tree_):
+            leaf = tree.children_left < 0
+            assert tree.n_node_samples[leaf].sum() == used.sum()
+        np.testing.assert_allclose(
+            *(
+                (t.impurity * t.weighted_n_node_samples)[t.children_left < 0].sum()
+                for t in (ours.tree_, theirs.tree_)
+            ),
+            atol=1e-9,
+        )
+        weights = weights * np.exp(alpha * (answer != y))
+        weights /= weights.sum()
+
+
 def test_scikit_learns_trees_give_scikit_learns_ensembles():
     X, y = load_iris(return_X_y=True)
     base = sk_tree.DecisionTreeClassifier(max_depth=2)

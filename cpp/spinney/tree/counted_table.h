@@ -7,30 +7,35 @@
 #include <vector>
 
 #include "spinney/criterion/criterion.h"
-#include "spinney/table/coded_column.h"
 #include "spinney/table/table.h"
 
 namespace spinney {
 
 struct CountedColumn {
-  CodedColumn about;  // without entries
+  bool categorical = false;
+  bool has_missing = false;
+  Code missing_code = 0;  // the last one, if some row is missing
   // Of each row: its code times the number of classes, and its class.
   std::vector<std::uint32_t> cells;
   std::vector<Row> row_of;  // a row of each code
-  // Where more than half of the rows have the same code: the others. At the root the common code
-  // has what these leave.
+  // Where more than half of the rows have the same code: the others. The common code has what
+  // these leave of a node's weight.
   bool has_common = false;
-  std::uint32_t common = 0;
+  Code common = 0;
   std::vector<Row> others;
+
+  std::size_t n_codes() const { return row_of.size(); }
 };
 
 struct CountedTable {
-  // Rows without weight are left out, from all trees.
-  CountedTable(const Table& table, const Targets& targets, CriterionKind criterion, int n_threads);
+  // Rows without weight are left out.
+  CountedTable(const Table& table, const Targets& targets, int n_threads);
+
+  // Whether every cell of a table has a number.
+  static bool fits(const Table& table, const Targets& targets);
 
   const Table& table;
   std::vector<Row> rows;  // ascending
-  EntryLayout layout;
   std::uint32_t n_classes;
   std::vector<CountedColumn> columns;
 };

@@ -6,7 +6,6 @@
 
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
-#include "spinney/tree/counted_table.h"
 #include "spinney/tree/presorted_table.h"
 #include "spinney/tree/search.h"
 
@@ -70,14 +69,6 @@ class Grower {
     prepare_criterion(targets);
     search_ = make_presorted_search(
         {table_, targets, options, layout_, *criterion_, presorted.rows}, &presorted.columns);
-  }
-
-  Grower(const CountedTable& counted, const Targets& targets, const GrowOptions& options,
-         Watch& watch)
-      : table_(counted.table), options_(options), watch_(watch), layout_(counted.layout) {
-    prepare_criterion(targets);
-    search_ = make_counted_search({table_, targets, options, layout_, *criterion_, counted.rows},
-                                  counted);
   }
 
   void take_rows(std::vector<Row>& rows) { std::swap(rows, search_->rows()); }
@@ -160,23 +151,21 @@ class Grower {
     std::uint32_t* goes_left = tree.category_bits.data() + start;
     std::uint32_t* seen = goes_left + n_words;
     const Row* rows = search_->rows().data();
-    const auto mark = [&](std::uint32_t* bits, std::int32_t code) {
-      bits[code / 32] |= std::uint32_t{1} << (code % 32);
-    };
     for (Row i = node.begin; i < node.end; ++i) {
       const std::int32_t code = column.category(rows[i]);
       if (code < 0) continue;
-      mark(seen, code);
-      if (i < left.end) mark(goes_left, code);
+      mark_category(seen, static_cast<Code>(code));
+      if (i < left.end) mark_category(goes_left, static_cast<Code>(code));
     }
     if (split.ordered) {
       for (const Code code : split.left_codes) {
-        if (code < static_cast<Code>(column.n_categories))
-          mark(goes_left, static_cast<std::int32_t>(code));
+        if (code < static_cast<Code>(column.n_categories)) mark_category(goes_left, code);
       }
     } else if (2 * left.n_rows() > node.n_rows()) {
       for (std::int32_t code = 0; code < column.n_categories; ++code) {
-        if (((seen[code / 32] >> (code % 32)) & 1) == 0) mark(goes_left, code);
+        if (((seen[code / 32] >> (code % 32)) & 1) == 0) {
+          mark_category(goes_left, static_cast<Code>(code));
+        }
       }
     }
   }
@@ -460,41 +449,6 @@ PresortedTable::PresortedTable(const Table& table_, const Targets& targets, Crit
   columns = code_table(table, sample, layout, additive, n_threads);
 }
 
-CountedTable::CountedTable(const Table& table_, const Targets& targets, CriterionKind criterion,
-                           int n_threads)
-    : table(table_),
-      rows(rows_with_weight(targets)),
-      layout(layout_for(table_, targets, criterion)),
-      n_classes(targets.n_classes[0]),
-      columns(table_.n_features()) {
-  const CodingRows sample{rows.data(), static_cast<Row>(rows.size()), nullptr};
-  EntryLayout bare = layout;
-  bare.label_bits = 0;
-  code_columns(table, sample, bare, false, n_threads, [&](std::size_t f, CodedColumn& coded) {
-    CountedColumn& column = columns[f];
-    column.cells.resize(table.n_rows);
-    column.row_of.resize(static_cast<std::size_t>(coded.missing_code) + 1);
-    for (Row i = coded.n_entries; i-- > 0;) {
-      const Code code = bare.code(coded.entries[i]);
-      const Row row = bare.row(coded.entries[i]);
-      column.cells[row] = code * n_classes + targets.labels[row];
-      column.row_of[code] = row;
-    }
-    std::vector<Row> n_of(column.row_of.size());
-    for (Row i = 0; i < coded.n_entries; ++i) ++n_of[bare.code(coded.entries[i])];
-    const auto most = std::max_element(n_of.begin(), n_of.end());
-    if (2 * static_cast<std::size_t>(*most) > rows.size()) {
-      column.has_common = true;
-      column.common = static_cast<std::uint32_t>(most - n_of.begin());
-      for (const Row row : rows) {
-        if (column.cells[row] / n_classes != column.common) column.others.push_back(row);
-      }
-    }
-    coded.entries.reset();
-    column.about = std::move(coded);
-  });
-}
-
 TreeScratch::TreeScratch() : worker(std::make_unique<Worker>()) { worker->scans.resize(1); }
 TreeScratch::~TreeScratch() = default;
 TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
@@ -502,14 +456,6 @@ TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
 void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch) {
   Grower grower(presorted, targets, options, watch);
-  grower.use(scratch);
-  scratch.tree = grower.grow();
-  grower.take_rows(scratch.rows);
-}
-
-void grow_tree(const CountedTable& counted, const Targets& targets, const GrowOptions& options,
-               Watch& watch, TreeScratch& scratch) {
-  Grower grower(counted, targets, options, watch);
   grower.use(scratch);
   scratch.tree = grower.grow();
   grower.take_rows(scratch.rows);

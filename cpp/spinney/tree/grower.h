@@ -1,7 +1,6 @@
 // Grows one tree. The frontier (which node is next), the limits and the constraints are here; how a
-// node's splits are searched is the business of a Search: over columns sorted once or counted (all
-// columns), over columns gathered and sorted in the node (a random subset of columns), or random
-// thresholds.
+// node's splits are searched is the business of a Search: over columns sorted once (all columns),
+// over columns gathered and sorted in the node (a random subset of columns), or random thresholds.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,6 @@
 namespace spinney {
 
 struct PreparedTable;
-struct CountedTable;
 struct PresortedTable;
 struct Worker;
 
@@ -62,9 +60,6 @@ struct TreeScratch {
 // One of many trees on the same table, left in `scratch`. Presorted: all columns are looked at, and
 // the targets differ from those of the other trees in their weights only.
 void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
-               Watch& watch, TreeScratch& scratch);
-// The same for trees of a few levels.
-void grow_tree(const CountedTable& counted, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch);
 void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
                Watch& watch, TreeScratch& scratch);

@@ -12,8 +12,6 @@
 
 namespace spinney {
 
-struct CountedTable;
-
 // A question that was drawn, not found.
 struct Question {
   bool asked = false;
@@ -103,7 +101,6 @@ struct SearchInputs {
 // coded: the columns, if they have been coded already. They stay as they are.
 std::unique_ptr<Search> make_presorted_search(SearchInputs inputs,
                                               const std::vector<CodedColumn>* coded = nullptr);
-std::unique_ptr<Search> make_counted_search(SearchInputs inputs, const CountedTable& counted);
 std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedTable& prepared);
 std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTable& prepared);
 

@@ -83,6 +83,11 @@ struct Tree {
   }
 };
 
+// A bit set of categories.
+inline void mark_category(std::uint32_t* bits, Code code) {
+  bits[code / 32] |= std::uint32_t{1} << (code % 32);
+}
+
 constexpr std::size_t words_for(std::int64_t n_categories) {
   return static_cast<std::size_t>((n_categories + 31) / 32);
 }

@@ -1,0 +1,159 @@
+#include "spinney/tree/code_cut.h"
+
+#include <algorithm>
+
+#include "spinney/common/dispatch.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t n_lanes = 8;
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+// Some codes that follow one another, and room for what is known of the cuts after them.
+struct Chunk {
+  std::size_t size;  // a multiple of n_lanes: cuts past the end weigh nothing on the right
+  double* left_of;   // [class * size + code]
+  double* left;
+  double* right;
+  double* left_squares;
+  double* right_squares;
+  double* scores;
+};
+
+Chunk make_chunk(double* room, std::size_t size, std::size_t n_classes) {
+  double* const after = room + n_classes * size;
+  return {size, room, after, after + size, after + 2 * size, after + 3 * size, after + 4 * size};
+}
+
+// Sums up to each code. Integers, so that a code without rows makes no difference, and nothing is
+// exactly what remains after the last one.
+SPINNEY_INLINE void add_up(const CodeCutTask& task, std::size_t first, std::size_t n,
+                           std::int64_t* running, const Chunk& chunk) {
+  const std::int64_t* sums = task.sums + first * task.n_classes;
+  if (task.n_classes == 2) {
+    std::int64_t zeros = running[0];
+    std::int64_t ones = running[1];
+    double* const left_zeros = chunk.left_of;
+    double* const left_ones = chunk.left_of + chunk.size;
+    for (std::size_t c = 0; c < n; ++c) {
+      zeros += sums[2 * c];
+      ones += sums[2 * c + 1];
+      left_zeros[c] = static_cast<double>(zeros);
+      left_ones[c] = static_cast<double>(ones);
+    }
+    running[0] = zeros;
+    running[1] = ones;
+    return;
+  }
+  for (std::size_t k = 0; k < task.n_classes; ++k) {
+    std::int64_t sum = running[k];
+    double* const left = chunk.left_of + k * chunk.size;
+    for (std::size_t c = 0; c < n; ++c) {
+      sum += sums[c * task.n_classes + k];
+      left[c] = static_cast<double>(sum);
+    }
+    running[k] = sum;
+  }
+}
+
+SPINNEY_INLINE double score_of(double left, double right, double left_squares, double right_squares,
+                               const CodeCutTask& task) {
+  const double score = (left_squares * right + right_squares * left) / (left * right);
+  const double lighter = std::min(left, right);
+  return lighter > task.least && lighter >= task.min_weight ? score : nothing;
+}
+
+SPINNEY_KERNEL void score_two_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
+  const auto all_zeros = static_cast<double>(task.totals[0]);
+  const auto all_ones = static_cast<double>(task.totals[1]);
+  const double* const left_zeros = chunk.left_of;
+  const double* const left_ones = chunk.left_of + chunk.size;
+  for (std::size_t c = 0; c < chunk.size; c += n_lanes) {
+    for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+      const double zeros = left_zeros[c + lane];
+      const double ones = left_ones[c + lane];
+      const double other_zeros = all_zeros - zeros;
+      const double other_ones = all_ones - ones;
+      const double score =
+          score_of(zeros + ones, other_zeros + other_ones, zeros * zeros + ones * ones,
+                   other_zeros * other_zeros + other_ones * other_ones, task);
+      chunk.scores[c + lane] = score;
+      best[lane] = score > best[lane] ? score : best[lane];
+    }
+  }
+}
+
+SPINNEY_KERNEL void score_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
+  std::fill(chunk.left, chunk.left + 4 * chunk.size, 0.0);
+  for (std::size_t k = 0; k < task.n_classes; ++k) {
+    const auto all = static_cast<double>(task.totals[k]);
+    const double* const of_class = chunk.left_of + k * chunk.size;
+    for (std::size_t c = 0; c < chunk.size; ++c) {
+      const double here = of_class[c];
+      const double other = all - here;
+      chunk.left[c] += here;
+      chunk.right[c] += other;
+      chunk.left_squares[c] += here * here;
+      chunk.right_squares[c] += other * other;
+    }
+  }
+  for (std::size_t c = 0; c < chunk.size; c += n_lanes) {
+    for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+      const std::size_t at = c + lane;
+      const double score = score_of(chunk.left[at], chunk.right[at], chunk.left_squares[at],
+                                    chunk.right_squares[at], task);
+      chunk.scores[at] = score;
+      best[lane] = score > best[lane] ? score : best[lane];
+    }
+  }
+}
+
+// Takes back the scores of cuts that leave a side too few rows; returns the best of the others.
+double drop_small_sides(const CodeCutTask& task, std::size_t first, std::size_t n, Row& n_left,
+                        const Chunk& chunk) {
+  double best = nothing;
+  for (std::size_t c = 0; c < n; ++c) {
+    n_left += task.counts[first + c];
+    if (n_left < task.min_rows || task.n_rows - n_left < task.min_rows) chunk.scores[c] = nothing;
+    best = std::max(best, chunk.scores[c]);
+  }
+  return best;
+}
+
+}  // namespace
+
+CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch) {
+  // Chunks stay in the nearest cache.
+  constexpr std::size_t near = 2048;
+  const std::size_t n_classes = task.n_classes;
+  std::size_t size = std::max<std::size_t>(near / (n_classes + 5), n_lanes);
+  size = std::min(size, task.n_codes) + n_lanes - 1;
+  size -= size % n_lanes;
+  scratch.resize(std::max(scratch.size(), (n_classes + 5) * size));
+  const Chunk chunk = make_chunk(scratch.data(), size, n_classes);
+  std::vector<std::int64_t> running(n_classes);
+  if (task.left != nullptr) std::copy(task.left, task.left + n_classes, running.begin());
+  Row n_left = task.n_left;
+  CodeCut cut;
+  for (std::size_t first = 0; first < task.n_codes; first += size) {
+    const std::size_t n = std::min(size, task.n_codes - first);
+    add_up(task, first, n, running.data(), chunk);
+    for (std::size_t k = 0; k < n_classes && n < size; ++k) {
+      std::fill(chunk.left_of + k * size + n, chunk.left_of + (k + 1) * size,
+                static_cast<double>(task.totals[k]));
+    }
+    double lanes[n_lanes];
+    std::fill(lanes, lanes + n_lanes, nothing);
+    n_classes == 2 ? score_two_classes(task, chunk, lanes) : score_classes(task, chunk, lanes);
+    double best = *std::max_element(lanes, lanes + n_lanes);
+    if (task.counts != nullptr) best = drop_small_sides(task, first, n, n_left, chunk);
+    if (!(best > cut.score)) continue;
+    cut.score = best;
+    cut.code = first + static_cast<std::size_t>(std::find(chunk.scores, chunk.scores + n, best) -
+                                                chunk.scores);
+  }
+  return cut;
+}
+
+}  // namespace spinney

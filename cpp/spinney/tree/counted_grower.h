@@ -1,0 +1,140 @@
+// Grows shallow trees of classes one after another, on the same rows with other weights, level by
+// level. Weights are integers here, so that sums are exact, whatever their order: one child has
+// what its sibling leaves of the parent, and a tree's mistakes are known before its rows are
+// visited.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spinney/common/watch.h"
+#include "spinney/criterion/criterion.h"
+#include "spinney/table/table.h"
+#include "spinney/tree/code_cut.h"
+#include "spinney/tree/counted_table.h"
+#include "spinney/tree/grower.h"
+
+namespace spinney {
+
+class CountedGrower {
+ public:
+  // Whether trees of this kind can be grown here: Gini impurity, few levels, all columns, one
+  // output, and no categories where there are more than two classes.
+  static bool serves(const Table& table, const Targets& targets, const GrowOptions& options);
+
+  // The weights sum to about one; rows whose weight is zero are left out.
+  CountedGrower(const Table& table, const Targets& targets, const GrowOptions& options,
+                double* weights);
+
+  void grow(std::uint64_t seed, Watch& watch);
+
+  // The tree grown last, and the weights of each class in its nodes: [node * n_classes + class].
+  const Tree& tree() const { return tree_; }
+  const std::vector<double>& sums() const { return tree_sums_; }
+
+  // Multiplies the weight of each row by factors[leaf * n_classes + class]; none falls below
+  // `least`.
+  void reweigh(const std::vector<double>& factors, double least);
+
+ private:
+  static constexpr std::size_t no_node = static_cast<std::size_t>(-1);
+
+  struct Segment {
+    Row begin;
+    Row end;
+  };
+
+  struct Node {
+    std::int64_t depth = 0;
+    std::uint64_t key = 0;  // names the node by its path
+    std::size_t left = no_node;
+    std::size_t right = no_node;
+    std::size_t smaller = no_node;  // of the two
+    std::size_t place = 0;          // of its sums among those that a column keeps
+    std::size_t in_tree = 0;
+    Row n_rows = 0;
+    bool terminal = false;
+    double impurity = 0;
+    std::vector<std::int64_t> sums;  // by class
+    std::vector<double> stat;        // the criterion's: weight, then the sums
+    std::vector<Segment> segments;   // its rows in each block of rows_
+    Split split;
+    std::vector<Code> present;  // categories that its rows have, if the split is about them
+
+    NodeView view() const { return {n_rows, stat.data()}; }
+  };
+
+  // The best split of one column in one node.
+  struct Candidate {
+    double score;
+    Code left_code;
+    Code above;  // the next code that the node has
+    bool missing_left;
+    bool only_missing_right;
+    std::vector<Code> left_codes;  // categories
+    std::vector<Code> present;
+    std::vector<std::int64_t> left_sums;  // only of those that may be the best
+  };
+
+  struct Scratch {
+    std::vector<std::int64_t> sums;
+    std::vector<std::int64_t> ordered;
+    std::vector<std::uint32_t> counts;
+    std::vector<std::uint32_t> ordered_counts;
+    std::vector<double> cuts;
+    std::vector<double> keys;
+    std::vector<double> best;  // of this thread, by node
+    std::vector<Row> rows;
+    std::vector<std::int64_t> classes;
+  };
+
+  std::size_t n_columns() const { return counted_.columns.size(); }
+  bool counts_rows() const { return options_.min_samples_leaf > 1; }
+  int threads_for(double nanoseconds) const;
+
+  void add_root(std::uint64_t seed);
+  void complete(Node& node) const;
+  bool is_terminal(const Node& node) const;
+  void find(const std::vector<std::size_t>& parents);
+  void find_in_column(std::size_t f, const std::vector<std::size_t>& parents, Scratch& scratch);
+  void count(const CountedColumn& column, std::size_t node, std::int64_t* sums) const;
+  void count_rows(const CountedColumn& column, std::size_t node,
+                  std::vector<std::uint32_t>& counts) const;
+  void look(std::size_t f, std::size_t node, const std::int64_t* sums, Scratch& scratch);
+  CodeCutTask cut_task(const Node& node) const;
+  void look_at_numbers(const CountedColumn& column, const Node& node, const std::int64_t* sums,
+                       Scratch& scratch, Candidate& out) const;
+  void look_at_categories(const CountedColumn& column, const Node& node, const std::int64_t* sums,
+                          Scratch& scratch, Candidate& out) const;
+  void sum_left(const CountedColumn& column, const std::int64_t* sums, Candidate& candidate) const;
+  bool choose(std::size_t node);
+  void divide(const std::vector<std::size_t>& parents);
+  Row divide_segment(const Node& node, Segment segment, Row* buffer);
+  void settle(Node& node);
+  void write(std::size_t node, NodeIndex parent, bool is_left);
+  void write_split(const Node& node, std::size_t at);
+
+  const Table& table_;
+  Targets targets_;
+  const GrowOptions& options_;
+  double* weights_;
+  CountedTable counted_;
+  std::unique_ptr<Criterion> criterion_;
+  std::size_t n_classes_;
+  std::vector<std::int64_t> units_;    // of each row: its weight as an integer
+  std::vector<std::int64_t> classes_;  // the sums at the root
+  std::vector<Row> rows_;              // block by block, and in a block node by node
+  std::vector<std::uint8_t> node_of_;  // of each row, for the nodes of the last level
+  std::vector<std::size_t> order_;     // columns, those with most work first
+  // Sums of the nodes of a level, of columns that keep them: [place * n_cells + cell].
+  std::vector<std::vector<std::int64_t>> kept_;
+  std::vector<Scratch> scratches_;
+  std::vector<Node> nodes_;
+  std::vector<Candidate> candidates_;  // [node of the level * n_columns + column]
+  std::vector<std::size_t> open_;      // nodes of the level that may be split
+  double total_weight_ = 0;
+  Tree tree_;
+  std::vector<double> tree_sums_;
+};
+
+}  // namespace spinney
