@@ -249,7 +249,8 @@ def test_the_trees_of_each_round(seed, kinds, n_classes, limits, n_jobs):
     try:
         model.fit(frame, y, start)
     except ValueError as error:
-        assert "worse than random" in str(error)
+        if "worse than random" not in str(error):
+            raise
         return
     weights = start / start.sum()
     for ours, alpha in zip(model.estimators_, model.estimator_weights_, strict=False):
