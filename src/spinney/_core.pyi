@@ -86,6 +86,60 @@ class Predictor:
         self, table: Table, n_threads: int
     ) -> tuple[NDArray[int64], NDArray[int64]]: ...
 
+class QuinlanOptions:
+    gain_ratio: bool
+    penalise_thresholds: bool
+    group_categories: bool
+    missing_is_category: bool
+    min_branch: float
+    min_gain: float
+    max_depth: int
+    collapse: bool
+    prune: bool
+    raise_subtrees: bool
+    confidence: float
+    n_threads: int
+
+class MultiwayTree:
+    @staticmethod
+    def from_arrays(
+        n_classes: int,
+        missing_is_category: bool,
+        feature: NDArray[int32],
+        threshold: NDArray[float64],
+        child_start: NDArray[int64],
+        children: NDArray[int32],
+        shares: NDArray[float64],
+        branch_start: NDArray[int64],
+        branch_of: NDArray[int32],
+        fractions: NDArray[float64],
+    ) -> MultiwayTree: ...
+    def predict(self, table: Table, n_threads: int) -> NDArray[float64]: ...
+
+def grow_quinlan_tree(
+    table: Table,
+    targets: Targets,
+    options: QuinlanOptions,
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, Any]: ...
+def quinlan_root_splits(
+    table: Table, targets: Targets, options: QuinlanOptions
+) -> list[tuple[bool, float, float]]: ...
+def simplify_rules(
+    table: Table,
+    targets: Targets,
+    confidence: float,
+    n_threads: int,
+    labels: NDArray[uint32],
+    rule_start: NDArray[int64],
+    feature: NDArray[int32],
+    low: NDArray[float64],
+    high: NDArray[float64],
+    allowed_start: NDArray[int64],
+    allowed: NDArray[uint8],
+) -> tuple[NDArray[uint8], NDArray[float64], NDArray[float64]]: ...
+def extra_errors(n: float, errors: float, confidence: float) -> float: ...
+
 class PreparedTable:
     def __init__(
         self, table: Table, random_splits: bool, n_threads: int, bare: bool = False

@@ -1,5 +1,7 @@
 """Decision trees: growing, pruning and reading them."""
 
+from spinney.tree._c45 import C45Classifier
+from spinney.tree._c45_rules import C45Rules
 from spinney.tree._classes import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -9,20 +11,28 @@ from spinney.tree._classes import (
 from spinney.tree._export_graphviz import export_graphviz
 from spinney.tree._export_rules import Rule, export_rules
 from spinney.tree._export_text import export_text
+from spinney.tree._id3 import ID3Classifier
+from spinney.tree._multiway_tree import MultiwayTree
 from spinney.tree._plot import plot_tree
+from spinney.tree._quinlan import information_gain
 from spinney.tree._svg import export_svg
 from spinney.tree._tree import Tree
 
 __all__ = [
+    "C45Classifier",
+    "C45Rules",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "ID3Classifier",
+    "MultiwayTree",
     "Rule",
     "Tree",
     "export_graphviz",
     "export_rules",
     "export_svg",
     "export_text",
+    "information_gain",
     "plot_tree",
 ]

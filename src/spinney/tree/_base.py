@@ -60,6 +60,15 @@ def core_targets(y: Any, n_classes: Any, weights: Any) -> Any:
     return _core.Targets(np.ascontiguousarray(y.T), [int(k) for k in n_classes], weights, integral)
 
 
+def html_with_tree(estimator: Any, html: str) -> str:
+    """Return scikit-learn's notebook representation with the tree below it, once there is one."""
+    if not hasattr(estimator, "tree_"):
+        return html
+    from spinney.tree._svg import export_svg
+
+    return f'{html}<div style="overflow-x: auto">{export_svg(estimator, max_depth=4)}</div>'
+
+
 def encode_classes(estimator: Any, y: Any) -> tuple[Any, Any]:
     """Set the classes of y and return codes and labels, both (n_rows, n_outputs)."""
     y = check_array(
@@ -455,12 +464,7 @@ class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _html_repr(self) -> str:
         """Notebook representation: scikit-learn's, and below it the tree once there is one."""
-        html = str(super()._html_repr())
-        if not hasattr(self, "tree_"):
-            return html
-        from spinney.tree._svg import export_svg
-
-        return f'{html}<div style="overflow-x: auto">{export_svg(self, max_depth=4)}</div>'
+        return html_with_tree(self, str(super()._html_repr()))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_")

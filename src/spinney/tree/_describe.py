@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -34,13 +35,49 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Sides = tuple[tuple[int, ...], tuple[int, ...]]  # codes that go left, codes that go right
 
 
-class NamedTree:
-    """A fitted tree with the names of its features, classes and categories.
+@dataclass(frozen=True)
+class Region:
+    """What the path to a node leaves of one feature's values."""
+
+    feature: int
+    low: float | None = None
+    high: float | None = None
+    codes: frozenset[int] | None = None  # of a categorical feature
+    missing: bool = True
+
+    def below(self, threshold: float, missing: bool) -> Region:
+        """Return the part up to a threshold."""
+        high = threshold if self.high is None else min(self.high, threshold)
+        return Region(self.feature, self.low, high, missing=missing)
+
+    def above(self, threshold: float, missing: bool) -> Region:
+        """Return the part beyond a threshold."""
+        low = threshold if self.low is None else max(self.low, threshold)
+        return Region(self.feature, low, self.high, missing=missing)
+
+
+Path = tuple[Any, ...]  # regions, one for each feature asked on the way, or what else a tree asks
+
+
+def region_of(path: Path, feature: int) -> Region:
+    """Return what a path leaves of a feature."""
+    return next((region for region in path if region.feature == feature), Region(feature))
+
+
+def with_region(path: Path, new: Region) -> Path:
+    """Return the path with another region of the same feature."""
+    if any(region.feature == new.feature for region in path):
+        return tuple(new if region.feature == new.feature else region for region in path)
+    return (*path, new)
+
+
+class ReadableTree:
+    """What writers read of any tree: names, numbers, and what leads from node to node.
 
     Parameters
     ----------
     decision_tree : estimator
-        A fitted tree estimator of Spinney or scikit-learn.
+        A fitted tree estimator.
     feature_names : sequence, default=None
         Names to use in place of `feature_names_in_`, or else of "x[0]", "x[1]", ...
     class_names : sequence, default=None
@@ -58,18 +95,11 @@ class NamedTree:
         self.classifier: bool = is_classifier(decision_tree)
         self.criterion = criterion_name(decision_tree.criterion)
         self.n_outputs = int(tree.n_outputs)
-        self.children_left: np.ndarray = np.asarray(tree.children_left)
-        self.children_right: np.ndarray = np.asarray(tree.children_right)
-        self.feature: np.ndarray = np.asarray(tree.feature)
-        self.threshold: np.ndarray = np.asarray(tree.threshold)
         self.impurity: np.ndarray = np.asarray(tree.impurity)
         self.n_node_samples: np.ndarray = np.asarray(tree.n_node_samples)
         self.weighted_n_node_samples: np.ndarray = np.asarray(tree.weighted_n_node_samples)
         self.value: np.ndarray = np.asarray(tree.value)
         self.n_classes: np.ndarray = np.asarray(tree.n_classes)
-        self.missing_left: np.ndarray = np.asarray(tree.missing_go_to_left).astype(bool)
-        self._category_start: np.ndarray | None = getattr(tree, "category_start", None)
-        self._sides: dict[int, Sides] | None = None
         categories = getattr(decision_tree, "categories_", None)
         self.categories: list[Any] = (
             [None] * int(tree.n_features) if categories is None else list(categories)
@@ -95,6 +125,182 @@ class NamedTree:
                     raise ValueError("class_names is not supported for several outputs.")
                 require_class_names(class_names, decision_tree)
                 self.class_names = [[str(name) for name in class_names]]
+
+    # ------------------------------------------------------------ what each kind of tree tells
+
+    def children(self, node: int) -> list[int]:
+        """Return the children of a node, in the order of its branches."""
+        raise NotImplementedError
+
+    def title(self, node: int) -> str:
+        """Say what a node asks about."""
+        raise NotImplementedError
+
+    def branch_texts(self, node: int, decimals: int, missing: bool) -> list[str]:
+        """Say what leads to each child."""
+        raise NotImplementedError
+
+    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+        """Say it for a picture, where each has little room and the title is known."""
+        raise NotImplementedError
+
+    def missing_branch(self, node: int) -> int:
+        """Return the branch that missing values take, or -1 if there is no such branch."""
+        raise NotImplementedError
+
+    def shows_missing(self, show_missing: bool | str) -> bool:
+        """Resolve a `show_missing` of True, False or "auto"."""
+        raise NotImplementedError
+
+    def narrowed(self, node: int, path: Path, branch: int) -> Path:
+        """Return the path with one more answer, merged into the region of the same feature."""
+        raise NotImplementedError
+
+    def question_details(self, node: int) -> list[str]:
+        """Say in lines what an inner node asks and what follows."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------------- what all have alike
+
+    def is_leaf(self, node: int) -> bool:
+        return not self.children(node)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.n_node_samples)
+
+    @property
+    def n_leaves(self) -> int:
+        return sum(self.is_leaf(node) for node in range(self.n_nodes))
+
+    def category_names(self, feature: int, codes: Iterable[int]) -> list[str]:
+        values = self.categories[feature]
+        return [
+            format_category(values[code]) if code < len(values) else "missing" for code in codes
+        ]
+
+    def fractions(self, node: int, output: int = 0) -> np.ndarray:
+        """Class fractions of one output."""
+        values = self.value[node, output, : int(self.n_classes[output])]
+        total = values.sum()
+        return values / total if total > 0 else values
+
+    def mean(self, node: int, output: int = 0) -> float:
+        """The predicted number of one output of a regression tree."""
+        return float(self.value[node, output, 0])
+
+    def prediction_names(self, node: int) -> list[str]:
+        """The class or the number predicted for each output."""
+        outputs = range(self.n_outputs)
+        if self.classifier:
+            return [self.class_names[k][int(np.argmax(self.fractions(node, k)))] for k in outputs]
+        return [format_short(self.mean(node, k)) for k in outputs]
+
+    def headline(self, node: int) -> str:
+        """The prediction, and for one class its share."""
+        text = ", ".join(self.prediction_names(node))
+        if not self.classifier or self.n_outputs > 1:
+            return text
+        return f"{text} · {format_share(float(self.fractions(node).max()))}"
+
+    def details(self, node: int) -> list[str]:
+        """Everything about a node, in lines, with names in full."""
+        lines = [f"node {node}"]
+        if not self.is_leaf(node):
+            first, *others = self.question_details(node)
+            lines = [f"node {node}: {first}", *others]
+        share = format_share(self.n_node_samples[node] / self.n_node_samples[0])
+        lines.append(f"{self.n_node_samples[node]:,} rows ({share})")
+        lines.append(f"{self.criterion} {format_short(self.impurity[node])}")
+        weight = self.weighted_n_node_samples[node]
+        for output in range(self.n_outputs):
+            prefix = f"output {output}, " if self.n_outputs > 1 else ""
+            if not self.classifier:
+                lines.append(f"{prefix}mean {format_short(self.mean(node, output))}")
+                continue
+            fractions = self.fractions(node, output)
+            for code in np.argsort(-fractions, kind="stable")[:20]:
+                if fractions[code] > 0:
+                    name, count = self.class_names[output][code], fractions[code] * weight
+                    share = format_share(fractions[code])
+                    lines.append(f"{prefix}{name}: {share} ({format_short(count)})")
+        return lines
+
+    def walk(self, max_depth: int | None = None) -> Iterator[tuple[int, int, int]]:
+        """Yield (node, depth, parent) in pre-order, left before right, down to `max_depth`."""
+        stack = [(0, 0, -1)]
+        while stack:
+            node, depth, parent = stack.pop()
+            yield node, depth, parent
+            if max_depth is None or depth < max_depth:
+                stack += [(child, depth + 1, node) for child in reversed(self.children(node))]
+
+    def subtree_shapes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number of levels and of nodes of the subtree below each node, itself included."""
+        levels = np.ones(self.n_nodes, dtype=np.intp)
+        nodes = np.ones(self.n_nodes, dtype=np.intp)
+        for node, _, parent in reversed(list(self.walk())):
+            if parent >= 0:
+                levels[parent] = max(levels[parent], levels[node] + 1)
+                nodes[parent] += nodes[node]
+        return levels, nodes
+
+
+class NamedTree(ReadableTree):
+    """A binary tree of Spinney or scikit-learn with the names of its features and categories."""
+
+    def __init__(
+        self,
+        decision_tree: Any,
+        feature_names: Sequence[Any] | None = None,
+        class_names: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(decision_tree, feature_names, class_names)
+        tree = self.tree
+        self.children_left: np.ndarray = np.asarray(tree.children_left)
+        self.children_right: np.ndarray = np.asarray(tree.children_right)
+        self.feature: np.ndarray = np.asarray(tree.feature)
+        self.threshold: np.ndarray = np.asarray(tree.threshold)
+        self.missing_left: np.ndarray = np.asarray(tree.missing_go_to_left).astype(bool)
+        self._category_start: np.ndarray | None = getattr(tree, "category_start", None)
+        self._sides: dict[int, Sides] | None = None
+
+    def children(self, node: int) -> list[int]:
+        if self.is_leaf(node):
+            return []
+        return [int(self.children_left[node]), int(self.children_right[node])]
+
+    def title(self, node: int) -> str:
+        return self.feature_name(node)
+
+    def branch_texts(self, node: int, decimals: int, missing: bool) -> list[str]:
+        name = self.feature_name(node)
+        tests = self.tests(node, f"{self.threshold[node]:.{decimals}f}", greater="> ")
+        texts = [f"{name} {test}" for test in tests]
+        if missing:
+            texts[self.missing_branch(node)] += " or missing"
+        return texts
+
+    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+        return list(self.short_tests(node, room, size))
+
+    def missing_branch(self, node: int) -> int:
+        return 0 if self.missing_left[node] else 1
+
+    def question_details(self, node: int) -> list[str]:
+        left, right = self.tests(node, f"{self.threshold[node]:.12g}", limit=40)
+        missing = f"missing or unknown: as {left if self.missing_left[node] else right}"
+        return [f"{self.feature_name(node)} {left}?", missing]
+
+    def narrowed(self, node: int, path: Path, branch: int) -> Path:
+        old = region_of(path, int(self.feature[node]))
+        missing = old.missing and self.missing_branch(node) == branch
+        if self.is_categorical(node):
+            codes = frozenset(self.sides(node)[branch])  # within those of the path above
+            return with_region(path, Region(old.feature, codes=codes, missing=missing))
+        threshold = float(self.threshold[node])
+        narrow = old.below if branch == 0 else old.above
+        return with_region(path, narrow(threshold, missing))
 
     def is_leaf(self, node: int) -> bool:
         return bool(self.children_left[node] == LEAF)
@@ -140,10 +346,6 @@ class NamedTree:
             self._sides = self._sides_of_all()
         return self._sides[node]
 
-    def category_names(self, feature: int, codes: Iterable[int]) -> list[str]:
-        values = self.categories[feature]
-        return [format_category(values[code]) for code in codes]
-
     def tests(
         self, node: int, threshold: str, greater: str = ">", limit: int = 8
     ) -> tuple[str, str]:
@@ -185,73 +387,24 @@ class NamedTree:
             if not self.is_leaf(node)
         )
 
-    def fractions(self, node: int, output: int = 0) -> np.ndarray:
-        """Class fractions of one output."""
-        values = self.value[node, output, : int(self.n_classes[output])]
-        total = values.sum()
-        return values / total if total > 0 else values
 
-    def mean(self, node: int, output: int = 0) -> float:
-        """The predicted number of one output of a regression tree."""
-        return float(self.value[node, output, 0])
+def named_tree(
+    decision_tree: Any, feature_names: Any = None, class_names: Any = None
+) -> ReadableTree:
+    """Return a fitted tree of any kind with its names; an estimator may bring its own reader."""
+    reader = getattr(type(decision_tree), "_readable_tree", None)
+    if reader is None:
+        return NamedTree(decision_tree, feature_names, class_names)
+    return cast(ReadableTree, reader(decision_tree, feature_names, class_names))
 
-    def prediction_names(self, node: int) -> list[str]:
-        """The class or the number predicted for each output."""
-        outputs = range(self.n_outputs)
-        if self.classifier:
-            return [self.class_names[k][int(np.argmax(self.fractions(node, k)))] for k in outputs]
-        return [format_short(self.mean(node, k)) for k in outputs]
 
-    def headline(self, node: int) -> str:
-        """The prediction, and for one class its share."""
-        text = ", ".join(self.prediction_names(node))
-        if not self.classifier or self.n_outputs > 1:
-            return text
-        return f"{text} · {format_share(float(self.fractions(node).max()))}"
-
-    def details(self, node: int) -> list[str]:
-        """Everything about a node, in lines, with names in full."""
-        lines = [f"node {node}"]
-        if not self.is_leaf(node):
-            left, right = self.tests(node, f"{self.threshold[node]:.12g}", limit=40)
-            lines[0] += f": {self.feature_name(node)} {left}?"
-            lines.append(f"missing or unknown: as {left if self.missing_left[node] else right}")
-        share = format_share(self.n_node_samples[node] / self.n_node_samples[0])
-        lines.append(f"{self.n_node_samples[node]:,} rows ({share})")
-        lines.append(f"{self.criterion} {format_short(self.impurity[node])}")
-        weight = self.weighted_n_node_samples[node]
-        for output in range(self.n_outputs):
-            prefix = f"output {output}, " if self.n_outputs > 1 else ""
-            if not self.classifier:
-                lines.append(f"{prefix}mean {format_short(self.mean(node, output))}")
-                continue
-            fractions = self.fractions(node, output)
-            for code in np.argsort(-fractions, kind="stable")[:20]:
-                if fractions[code] > 0:
-                    name, count = self.class_names[output][code], fractions[code] * weight
-                    share = format_share(fractions[code])
-                    lines.append(f"{prefix}{name}: {share} ({format_short(count)})")
-        return lines
-
-    def walk(self, max_depth: int | None = None) -> Iterator[tuple[int, int, int]]:
-        """Yield (node, depth, parent) in pre-order, left before right, down to `max_depth`."""
-        stack = [(0, 0, -1)]
-        while stack:
-            node, depth, parent = stack.pop()
-            yield node, depth, parent
-            if not self.is_leaf(node) and (max_depth is None or depth < max_depth):
-                stack.append((int(self.children_right[node]), depth + 1, node))
-                stack.append((int(self.children_left[node]), depth + 1, node))
-
-    def subtree_shapes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of levels and of nodes of the subtree below each node, itself included."""
-        levels = np.ones(len(self.children_left), dtype=np.intp)
-        nodes = np.ones(len(self.children_left), dtype=np.intp)
-        for node, _, parent in reversed(list(self.walk())):
-            if parent >= 0:
-                levels[parent] = max(levels[parent], levels[node] + 1)
-                nodes[parent] += nodes[node]
-        return levels, nodes
+def require_binary(decision_tree: Any, writer: str) -> None:
+    """Raise if a writer for two branches gets a tree that has more."""
+    if hasattr(type(decision_tree), "_readable_tree"):
+        raise TypeError(
+            f"{writer}: expected a tree whose nodes have two branches, got "
+            f"{type(decision_tree).__name__}; export_text, export_rules and export_svg take it"
+        )
 
 
 def validated(constraints: dict[str, Any]) -> Callable[[Function], Function]:
@@ -294,7 +447,8 @@ def default_feature_names(decision_tree: Any, feature_names: Any) -> Any:
     so do ours that answer to the same name.
     """
     categories = getattr(decision_tree, "categories_", None)
-    if feature_names is None and any(values is not None for values in categories or ()):
+    own = hasattr(type(decision_tree), "_readable_tree")
+    if feature_names is None and (own or any(values is not None for values in categories or ())):
         return getattr(decision_tree, "feature_names_in_", None)
     return feature_names
 

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from ._describe import NamedTree, checked_names, default_feature_names, require_tree, validated
+from ._describe import (
+    NamedTree,
+    checked_names,
+    default_feature_names,
+    require_binary,
+    require_tree,
+    validated,
+)
 
 __all__ = ["export_graphviz"]
 
@@ -292,6 +299,7 @@ def export_graphviz(
     feature_names = checked_names(feature_names)
     class_names = checked_names(class_names)
     require_tree(decision_tree)
+    require_binary(decision_tree, "export_graphviz")
     feature_names = default_feature_names(decision_tree, feature_names)
     tree = NamedTree(decision_tree, feature_names)
     labels = NodeLabels(

@@ -10,11 +10,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._describe import (
-    NamedTree,
+    Path,
+    ReadableTree,
+    Region,
     checked_names,
     format_category,
     format_number,
     format_set,
+    named_tree,
     require_tree,
     validated,
 )
@@ -271,17 +274,17 @@ def export_rules(
     feature_names = checked_names(feature_names)
     class_names = checked_names(class_names)
     require_tree(decision_tree)
-    tree = NamedTree(decision_tree, feature_names, class_names)
+    tree = named_tree(decision_tree, feature_names, class_names)
     missing = tree.shows_missing(show_missing)
-    leaves: list[tuple[int, tuple[_Region, ...]]] = []
-    stack: list[tuple[int, tuple[_Region, ...]]] = [(0, ())]
+    leaves: list[tuple[int, Path]] = []
+    stack: list[tuple[int, Path]] = [(0, ())]
     while stack:
         node, path = stack.pop()
         if tree.is_leaf(node):
             leaves.append((node, path))
         else:
-            stack.append((int(tree.children_right[node]), _narrowed(tree, node, path, False)))
-            stack.append((int(tree.children_left[node]), _narrowed(tree, node, path, True)))
+            children = list(enumerate(tree.children(node)))
+            stack += [(child, tree.narrowed(node, path, b)) for b, child in reversed(children)]
     ranked = sorted(range(len(leaves)), key=lambda i: (-tree.n_node_samples[leaves[i][0]], i))
     kept = ranked[:max_rules]
     if order == "leaf":
@@ -289,43 +292,7 @@ def export_rules(
     return [_rule(tree, *leaves[i], decimals, missing) for i in kept]
 
 
-@dataclass(frozen=True)
-class _Region:
-    """What the path to a node leaves of one feature's values."""
-
-    feature: int
-    low: float | None = None
-    high: float | None = None
-    codes: frozenset[int] | None = None  # of a categorical feature
-    missing: bool = True
-
-
-def _narrowed(
-    tree: NamedTree, node: int, path: tuple[_Region, ...], left: bool
-) -> tuple[_Region, ...]:
-    """The path with one more answer, merged into the region of the same feature."""
-    feature = int(tree.feature[node])
-    old = next((region for region in path if region.feature == feature), _Region(feature))
-    missing = old.missing and bool(tree.missing_left[node]) == left
-    if tree.is_categorical(node):
-        codes = frozenset(tree.sides(node)[0 if left else 1])  # within those of the path above
-        new = _Region(feature, codes=codes, missing=missing)
-    else:
-        threshold = float(tree.threshold[node])
-        if left:
-            high = threshold if old.high is None else min(old.high, threshold)
-            new = _Region(feature, old.low, high, missing=missing)
-        else:
-            low = threshold if old.low is None else max(old.low, threshold)
-            new = _Region(feature, low, old.high, missing=missing)
-    if any(region.feature == feature for region in path):
-        return tuple(new if region.feature == feature else region for region in path)
-    return (*path, new)
-
-
-def _rule(
-    tree: NamedTree, node: int, path: tuple[_Region, ...], decimals: int, show_missing: bool
-) -> Rule:
+def _rule(tree: ReadableTree, node: int, path: Path, decimals: int, show_missing: bool) -> Rule:
     outputs = range(tree.n_outputs)
     predictions: list[Any]
     probabilities: list[float] | None = None
@@ -357,7 +324,7 @@ def _rule(
     )
 
 
-def _condition(tree: NamedTree, region: _Region, decimals: int, show_missing: bool) -> Condition:
+def _condition(tree: ReadableTree, region: Region, decimals: int, show_missing: bool) -> Condition:
     name = tree.feature_names[region.feature]
     if region.codes is None:
         return NumericCondition(

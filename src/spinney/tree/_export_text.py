@@ -10,9 +10,10 @@ from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._describe import (
-    NamedTree,
+    ReadableTree,
     checked_names,
     default_feature_names,
+    named_tree,
     require_class_names,
     require_tree,
     validated,
@@ -114,12 +115,12 @@ def export_text(
     feature_names = default_feature_names(decision_tree, feature_names)
     if feature_names is None:
         feature_names = [f"feature_{i}" for i in range(n_features)]
-    tree = NamedTree(decision_tree, feature_names, class_names)
+    tree = named_tree(decision_tree, feature_names, class_names)
     levels, _ = tree.subtree_shapes()
     missing = tree.shows_missing(show_missing)
 
     lines: list[str] = []
-    # A node's lines, and the header of its right side, which follows its left subtree.
+    # A node's lines, below the header of the branch that leads to it.
     stack: list[tuple[int, int, str | None]] = [(0, 1, None)]
     while stack:
         node, depth, header = stack.pop()
@@ -133,25 +134,13 @@ def export_text(
         elif cut:
             lines.append(f"{indent} truncated branch of depth {levels[node]}")
         else:
-            left, right = _side_texts(tree, node, decimals, missing)
-            stack.append((int(tree.children_right[node]), depth + 1, f"{indent} {right}"))
-            stack.append((int(tree.children_left[node]), depth + 1, f"{indent} {left}"))
+            texts = tree.branch_texts(node, decimals, missing)
+            branches = list(zip(tree.children(node), texts, strict=True))
+            stack += [(child, depth + 1, f"{indent} {text}") for child, text in reversed(branches)]
     return "\n".join(lines) + "\n"
 
 
-def _side_texts(tree: NamedTree, node: int, decimals: int, missing: bool) -> tuple[str, str]:
-    name = tree.feature_name(node)
-    left, right = tree.tests(node, f"{tree.threshold[node]:.{decimals}f}", greater="> ")
-    left, right = f"{name} {left}", f"{name} {right}"
-    if missing:
-        if tree.missing_left[node]:
-            left += " or missing"
-        else:
-            right += " or missing"
-    return left, right
-
-
-def _leaf_text(tree: NamedTree, node: int, decimals: int, show_weights: bool) -> str:
+def _leaf_text(tree: ReadableTree, node: int, decimals: int, show_weights: bool) -> str:
     value = tree.value[node][0] if tree.n_outputs == 1 else tree.value[node].T[0]
     if not tree.classifier:
         return f" value: [{', '.join(f'{v:.{decimals}f}' for v in value)}]"

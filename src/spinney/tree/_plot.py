@@ -11,7 +11,14 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._describe import NamedTree, checked_names, default_feature_names, require_tree, validated
+from ._describe import (
+    NamedTree,
+    checked_names,
+    default_feature_names,
+    require_binary,
+    require_tree,
+    validated,
+)
 from ._export_graphviz import LINE_MARKS, NodeColours, NodeLabels
 
 __all__ = ["plot_tree", "tidy_layout"]
@@ -197,6 +204,7 @@ def plot_tree(
     feature_names = checked_names(feature_names)
     class_names = checked_names(class_names)
     require_tree(decision_tree)
+    require_binary(decision_tree, "plot_tree")
     import matplotlib.pyplot as plt
     from matplotlib.text import Annotation
 

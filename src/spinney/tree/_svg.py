@@ -19,10 +19,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from ._describe import (
     ELLIPSIS,
-    NamedTree,
+    ReadableTree,
     checked_names,
     fit_text,
     format_short,
+    named_tree,
     require_tree,
     text_width,
     validated,
@@ -116,7 +117,7 @@ def export_svg(
     feature_names = checked_names(feature_names)
     class_names = checked_names(class_names)
     require_tree(decision_tree)
-    tree = NamedTree(decision_tree, feature_names, class_names)
+    tree = named_tree(decision_tree, feature_names, class_names)
     svg = _Picture(tree, max_depth, tree.shows_missing(show_missing)).draw(width)
     if hasattr(out_file, "write"):
         out_file.write(svg)
@@ -129,7 +130,7 @@ def export_svg(
 class _ClassPaint:
     """Classes as colours and stacked bars."""
 
-    def __init__(self, tree: NamedTree) -> None:
+    def __init__(self, tree: ReadableTree) -> None:
         self.tree = tree
 
     def colour(self, node: int) -> str:
@@ -165,7 +166,7 @@ class _ClassPaint:
 class _NumberPaint:
     """Numbers as places on a ramp of colours and on a scale."""
 
-    def __init__(self, tree: NamedTree) -> None:
+    def __init__(self, tree: ReadableTree) -> None:
         self.tree = tree
         self.lows = tree.value[:, :, 0].min(axis=0)
         self.highs = tree.value[:, :, 0].max(axis=0)
@@ -221,7 +222,7 @@ class _Card:
 
 
 class _Picture:
-    def __init__(self, tree: NamedTree, max_depth: int | None, missing: bool) -> None:
+    def __init__(self, tree: ReadableTree, max_depth: int | None, missing: bool) -> None:
         self.tree, self.missing = tree, missing
         self.paint = _ClassPaint(tree) if tree.classifier else _NumberPaint(tree)
         self.n_strips = min(tree.n_outputs, MAX_STRIPS)
@@ -241,15 +242,15 @@ class _Picture:
             card.band = max(1.0, BAND * tree.n_node_samples[node] / tree.n_node_samples[0])
             card.title, leaf = tree.headline(node), tree.is_leaf(node)
             if not leaf:
-                card.title, card.note = tree.feature_name(node), card.title
+                card.title, card.note = tree.title(node), card.title
             beside, note = text_width(card.count, SMALL) + 10, text_width(card.note, SMALL)
             need = max(text_width(card.title, TITLE) + beside * leaf, note + beside)
             card.width = float(np.clip(need + 2 * INSET + 1, *CARD_WIDTHS))
             card.height = 21 + self.n_strips * (self.strip_height + 2) + (0 if leaf else 13)
             if parent >= 0:
-                is_left = node == tree.children_left[parent]
-                card.label = tree.short_tests(parent, LABEL_WIDTH, SMALL)[0 if is_left else 1]
-                card.takes_missing = self.missing and tree.missing_left[parent] == is_left
+                branch = tree.children(parent).index(node)
+                card.label = tree.short_branches(parent, LABEL_WIDTH, SMALL)[branch]
+                card.takes_missing = self.missing and tree.missing_branch(parent) == branch
                 cards[index[parent]].children.append(len(cards))
             index[node] = len(cards)
             cards.append(card)
@@ -282,7 +283,7 @@ class _Picture:
     def _header(self) -> tuple[str, float]:
         """The lines above the tree, and where they end."""
         tree, size = self.tree, SMALL + 1
-        n_leaves = (len(tree.children_left) + 1) // 2
+        n_leaves = tree.n_leaves
         leaves = "1 leaf" if n_leaves == 1 else f"{n_leaves:,} leaves"
         rows = f"{tree.n_node_samples[0]:,} rows"
         facts = " · ".join((rows, leaves, f"depth {self.depth}", tree.criterion))

@@ -1,0 +1,123 @@
+#include "spinney/multiway/error_pruner.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spinney {
+namespace {
+
+// The z that a standard normal exceeds with probability p: Acklam's start, and a step of Halley.
+double normal_quantile_above(double p) {
+  constexpr double sqrt_2 = 1.4142135623730951;
+  constexpr double sqrt_2pi = 2.5066282746310002;
+  const bool upper = p > 0.5;
+  const double tail = upper ? 1 - p : p;
+  const double t = std::sqrt(-2 * std::log(tail));
+  double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
+                     (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+  for (int step = 0; step < 3; ++step) {
+    const double error = 0.5 * std::erfc(z / sqrt_2) - tail;
+    const double u = error * sqrt_2pi * std::exp(z * z / 2);
+    z += u / (1 - z * u / 2);
+  }
+  return upper ? -z : z;
+}
+
+class ErrorPruner {
+ public:
+  ErrorPruner(const QuinlanRows& rows, double confidence, bool raise, Watch& watch,
+              MultiwayTree& tree)
+      : rows_(rows), confidence_(confidence), raise_(raise), watch_(watch), nodes_(tree.nodes) {}
+
+  void run() { prune(0, rows_.items); }
+
+ private:
+  double as_leaf(const MultiwayNode& node) const {
+    const double mistakes = node.weight - node.most();
+    return mistakes + extra_errors(node.weight, mistakes, confidence_);
+  }
+
+  // Mistakes to be expected of a subtree if it gets these rows.
+  double estimate(std::size_t at, const QuinlanItems& items) const {
+    MultiwayNode here = nodes_[at];
+    if (here.is_leaf()) {
+      rows_.count(items, here);
+      return as_leaf(here);
+    }
+    double sum = 0;
+    const std::vector<QuinlanItems> branches = rows_.divide(items, here);
+    for (std::size_t b = 0; b < branches.size(); ++b) {
+      if (branches[b].size() == 0) continue;
+      sum += estimate(static_cast<std::size_t>(here.children[b]), branches[b]);
+    }
+    return sum;
+  }
+
+  // Prunes a subtree that gets these rows; returns the mistakes to be expected of it.
+  double prune(std::size_t at, const QuinlanItems& items) {
+    constexpr double slack = 0.1;  // C4.5's
+    rows_.count(items, nodes_[at]);
+    watch_.poll(100 + 20 * items.size());
+    const double of_leaf = as_leaf(nodes_[at]);
+    if (nodes_[at].is_leaf()) return of_leaf;
+    double of_tree = 0;
+    std::size_t largest = 0;
+    {
+      const std::vector<QuinlanItems> branches = rows_.divide(items, nodes_[at]);
+      for (std::size_t b = 0; b < branches.size(); ++b) {
+        const auto child = static_cast<std::size_t>(nodes_[at].children[b]);
+        if (branches[b].size() == 0) {
+          nodes_[child].make_leaf();
+          rows_.count(branches[b], nodes_[child]);
+          continue;
+        }
+        of_tree += prune(child, branches[b]);
+        if (nodes_[at].shares[b] > nodes_[at].shares[largest]) largest = b;
+      }
+    }
+    const auto branch = static_cast<std::size_t>(nodes_[at].children[largest]);
+    const bool may_raise = raise_ && !nodes_[branch].is_leaf();
+    const double of_branch = may_raise ? estimate(branch, items) : of_leaf;
+    if (of_leaf <= of_tree + slack && of_leaf <= of_branch + slack) {
+      nodes_[at].make_leaf();
+      return of_leaf;
+    }
+    if (may_raise && of_branch <= of_tree + slack) {
+      nodes_[at] = MultiwayNode(nodes_[branch]);
+      return prune(at, items);
+    }
+    return of_tree;
+  }
+
+  const QuinlanRows& rows_;
+  double confidence_;
+  bool raise_;
+  Watch& watch_;
+  std::vector<MultiwayNode>& nodes_;
+};
+
+}  // namespace
+
+double extra_errors(double n, double e, double confidence) {
+  if (n <= 0) return 0;
+  // No mistake: (1 − p)^n = confidence. Between none and one in proportion, then the limit of the
+  // normal approximation with the correction for continuity.
+  const double of_none = n * (1 - std::exp(std::log(confidence) / n));
+  if (e < 1e-6) return of_none;
+  if (e < 0.9999) return of_none + e * (extra_errors(n, 1.0, confidence) - of_none);
+  if (e + 0.5 >= n) return 0.67 * std::max(n - e, 0.0);
+  const double z = normal_quantile_above(confidence);
+  const double square = z * z;
+  const double f = (e + 0.5) / n;
+  const double p =
+      (f + square / (2 * n) + z * std::sqrt(f / n - f * f / n + square / (4 * n * n))) /
+      (1 + square / n);
+  return p * n - e;
+}
+
+void prune_by_errors(const QuinlanRows& rows, double confidence, bool raise, Watch& watch,
+                     MultiwayTree& tree) {
+  ErrorPruner(rows, confidence, raise, watch, tree).run();
+}
+
+}  // namespace spinney

@@ -1,0 +1,296 @@
+#include "spinney/multiway/quinlan_split.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "spinney/common/log.h"
+
+namespace spinney {
+namespace {
+
+constexpr double rounding = 1e-9;
+
+double log2_of(double x) { return log(x) * 1.4426950408889634; }
+double times_log2(double x) { return x > 0 ? x * log2_of(x) : 0.0; }
+
+// Looks at cuts of a number, from low to high.
+class Cuts {
+ public:
+  Cuts(const double* known_counts, std::size_t n_classes, double known, double all,
+       const QuinlanOptions& options, QuinlanScratch& scratch)
+      : n_classes_(n_classes), known_(known), all_(all), low_(scratch.low), high_(scratch.high) {
+    low_.assign(n_classes, 0.0);
+    high_.assign(known_counts, known_counts + n_classes);
+    base_ = total_info(known_counts, n_classes);
+    // A few rows at one end are easily split off and tell little.
+    least_ = 0.1 * known / static_cast<double>(n_classes);
+    least_ = options.min_branch > 0
+                 ? std::clamp(least_, options.min_branch, std::max(options.min_branch, 25.0))
+                 : 0.0;
+  }
+
+  void move(std::size_t label, double weight) {
+    low_[label] += weight;
+    high_[label] -= weight;
+    low_weight_ += weight;
+  }
+  bool too_few() const { return low_weight_ < least_ - rounding; }
+  bool too_many() const { return known_ - low_weight_ < least_ - rounding; }
+
+  // Whether the cut after `code` is the best so far; `above` is the next code.
+  void look(Code code, Code above) {
+    ++n_tries_;
+    for (double& sum : high_) sum = std::max(sum, 0.0);
+    const double left = total_info(low_.data(), n_classes_);
+    const double gain = (base_ - left - total_info(high_.data(), n_classes_)) / all_;
+    if (!(gain > best_gain_ + 1e-12)) return;
+    best_gain_ = gain;
+    below_ = code;
+    above_ = above;
+    low_at_best_ = low_weight_;
+  }
+
+  void settle(const QuinlanColumn& column, const QuinlanOptions& options,
+              QuinlanSplit& split) const {
+    if (n_tries_ == 0) return;
+    const double cost =
+        options.penalise_thresholds ? log2_of(static_cast<double>(n_tries_)) / all_ : 0.0;
+    split.gain = best_gain_ - cost;
+    if (!(split.gain > 0)) return;
+    const double parts[3] = {low_at_best_, known_ - low_at_best_, all_ - known_};
+    split.info = total_info(parts, 3) / all_;
+    split.n_branches = 2;
+    split.found = true;
+    // The largest value in the data that does not exceed the middle.
+    const double middle = column.values[below_] / 2 + column.values[above_] / 2;
+    const auto first = column.values.begin() + below_ + 1;
+    const auto last = column.values.begin() + above_;
+    split.threshold = *(std::upper_bound(first, last, middle) - 1);
+  }
+
+ private:
+  std::size_t n_classes_;
+  double known_;
+  double all_;
+  std::vector<double>& low_;
+  std::vector<double>& high_;
+  double base_ = 0;
+  double least_ = 0;
+  double low_weight_ = 0;
+  double low_at_best_ = 0;
+  std::size_t n_tries_ = 0;
+  double best_gain_ = 0;
+  Code below_ = 0;
+  Code above_ = 0;
+};
+
+void find_threshold(const QuinlanRows& rows, const QuinlanItems& items, const MultiwayNode& node,
+                    std::size_t feature, const QuinlanOptions& options, QuinlanScratch& scratch,
+                    QuinlanSplit& split) {
+  const QuinlanColumn& column = rows.columns[feature];
+  const std::size_t n_classes = rows.n_classes;
+  std::vector<double> counts = node.counts;
+  double known = node.weight;
+  if (column.has_missing) {
+    counts.assign(n_classes, 0.0);
+    known = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (column.codes[items.rows[i]] == column.missing_code) continue;
+      counts[rows.labels[items.rows[i]]] += items.weights[i];
+      known += items.weights[i];
+    }
+  }
+  if (known < 2 * options.min_branch - rounding || known == 0) return;
+  Cuts cuts(counts.data(), n_classes, known, node.weight, options, scratch);
+  const std::size_t n_codes = column.values.size();
+  if (n_codes * n_classes <= 2 * items.size()) {  // few codes: count
+    scratch.sums.assign((n_codes + 1) * n_classes, 0.0);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Row row = items.rows[i];
+      scratch.sums[column.codes[row] * n_classes + rows.labels[row]] += items.weights[i];
+    }
+    bool has_below = false;
+    Code below = 0;
+    for (Code code = 0; code < n_codes; ++code) {
+      const double* const sums = scratch.sums.data() + code * n_classes;
+      if (std::all_of(sums, sums + n_classes, [](double sum) { return sum == 0; })) continue;
+      if (has_below && !cuts.too_few()) {
+        if (cuts.too_many()) break;
+        cuts.look(below, code);
+      }
+      for (std::size_t k = 0; k < n_classes; ++k) {
+        if (sums[k] != 0) cuts.move(k, sums[k]);
+      }
+      has_below = true;
+      below = code;
+    }
+  } else {
+    std::vector<std::uint64_t>& keys = scratch.keys;
+    keys.clear();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Code code = column.codes[items.rows[i]];
+      if (code != column.missing_code) keys.push_back((std::uint64_t{code} << 32) | i);
+    }
+    std::sort(keys.begin(), keys.end());
+    for (std::size_t j = 0; j < keys.size(); ++j) {
+      const auto code = static_cast<Code>(keys[j] >> 32);
+      if (j > 0 && code != static_cast<Code>(keys[j - 1] >> 32) && !cuts.too_few()) {
+        if (cuts.too_many()) break;
+        cuts.look(static_cast<Code>(keys[j - 1] >> 32), code);
+      }
+      const auto i = static_cast<std::size_t>(keys[j] & 0xffffffffULL);
+      cuts.move(rows.labels[items.rows[i]], items.weights[i]);
+    }
+  }
+  cuts.settle(column, options, split);
+}
+
+// Branches while they are being merged.
+struct Groups {
+  std::vector<std::vector<double>> counts;  // by class
+  std::vector<double> weights;
+  std::vector<std::vector<std::int32_t>> codes;
+  double missing = 0;
+  double known_info = 0;  // of the known rows before the split
+  double all = 0;
+
+  double gain() const {
+    double left = 0;
+    for (const std::vector<double>& of_group : counts) {
+      left += total_info(of_group.data(), of_group.size());
+    }
+    return (known_info - left) / all;
+  }
+  double info() const {
+    std::vector<double> parts = weights;
+    parts.push_back(missing);
+    return total_info(parts.data(), parts.size()) / all;
+  }
+  std::size_t n_large(double least) const {
+    return static_cast<std::size_t>(
+        std::count_if(weights.begin(), weights.end(),
+                      [&](double weight) { return weight > 0 && weight >= least - rounding; }));
+  }
+  void merge(std::size_t a, std::size_t b) {
+    for (std::size_t k = 0; k < counts[a].size(); ++k) counts[a][k] += counts[b][k];
+    weights[a] += weights[b];
+    codes[a].insert(codes[a].end(), codes[b].begin(), codes[b].end());
+    const auto at = static_cast<std::ptrdiff_t>(b);
+    counts.erase(counts.begin() + at);
+    weights.erase(weights.begin() + at);
+    codes.erase(codes.begin() + at);
+  }
+};
+
+// Merges the pair that leaves the best gain ratio, as long as it does not fall.
+void merge_branches(Groups& groups, double least) {
+  const auto terms = [](const std::vector<double>& counts) {
+    return total_info(counts.data(), counts.size());
+  };
+  while (groups.weights.size() > 2) {
+    const double gain = groups.gain();
+    const double info = groups.info();
+    double best = groups.n_large(least) < 2 ? -1.0 : gain / info - rounding;
+    std::size_t best_a = 0;
+    std::size_t best_b = 0;
+    for (std::size_t a = 0; a < groups.weights.size(); ++a) {
+      for (std::size_t b = a + 1; b < groups.weights.size(); ++b) {
+        std::vector<double> together = groups.counts[a];
+        for (std::size_t k = 0; k < together.size(); ++k) together[k] += groups.counts[b][k];
+        const double lost =
+            (terms(together) - terms(groups.counts[a]) - terms(groups.counts[b])) / groups.all;
+        const double sum = groups.weights[a] + groups.weights[b];
+        const double less =
+            (times_log2(sum) - times_log2(groups.weights[a]) - times_log2(groups.weights[b])) /
+            groups.all;
+        const double left = info - less;
+        const double ratio = left > rounding ? (gain - lost) / left : 0.0;
+        if (ratio <= best) continue;
+        best = ratio;
+        best_a = a;
+        best_b = b;
+      }
+    }
+    if (best_a == best_b) return;
+    groups.merge(best_a, best_b);
+  }
+}
+
+void find_branches(const QuinlanRows& rows, const QuinlanItems& items, const MultiwayNode& node,
+                   std::size_t feature, const QuinlanOptions& options, QuinlanScratch& scratch,
+                   QuinlanSplit& split) {
+  const QuinlanColumn& column = rows.columns[feature];
+  const std::size_t n_classes = rows.n_classes;
+  const std::size_t n_codes = column.n_branch_codes;
+  scratch.sums.assign((std::size_t{column.missing_code} + 1) * n_classes, 0.0);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Row row = items.rows[i];
+    scratch.sums[column.codes[row] * n_classes + rows.labels[row]] += items.weights[i];
+  }
+  Groups groups;
+  groups.all = node.weight;
+  std::vector<double> counts(n_classes);
+  double known = 0;
+  for (std::size_t code = 0; code < n_codes; ++code) {
+    const double* const sums = scratch.sums.data() + code * n_classes;
+    double weight = 0;
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      weight += sums[k];
+      counts[k] += sums[k];
+    }
+    if (weight == 0) continue;
+    known += weight;
+    groups.counts.emplace_back(sums, sums + n_classes);
+    groups.weights.push_back(weight);
+    groups.codes.push_back({static_cast<std::int32_t>(code)});
+  }
+  if (groups.weights.size() < 2) return;
+  groups.missing = std::max(node.weight - known, 0.0);
+  groups.known_info = total_info(counts.data(), n_classes);
+  if (options.group_categories) merge_branches(groups, options.min_branch);
+  if (groups.n_large(options.min_branch) < 2) return;
+  split.gain = groups.gain();
+  split.info = groups.info();
+  split.found = true;
+  // Categories that no row of the node has: a branch each without groups, else none.
+  split.branch_of.assign(n_codes, -1);
+  if (options.group_categories) {
+    for (std::size_t g = 0; g < groups.codes.size(); ++g) {
+      for (const std::int32_t code : groups.codes[g]) {
+        split.branch_of[static_cast<std::size_t>(code)] = static_cast<std::int32_t>(g);
+      }
+    }
+    split.n_branches = groups.codes.size();
+    return;
+  }
+  for (std::size_t code = 0; code < n_codes; ++code) {
+    split.branch_of[code] = static_cast<std::int32_t>(code);
+  }
+  split.n_branches = n_codes;
+}
+
+}  // namespace
+
+double total_info(const double* counts, std::size_t n) {
+  double sum = 0;
+  double parts = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    sum += counts[k];
+    parts += times_log2(counts[k]);
+  }
+  return times_log2(sum) - parts;
+}
+
+QuinlanSplit find_split(const QuinlanRows& rows, const QuinlanItems& items,
+                        const MultiwayNode& node, std::size_t feature,
+                        const QuinlanOptions& options, QuinlanScratch& scratch) {
+  QuinlanSplit split;
+  if (rows.columns[feature].categorical) {
+    find_branches(rows, items, node, feature, options, scratch, split);
+  } else {
+    find_threshold(rows, items, node, feature, options, scratch, split);
+  }
+  return split;
+}
+
+}  // namespace spinney
