@@ -9,6 +9,7 @@ from spinney.tree._classes import (
 from spinney.tree._export_graphviz import export_graphviz
 from spinney.tree._export_rules import Rule, export_rules
 from spinney.tree._export_text import export_text
+from spinney.tree._partition import PartitionClassifier, PartitionRegressor
 from spinney.tree._plot import plot_tree
 from spinney.tree._svg import export_svg
 from spinney.tree._tree import Tree
@@ -18,6 +19,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "PartitionClassifier",
+    "PartitionRegressor",
     "Rule",
     "Tree",
     "export_graphviz",
