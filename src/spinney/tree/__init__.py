@@ -11,6 +11,7 @@ from spinney.tree._export_rules import Rule, export_rules
 from spinney.tree._export_text import export_text
 from spinney.tree._partition import PartitionClassifier, PartitionRegressor
 from spinney.tree._plot import plot_tree
+from spinney.tree._plot_partition import plot_partition
 from spinney.tree._quad_tree import QuadTree, QuadTreeClassifier, QuadTreeRegressor
 from spinney.tree._svg import export_svg
 from spinney.tree._tree import Tree
@@ -31,5 +32,6 @@ __all__ = [
     "export_rules",
     "export_svg",
     "export_text",
+    "plot_partition",
     "plot_tree",
 ]

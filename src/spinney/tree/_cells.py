@@ -40,8 +40,8 @@ class BaseCells(BaseEstimator, metaclass=ABCMeta):
         """What to predict for values of cells."""
 
     @abstractmethod
-    def _values(self, X: Any) -> Floats:
-        """Values of the cells that the rows fall into, (n_rows, n_values)."""
+    def _locate(self, X: Floats) -> tuple[Floats, Array]:
+        """Return values, (n_cells, n_values), and which of them answer for the rows, (n_rows,)."""
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Array, Floats]:
         """Validate the training data; rows without weight are left out."""
@@ -58,6 +58,25 @@ class BaseCells(BaseEstimator, metaclass=ABCMeta):
     def _read_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _predict_rows(self, X: Floats) -> Array:
+        values, cells = self._locate(X)
+        return self._answers(values)[cells]
+
+    def predict(self, X: Any) -> Array:
+        """Predict what most rows of a cell are, or their mean.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions.
+        """
+        return self._predict_rows(self._read_rows(X))
 
 
 class CellClassifier(ClassifierMixin, BaseCells):
@@ -91,7 +110,8 @@ class CellClassifier(ClassifierMixin, BaseCells):
         ndarray of shape (n_rows, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._values(X)
+        values, cells = self._locate(self._read_rows(X))
+        return values[cells]
 
 
 class CellRegressor(RegressorMixin, BaseCells):

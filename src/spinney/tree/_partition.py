@@ -145,41 +145,17 @@ class BasePartition(BaseCells):
         ndarray of shape (n_rows,)
             Index into `cell_values_`, or −1 if the cell is empty.
         """
-        return self._cells_of(X)[1]
-
-    def _cells_of(self, X: Any) -> tuple[Floats, Array]:
         X = self._read_rows(X)
-        return X, self._cells.find(X)
+        return self._cells.find(X)
 
-    def _answering(self, X: Any) -> Array:
-        """Numbers of the cells that answer: another one for empty cells, if "nearest"."""
-        X, cells = self._cells_of(X)
+    def _locate(self, X: Floats) -> tuple[Floats, Array]:
+        cells = self._cells.find(X)
         if isinstance(self.empty, str) and self.empty == "nearest":
             lost = np.flatnonzero(cells < 0)
             if len(lost):
-                assert isinstance(self._cells, Grid)
+                assert isinstance(self._cells, Grid)  # or fit would have refused
                 cells[lost] = self._cells.nearest(X[lost])
-        return cells
-
-    def _values(self, X: Any) -> Floats:
-        cells = self._answering(X)
-        return np.asarray(self._table[cells])
-
-    def predict(self, X: Any) -> Array:
-        """Predict what most rows of a cell are, or their mean.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predictions; `empty` says which for empty cells.
-        """
-        cells = self._answering(X)
-        return self._answers(self._table)[cells]
+        return self._table, cells
 
 
 class PartitionClassifier(CellClassifier, BasePartition):

@@ -229,25 +229,8 @@ class BaseQuadTree(BaseCells):
         X = self._read_rows(X)
         return self.tree_.apply(X)
 
-    def _values(self, X: Any) -> Floats:
-        nodes = self.apply(X)
-        return self.tree_.value[nodes]
-
-    def predict(self, X: Any) -> Array:
-        """Predict what most rows of a box are, or their mean.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predictions.
-        """
-        nodes = self.apply(X)
-        return self._answers(self.tree_.value)[nodes]
+    def _locate(self, X: Floats) -> tuple[Floats, Array]:
+        return self.tree_.value, self.tree_.apply(X)
 
     def get_depth(self) -> int:
         """Return the depth of the tree.
