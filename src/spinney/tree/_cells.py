@@ -49,8 +49,6 @@ class BaseCells(BaseEstimator, metaclass=ABCMeta):
         targets = self._encode(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         said = weights > 0
-        if not said.any():
-            raise ValueError("sample_weight leaves no row of positive weight")
         if not said.all():
             X, targets, weights = X[said], targets[said], weights[said]
         return X, targets, weights
