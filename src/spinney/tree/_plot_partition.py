@@ -123,6 +123,8 @@ def _quad_boxes(model: Any) -> tuple[Floats, Floats]:
     leaves = np.flatnonzero(tree.is_leaf)
     node, slot = np.nonzero((tree.children < 0) & ~tree.is_leaf[:, np.newaxis])
     above = (slot[:, np.newaxis] >> np.arange(2)) & 1 == 1
+    real = ~(above & (tree.center[node] == tree.high[node])).any(axis=1)  # nothing is above those
+    node, above = node[real], above[real]
     low = np.where(above, tree.center[node], tree.low[node])
     high = np.where(above, tree.high[node], tree.center[node])
     return np.r_[tree.low[leaves], low], np.r_[tree.high[leaves], high]
