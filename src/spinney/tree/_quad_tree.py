@@ -381,8 +381,9 @@ class QuadTreeRegressor(CellRegressor, BaseQuadTree):
     def _impurity(
         self, leaves: Array, targets: Array, weights: Floats, value: Floats, climb: _Climb
     ) -> Floats:
-        within = np.square(targets - value[leaves, 0]) * weights
-        squares = np.bincount(leaves, within, len(value))[:, np.newaxis]
-        # Around a parent's mean a child's rows vary as around its own, and as the means differ.
-        between = climb.weights * np.square(value - value[climb.parent])
-        return (climb.add(squares, between) / climb.weights)[:, 0]
+        with np.errstate(over="ignore"):  # of huge targets the variance is infinite
+            within = np.square(targets - value[leaves, 0]) * weights
+            squares = np.bincount(leaves, within, len(value))[:, np.newaxis]
+            # Around a parent's mean a child's rows vary as around its own, and as the means differ.
+            between = climb.weights * np.square(value - value[climb.parent])
+            return (climb.add(squares, between) / climb.weights)[:, 0]
