@@ -307,6 +307,11 @@ def test_far_apart_and_close_together(split):
     near = 1 + np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 1]]) * 2.0**-52
     model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(near, range(5))
     np.testing.assert_array_equal(model.predict(near), range(5))
+    # Neighbours whose middle is rounded up, and neighbours whose middle is rounded down.
+    for pair in ([1 + 2.0**-52, 1 + 2.0**-51], [1.0, 1 + 2.0**-52], [0.0, 5e-324]):
+        X = np.array(pair)[:, np.newaxis]
+        model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(X, [0, 1])
+        np.testing.assert_array_equal(model.predict(X), [0, 1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
