@@ -13,7 +13,10 @@ from spinney.tree._export_rules import Rule, export_rules
 from spinney.tree._export_text import export_text
 from spinney.tree._id3 import ID3Classifier
 from spinney.tree._multiway_tree import MultiwayTree
+from spinney.tree._partition import PartitionClassifier, PartitionRegressor
 from spinney.tree._plot import plot_tree
+from spinney.tree._plot_partition import plot_partition
+from spinney.tree._quad_tree import QuadTree, QuadTreeClassifier, QuadTreeRegressor
 from spinney.tree._quinlan import information_gain
 from spinney.tree._svg import export_svg
 from spinney.tree._tree import Tree
@@ -27,6 +30,11 @@ __all__ = [
     "ExtraTreeRegressor",
     "ID3Classifier",
     "MultiwayTree",
+    "PartitionClassifier",
+    "PartitionRegressor",
+    "QuadTree",
+    "QuadTreeClassifier",
+    "QuadTreeRegressor",
     "Rule",
     "Tree",
     "export_graphviz",
@@ -34,5 +42,6 @@ __all__ = [
     "export_svg",
     "export_text",
     "information_gain",
+    "plot_partition",
     "plot_tree",
 ]

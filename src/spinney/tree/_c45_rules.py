@@ -87,9 +87,9 @@ class C45Rules(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    A condition does not hold for a missing value. C4.5 searches for the subset of rules by simulated
-    annealing; here it is a greedy search that adds and drops rules one at a time, which needs no
-    random numbers.
+    A condition does not hold for a missing value. C4.5 searches for the subset of rules by
+    simulated annealing; here it is a greedy search that adds and drops rules one at a time, which
+    needs no random numbers.
 
     References
     ----------
