@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   bind_ensemble(m);
   bind_adaboost(m);
   bind_boosting(m);
+  bind_distance(m);
 }

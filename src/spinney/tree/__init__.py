@@ -6,6 +6,8 @@ from spinney.tree._classes import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from spinney.tree._comparison_classes import ComparisonTreeClassifier, ComparisonTreeRegressor
+from spinney.tree._comparison_tree import ComparisonTree
 from spinney.tree._export_graphviz import export_graphviz
 from spinney.tree._export_rules import Rule, export_rules
 from spinney.tree._export_text import export_text
@@ -14,6 +16,9 @@ from spinney.tree._svg import export_svg
 from spinney.tree._tree import Tree
 
 __all__ = [
+    "ComparisonTree",
+    "ComparisonTreeClassifier",
+    "ComparisonTreeRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
