@@ -90,7 +90,7 @@ void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots
                         triplets.a.data(),
                         triplets.b.data(),
                         out};
-  const double nanoseconds = 20 + static_cast<double>(rows.n_features);
+  const double nanoseconds = 8 + 0.4 * static_cast<double>(rows.n_features);
   for_blocks(triplets.x.size(), nanoseconds, n_threads, [&](std::size_t first, std::size_t last) {
     switch (metric) {
       case VectorMetric::manhattan:

@@ -2,62 +2,118 @@
 // taken. Sums run in eight lanes whatever the instruction set, so that all give the same bits.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "spinney/common/dispatch.h"
 
 namespace spinney {
 
-// A metric says how one coordinate is added, and how two lanes are joined.
-struct Euclidean {
-  static SPINNEY_INLINE double add(double sum, double difference) {
-    return sum + difference * difference;
+// Eight coordinates as one value; the compiler makes of it what the instruction set has.
+using Coordinates = double __attribute__((vector_size(64)));
+using CoordinateBits = std::int64_t __attribute__((vector_size(64)));
+constexpr std::size_t n_coordinates = 8;
+
+SPINNEY_INLINE Coordinates load(const double* from) {
+  Coordinates out;
+  __builtin_memcpy(&out, from, sizeof(out));
+  return out;
+}
+
+SPINNEY_INLINE Coordinates load(const double* from, std::size_t n) {
+  Coordinates out = {};
+  for (std::size_t j = 0; j < n; ++j) out[j] = from[j];
+  return out;
+}
+
+// Calls body(x, a, b) with eight coordinates of each vector at a time. The last eight may overlap
+// the ones before, which are zero then; zero adds nothing, to no metric.
+template <class Body>
+SPINNEY_INLINE void for_coordinates(const double* x, const double* a, const double* b,
+                                    std::size_t n, const Body& body) {
+  if (n < n_coordinates) return body(load(x, n), load(a, n), load(b, n));
+  std::size_t first = 0;
+  for (; first + n_coordinates <= n; first += n_coordinates) {
+    body(load(x + first), load(a + first), load(b + first));
   }
-  static SPINNEY_INLINE double join(double a, double b) { return a + b; }
-  // Sums of squares below this may have lost what parts them: 1e-308 is the least square that
-  // keeps its precision.
+  if (first == n) return;
+  static constexpr std::int64_t masks[2 * n_coordinates] = {0,  0,  0,  0,  0,  0,  0,  0,
+                                                            -1, -1, -1, -1, -1, -1, -1, -1};
+  const std::size_t rest = n - first, begin = n - n_coordinates;
+  CoordinateBits mask;
+  __builtin_memcpy(&mask, masks + rest, sizeof(mask));
+  const auto masked = [mask](const double* from) __attribute__((always_inline)) {
+    return reinterpret_cast<Coordinates>(reinterpret_cast<CoordinateBits>(load(from)) & mask);
+  };
+  body(masked(x + begin), masked(a + begin), masked(b + begin));
+}
+
+// Halves are joined until one is left.
+template <class Join>
+SPINNEY_INLINE double join_coordinates(const Coordinates& values, const Join& join) {
+  const double a = join(join(values[0], values[4]), join(values[2], values[6]));
+  const double b = join(join(values[1], values[5]), join(values[3], values[7]));
+  return join(a, b);
+}
+
+template <class Real>
+SPINNEY_INLINE Real magnitude(Real value) {
+  return value < 0 ? -value : value;
+}
+
+SPINNEY_INLINE Coordinates magnitude(Coordinates values) {
+  return reinterpret_cast<Coordinates>(reinterpret_cast<CoordinateBits>(values) &
+                                       std::numeric_limits<std::int64_t>::max());
+}
+
+// A metric says how large a difference is, and how two sizes are joined.
+struct Euclidean {
+  template <class Real>
+  static SPINNEY_INLINE Real size(Real difference) {
+    return difference * difference;
+  }
+  template <class Real>
+  static SPINNEY_INLINE Real join(Real a, Real b) {
+    return a + b;
+  }
+  // Where both sums are below this, squares may have lost what parts them.
   static constexpr double faint = 1e-280;
 };
 
 struct Manhattan {
-  static SPINNEY_INLINE double add(double sum, double difference) {
-    return sum + std::abs(difference);
+  template <class Real>
+  static SPINNEY_INLINE Real size(Real difference) {
+    return magnitude(difference);
   }
-  static SPINNEY_INLINE double join(double a, double b) { return a + b; }
+  template <class Real>
+  static SPINNEY_INLINE Real join(Real a, Real b) {
+    return a + b;
+  }
   static constexpr double faint = 0;
 };
 
 struct Chebyshev {
-  static SPINNEY_INLINE double add(double largest, double difference) {
-    const double size = std::abs(difference);
-    return largest < size ? size : largest;
+  template <class Real>
+  static SPINNEY_INLINE Real size(Real difference) {
+    return magnitude(difference);
   }
-  static SPINNEY_INLINE double join(double a, double b) { return a < b ? b : a; }
+  template <class Real>
+  static SPINNEY_INLINE Real join(Real a, Real b) {
+    return a < b ? b : a;
+  }
   static constexpr double faint = 0;
 };
 
-constexpr std::size_t n_lanes = 8;
-
-template <class Join>
-SPINNEY_INLINE double join_lanes(double* lanes, const Join& join) {
-  for (std::size_t width = n_lanes / 2; width > 0; width /= 2) {
-    for (std::size_t j = 0; j < width; ++j) lanes[j] = join(lanes[j], lanes[j + width]);
-  }
-  return lanes[0];
-}
-
-// The comparison again, where squares are too large or too small for a double. Powers of two change
-// no digit: `before` shrinks what is huge, `after` enlarges differences that are tiny.
+// The comparison again, where sums are too large or too small for a double. Powers of two change no
+// digit: `before` shrinks what is huge, `after` enlarges differences that are tiny.
 template <class Metric>
 bool is_closer_scaled(const double* x, const double* a, const double* b, std::size_t n,
                       double before, double after) {
   double to_a = 0, to_b = 0;
   for (std::size_t j = 0; j < n; ++j) {
-    to_a = Metric::add(to_a, (x[j] * before - a[j] * before) * after);
-    to_b = Metric::add(to_b, (x[j] * before - b[j] * before) * after);
+    to_a = Metric::join(to_a, Metric::size((x[j] * before - a[j] * before) * after));
+    to_b = Metric::join(to_b, Metric::size((x[j] * before - b[j] * before) * after));
   }
   return to_a < to_b;
 }
@@ -65,48 +121,38 @@ bool is_closer_scaled(const double* x, const double* a, const double* b, std::si
 // Whether x is closer to a than to b.
 template <class Metric>
 SPINNEY_INLINE bool is_closer(const double* x, const double* a, const double* b, std::size_t n) {
-  double to_a[n_lanes] = {}, to_b[n_lanes] = {};
-  std::size_t first = 0;
-  for (; first + n_lanes <= n; first += n_lanes) {
-    for (std::size_t j = 0; j < n_lanes; ++j) {
-      to_a[j] = Metric::add(to_a[j], x[first + j] - a[first + j]);
-      to_b[j] = Metric::add(to_b[j], x[first + j] - b[first + j]);
-    }
-  }
-  for (std::size_t j = 0; first + j < n; ++j) {
-    to_a[j] = Metric::add(to_a[j], x[first + j] - a[first + j]);
-    to_b[j] = Metric::add(to_b[j], x[first + j] - b[first + j]);
-  }
+  Coordinates to_a = {}, to_b = {};
+  for_coordinates(x, a, b, n,
+                  [&](Coordinates of_x, Coordinates of_a, Coordinates of_b)
+                      __attribute__((always_inline)) {
+                        to_a = Metric::join(to_a, Metric::size(of_x - of_a));
+                        to_b = Metric::join(to_b, Metric::size(of_x - of_b));
+                      });
   const auto join = [](double s, double t) { return Metric::join(s, t); };
-  const double near = join_lanes(to_a, join), far = join_lanes(to_b, join);
+  const double far_a = join_coordinates(to_a, join), far_b = join_coordinates(to_b, join);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (near == infinity && far == infinity) [[unlikely]] {
+  if (far_a == infinity && far_b == infinity) [[unlikely]] {
     return is_closer_scaled<Metric>(x, a, b, n, 0x1p-600, 1);
   }
-  if (near < Metric::faint && far < Metric::faint) [[unlikely]] {
+  if (far_a < Metric::faint && far_b < Metric::faint) [[unlikely]] {
     return is_closer_scaled<Metric>(x, a, b, n, 1, 0x1p+800);
   }
-  return near < far;
+  return far_a < far_b;
 }
 
 // Whether the angle between x and a is the smaller one; all vectors have length one, or are zero
 // and then at right angles to everything.
 SPINNEY_INLINE bool is_closer_in_angle(const double* x, const double* a, const double* b,
                                        std::size_t n) {
-  double with_a[n_lanes] = {}, with_b[n_lanes] = {};
-  std::size_t first = 0;
-  for (; first + n_lanes <= n; first += n_lanes) {
-    for (std::size_t j = 0; j < n_lanes; ++j) {
-      with_a[j] += x[first + j] * a[first + j];
-      with_b[j] += x[first + j] * b[first + j];
-    }
-  }
-  for (std::size_t j = 0; first + j < n; ++j) {
-    with_a[j] += x[first + j] * a[first + j];
-    with_b[j] += x[first + j] * b[first + j];
-  }
+  Coordinates with_a = {}, with_b = {};
+  for_coordinates(x, a, b, n,
+                  [&](Coordinates of_x, Coordinates of_a, Coordinates of_b)
+                      __attribute__((always_inline)) {
+                        with_a += of_x * of_a;
+                        with_b += of_x * of_b;
+                      });
   const auto join = [](double s, double t) { return s + t; };
-  return join_lanes(with_a, join) > join_lanes(with_b, join);
+  return join_coordinates(with_a, join) > join_coordinates(with_b, join);
 }
 
 }  // namespace spinney

@@ -255,7 +255,8 @@ class ComparisonClassifier(ClassifierMixin, BaseComparison):
         ndarray of shape (n_rows,)
             The classes of the largest probability.
         """
-        return np.asarray(self.classes_.take(self.predict_proba(X).argmax(axis=1), axis=0))
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_.take(likeliest, axis=0))
 
 
 class ComparisonRegressor(RegressorMixin, BaseComparison):
