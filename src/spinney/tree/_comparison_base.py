@@ -122,8 +122,6 @@ class BaseComparison(BaseEstimator, metaclass=ABCMeta):
         )
         rows = training.order()
         rows = rows[weights[rows] > 0]
-        if len(rows) == 0:
-            raise ValueError("sample_weight leaves no row of positive weight")
         closer = training.closer(training, n_threads)
         grown = self._grow(closer, targets, rows, weights)
         self._nodes, self._starts = ComparisonTree.joined([tree for tree, _ in grown])
