@@ -127,8 +127,11 @@ class BaseComparison(BaseEstimator, metaclass=ABCMeta):
         self._nodes, self._starts = ComparisonTree.joined([tree for tree, _ in grown])
         self.n_comparisons_ = sum(n for _, n in grown)
         # Only pivots are needed from here on.
-        pivots = np.unique(np.concatenate([self._nodes.pivot_a, self._nodes.pivot_b]))
-        pivots = pivots[pivots >= 0]
+        is_inner = self._nodes.left >= 0
+        is_pivot = np.zeros(training.n_rows, dtype=np.bool_)
+        is_pivot[self._nodes.pivot_a[is_inner]] = True
+        is_pivot[self._nodes.pivot_b[is_inner]] = True
+        pivots = np.flatnonzero(is_pivot)
         self._pivots = training.take(pivots)
         self._places = np.full(training.n_rows, -1, dtype=np.intp)
         self._places[pivots] = np.arange(len(pivots))

@@ -308,8 +308,5 @@ def walk(closer: Closer, nodes: ComparisonTree, roots: Indices, n_rows: int) -> 
         here = node[active]
         goes_left = closer(active % n_rows, nodes.pivot_a[here], nodes.pivot_b[here])
         node[active] = np.where(goes_left, nodes.left[here], nodes.right[here])
-        # Sorted by the last answer, then by the one before …: rows in the same node stay side by
-        # side, and their pivots in the cache.
-        active = np.concatenate([active[goes_left], active[~goes_left]])
         active = active[nodes.left[node[active]] >= 0]
     return node.reshape(len(roots), n_rows)
