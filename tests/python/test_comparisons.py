@@ -516,6 +516,7 @@ def test_every_named_metric(metric):
     X = np.abs(X)  # as distributions and sets are
     model = ComparisonTreeClassifier(metric=metric, random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (60, 2)
+    assert clone(model).fit(X[:1], y[:1]).predict(X[:1]) == y[:1]
     if metric in ("mahalanobis", "seuclidean"):  # from the training rows, not from what is asked
         alone = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(60)])
         np.testing.assert_array_equal(alone, model.predict_proba(X))

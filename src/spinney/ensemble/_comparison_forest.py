@@ -132,7 +132,7 @@ class _Forest:
         ndarray of shape (n_rows, n_estimators)
             Nodes of each tree in `trees_`.
         """
-        return np.array(self._leaves(X)).T - self._starts[:-1]
+        return np.array(list(self._leaves(X))).T - self._starts[:-1]
 
 
 class ComparisonForestClassifier(_Forest, ComparisonClassifier):

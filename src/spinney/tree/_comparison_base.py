@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
@@ -150,33 +151,30 @@ class BaseComparison(BaseEstimator, metaclass=ABCMeta):
 
     # ------------------------------------------------------------------ walking
 
-    def _leaves(self, X: Any) -> list[Indices]:
-        """Find the leaf in each tree, counted through all trees, for each row."""
+    def _leaves(self, X: Any) -> Iterator[Indices]:
+        """Tell tree by tree the leaf of each row, counted through all trees."""
         check_is_fitted(self)
         rows = self._pivots.read(self, X)
         answers = rows.closer(self._pivots, effective_n_jobs(self.n_jobs))
         places = self._places
         n_together = max(1, _UNDER_WAY // rows.n_rows)
         roots = self._starts[:-1]
-        leaves: list[Indices] = []
         for first in range(0, len(roots), n_together):
-            leaves += list(
-                walk(
-                    lambda x, a, b: answers(x, places[a], places[b]),
-                    self._nodes,
-                    roots[first : first + n_together],
-                    rows.n_rows,
-                )
+            yield from walk(
+                lambda x, a, b: answers(x, places[a], places[b]),
+                self._nodes,
+                roots[first : first + n_together],
+                rows.n_rows,
             )
-        return leaves
 
     def _means(self, X: Any) -> NDArray[np.float64]:
         """Mean of the trees' values, added up in the order of the trees."""
         leaves = self._leaves(X)
-        sums = self._nodes.value[leaves[0]]
-        for leaf in leaves[1:]:
+        first = next(leaves)
+        sums = self._nodes.value[first]
+        for leaf in leaves:
             sums += self._nodes.value[leaf]
-        return np.asarray(sums / len(leaves))
+        return np.asarray(sums / (len(self._starts) - 1))
 
     def count_comparisons(self, X: Any) -> Indices:
         """Count the comparisons that each row takes to be predicted.

@@ -65,7 +65,8 @@ class _OneTree:
         ndarray of shape (n_rows,)
             Nodes of `tree_`.
         """
-        return self._leaves(X)[0]
+        (leaves,) = self._leaves(X)
+        return leaves
 
 
 class ComparisonTreeClassifier(_OneTree, ComparisonClassifier):

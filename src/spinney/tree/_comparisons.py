@@ -155,8 +155,10 @@ def _statistics(values: NDArray[np.float64], metric: str | Metric) -> dict[str, 
     if metric == "seuclidean":
         variance = values.var(axis=0, ddof=min(1, len(values) - 1))
         return {"V": np.where(variance > 0, variance, 1.0)}
-    if metric == "mahalanobis":
+    if metric == "mahalanobis" and len(values) > 1:
         return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(values, rowvar=False)))}
+    if metric == "mahalanobis":
+        return {"VI": np.eye(values.shape[1])}
     return {}
 
 
@@ -252,7 +254,9 @@ def _as_strings(X: Any, *, required: bool) -> list[str] | None:
     """Read a sequence or one column of str; None if X is something else and that will do."""
     if isinstance(X, str):
         raise ValueError("X: expected several strings, got one")
-    column = X.to_numpy() if hasattr(X, "to_numpy") else X
+    column = X
+    if hasattr(X, "to_numpy") and (len(X.shape) == 1 or X.shape[1] == 1):
+        column = X.to_numpy()
     if isinstance(column, np.ndarray):
         if column.ndim == 2 and column.shape[1] == 1:
             column = column[:, 0]
