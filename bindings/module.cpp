@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   bind_adaboost(m);
   bind_boosting(m);
   bind_multiway(m);
+  bind_distance(m);
 }

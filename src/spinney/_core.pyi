@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from numpy import float64, int32, int64, uint8, uint32, uint64
+from numpy import bool_, float64, int32, int64, uint8, uint32, uint64
 from numpy.typing import NDArray
 
 def get_num_threads() -> int: ...
@@ -361,3 +361,28 @@ def loss_derivatives(
     targets: NDArray[float64],
     scores: NDArray[float64],
 ) -> tuple[NDArray[float64], NDArray[float64], float]: ...
+
+class Strings:
+    def __init__(self, characters: NDArray[uint32], starts: NDArray[int64]) -> None: ...
+
+def closer_vectors(
+    metric: str,
+    rows: NDArray[float64],
+    pivots: NDArray[float64],
+    x: NDArray[Any],
+    a: NDArray[Any],
+    b: NDArray[Any],
+    n_threads: int,
+    out: NDArray[bool_],
+) -> None: ...
+def closer_strings(
+    metric: str,
+    rows: Strings,
+    pivots: Strings,
+    x: NDArray[Any],
+    a: NDArray[Any],
+    b: NDArray[Any],
+    n_threads: int,
+    out: NDArray[bool_],
+) -> None: ...
+def string_distance(metric: str, pair: Strings) -> int: ...

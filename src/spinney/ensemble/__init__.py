@@ -21,6 +21,10 @@ from spinney.ensemble._classes import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from spinney.ensemble._comparison_forest import (
+    ComparisonForestClassifier,
+    ComparisonForestRegressor,
+)
 from spinney.ensemble._embedding import RandomTreesEmbedding
 from spinney.ensemble._hist_boosting import (
     HistGradientBoostingClassifier,
@@ -41,6 +45,8 @@ __all__ = [
     "BaggingRegressor",
     "BayesianModelAveragingClassifier",
     "BayesianModelAveragingRegressor",
+    "ComparisonForestClassifier",
+    "ComparisonForestRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",

@@ -8,6 +8,8 @@ from spinney.tree._classes import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from spinney.tree._comparison_classes import ComparisonTreeClassifier, ComparisonTreeRegressor
+from spinney.tree._comparison_tree import ComparisonTree
 from spinney.tree._export_graphviz import export_graphviz
 from spinney.tree._export_rules import Rule, export_rules
 from spinney.tree._export_text import export_text
@@ -24,6 +26,9 @@ from spinney.tree._tree import Tree
 __all__ = [
     "C45Classifier",
     "C45Rules",
+    "ComparisonTree",
+    "ComparisonTreeClassifier",
+    "ComparisonTreeRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",

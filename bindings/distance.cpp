@@ -1,0 +1,102 @@
+#include <nanobind/stl/string.h>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/distance/closer.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+VectorMetric vector_metric_named(const std::string& name) {
+  if (name == "euclidean") return VectorMetric::euclidean;
+  if (name == "manhattan") return VectorMetric::manhattan;
+  if (name == "chebyshev") return VectorMetric::chebyshev;
+  if (name == "cosine") return VectorMetric::cosine;
+  throw InputError("closer: no metric of vectors named " + name);
+}
+
+StringMetric string_metric_named(const std::string& name) {
+  if (name == "edit") return StringMetric::edit;
+  if (name == "hamming") return StringMetric::hamming;
+  throw InputError("closer: no metric of strings named " + name);
+}
+
+Vectors vectors(const Matrix<double>& matrix) {
+  return {matrix.data(), matrix.shape(0), matrix.shape(1)};
+}
+
+// Strings, with references to the arrays whose memory they read.
+struct BoundStrings {
+  Array<std::uint32_t> characters;
+  Array<std::int64_t> starts;
+
+  BoundStrings(Array<std::uint32_t> characters_, Array<std::int64_t> starts_)
+      : characters(std::move(characters_)), starts(std::move(starts_)) {
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < starts.shape(0); ++i) {
+      const std::int64_t start = starts.data()[i];
+      if (start < before) throw InputError("Strings: starts must ascend from 0");
+      before = start;
+    }
+    if (starts.shape(0) == 0 || static_cast<std::size_t>(before) > characters.shape(0)) {
+      throw InputError("Strings: starts must end with the number of characters");
+    }
+  }
+
+  Strings strings() const { return {characters.data(), starts.data(), starts.shape(0) - 1}; }
+};
+
+using Indices = Array<std::int64_t>;
+
+bool* checked(const OutArray<bool>& out, const Indices& x) {
+  if (out.size() != x.shape(0)) throw InputError("closer: out differs in length");
+  return out.data();
+}
+
+}  // namespace
+
+void bind_distance(nb::module_& m) {
+  nb::class_<BoundStrings>(m, "Strings")
+      .def(nb::init<Array<std::uint32_t>, Array<std::int64_t>>(), nb::arg("characters"),
+           nb::arg("starts"));
+  m.def(
+      "closer_vectors",
+      [](const std::string& metric, const Matrix<double>& rows, const Matrix<double>& pivots,
+         const Indices& x, const Indices& a, const Indices& b, int n_threads,
+         const OutArray<bool>& out) {
+        const VectorMetric kind = vector_metric_named(metric);
+        bool* const answers = checked(out, x);
+        const nb::gil_scoped_release release;
+        find_closer(kind, vectors(rows), vectors(pivots), {view(x), view(a), view(b)}, n_threads,
+                    answers);
+      },
+      nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
+      nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
+  m.def(
+      "closer_strings",
+      [](const std::string& metric, const BoundStrings& rows, const BoundStrings& pivots,
+         const Indices& x, const Indices& a, const Indices& b, int n_threads,
+         const OutArray<bool>& out) {
+        const StringMetric kind = string_metric_named(metric);
+        bool* const answers = checked(out, x);
+        const nb::gil_scoped_release release;
+        find_closer(kind, rows.strings(), pivots.strings(), {view(x), view(a), view(b)}, n_threads,
+                    answers);
+      },
+      nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
+      nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
+  // One distance, for tests.
+  m.def(
+      "string_distance",
+      [](const std::string& metric, const BoundStrings& pair) {
+        const Strings strings = pair.strings();
+        if (strings.n_rows != 2) throw InputError("string_distance: expected two strings");
+        return string_metric_named(metric) == StringMetric::edit
+                   ? edit_distance(strings[0], strings[1])
+                   : hamming_distance(strings[0], strings[1]);
+      },
+      nb::arg("metric"), nb::arg("pair"));
+}

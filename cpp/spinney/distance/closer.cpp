@@ -1,0 +1,121 @@
+#include "spinney/distance/closer.h"
+
+#include <algorithm>
+
+#include "spinney/common/check.h"
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+#include "spinney/distance/vector_distance.h"
+
+namespace spinney {
+
+namespace {
+
+constexpr std::size_t block_length = 512;
+
+// Row numbers come from Python: one out of range would read what is not there.
+void check_rows(std::span<const std::int64_t> rows, std::size_t n_rows) {
+  const bool inside = std::all_of(rows.begin(), rows.end(), [n_rows](std::int64_t row) {
+    return static_cast<std::uint64_t>(row) < n_rows;
+  });
+  if (!inside) throw InputError("closer: row number out of range");
+}
+
+void check(const Triplets& triplets, std::size_t n_rows, std::size_t n_pivots) {
+  if (triplets.a.size() != triplets.x.size() || triplets.b.size() != triplets.x.size()) {
+    throw InputError("closer: x, a and b differ in length");
+  }
+  check_rows(triplets.x, n_rows);
+  check_rows(triplets.a, n_pivots);
+  check_rows(triplets.b, n_pivots);
+}
+
+// Runs body(first, last) over blocks of triplets; one costs about `nanoseconds`.
+template <class Body>
+void for_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& body) {
+  const std::size_t n_blocks = (n + block_length - 1) / block_length;
+  const int n_workers = worthwhile_threads(static_cast<double>(n) * nanoseconds, n_threads);
+  parallel_for(n_blocks, n_workers, [&](std::size_t block, int) {
+    body(block * block_length, std::min(n, (block + 1) * block_length));
+  });
+}
+
+struct VectorTask {
+  const double* rows;
+  const double* pivots;
+  std::size_t n_features;
+  const std::int64_t* x;
+  const std::int64_t* a;
+  const std::int64_t* b;
+  bool* out;
+};
+
+template <class IsCloser>
+SPINNEY_INLINE void compare(const VectorTask& task, std::size_t first, std::size_t last,
+                            const IsCloser& is_closer_by) {
+  const std::size_t n = task.n_features;
+  for (std::size_t i = first; i < last; ++i) {
+    task.out[i] = is_closer_by(task.rows + static_cast<std::size_t>(task.x[i]) * n,
+                               task.pivots + static_cast<std::size_t>(task.a[i]) * n,
+                               task.pivots + static_cast<std::size_t>(task.b[i]) * n, n);
+  }
+}
+
+#define SPINNEY_COMPARE(name, function)                                                   \
+  SPINNEY_KERNEL void name(const VectorTask& task, std::size_t first, std::size_t last) { \
+    compare(task, first, last,                                                            \
+            [](const double* x, const double* a, const double* b, std::size_t n)          \
+                __attribute__((always_inline)) { return function(x, a, b, n); });         \
+  }
+
+SPINNEY_COMPARE(compare_euclidean, is_closer<Euclidean>)
+SPINNEY_COMPARE(compare_manhattan, is_closer<Manhattan>)
+SPINNEY_COMPARE(compare_chebyshev, is_closer<Chebyshev>)
+SPINNEY_COMPARE(compare_cosine, is_closer_in_angle)
+
+#undef SPINNEY_COMPARE
+
+}  // namespace
+
+void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots,
+                 const Triplets& triplets, int n_threads, bool* out) {
+  if (rows.n_features != pivots.n_features) {
+    throw InputError("closer: rows and pivots differ in length");
+  }
+  check(triplets, rows.n_rows, pivots.n_rows);
+  const VectorTask task{rows.values,
+                        pivots.values,
+                        rows.n_features,
+                        triplets.x.data(),
+                        triplets.a.data(),
+                        triplets.b.data(),
+                        out};
+  const double nanoseconds = 8 + 0.4 * static_cast<double>(rows.n_features);
+  for_blocks(triplets.x.size(), nanoseconds, n_threads, [&](std::size_t first, std::size_t last) {
+    switch (metric) {
+      case VectorMetric::manhattan:
+        return compare_manhattan(task, first, last);
+      case VectorMetric::chebyshev:
+        return compare_chebyshev(task, first, last);
+      case VectorMetric::cosine:
+        return compare_cosine(task, first, last);
+      default:
+        return compare_euclidean(task, first, last);
+    }
+  });
+}
+
+void find_closer(StringMetric metric, const Strings& rows, const Strings& pivots,
+                 const Triplets& triplets, int n_threads, bool* out) {
+  check(triplets, rows.n_rows, pivots.n_rows);
+  const auto distance = metric == StringMetric::edit ? edit_distance : hamming_distance;
+  for_blocks(triplets.x.size(), 500, n_threads, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const Characters x = rows[static_cast<std::size_t>(triplets.x[i])];
+      out[i] = distance(x, pivots[static_cast<std::size_t>(triplets.a[i])]) <
+               distance(x, pivots[static_cast<std::size_t>(triplets.b[i])]);
+    }
+  });
+}
+
+}  // namespace spinney
