@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["Schema", "Table", "fit_table", "read_table"]
+__all__ = ["Schema", "Table", "check_rows", "fit_table", "read_table"]
 
 Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = "Array | nw.Series[Any]"
@@ -172,6 +172,24 @@ def read_table(
         return _read_array(estimator, X, False, accept_sparse, allow_nan)
     columns, labels = _split(estimator, X, is_frame, False)
     return _read_columns(estimator, columns, labels, schema.categories, allow_nan)[0]
+
+
+def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> None:
+    """Check number and names of the columns of rows that learners of any make will read.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Receives ``n_features_in_`` and ``feature_names_in_`` with `reset`, else is asked for them.
+    X, y : object
+        Anything; only shapes and names are looked at.
+    reset : bool
+        Whether these are the rows of fit.
+    """
+    flat = not _as_frame(X)[1] and getattr(X, "ndim", None) != 2 and np.asarray(X).ndim == 1
+    if flat and not reset and hasattr(estimator, "n_features_in_"):
+        check_array(np.zeros(len(X)), estimator=estimator)  # says so in scikit-learn's words
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
 
 
 _ALMOST_INFINITE = 1e300

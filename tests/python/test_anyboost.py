@@ -1,7 +1,5 @@
 """AnyBoost: descent of the loss, AdaBoost round by round, orthogonal matching, ends."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -10,8 +8,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from estimator_checks import run_estimator_checks
 from spinney.ensemble import AdaBoostClassifier, AnyBoostClassifier, AnyBoostRegressor
 from spinney.ensemble._anyboost_losses import CLASS_LOSSES, NUMBER_LOSSES
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -19,10 +17,7 @@ from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 @pytest.mark.parametrize("kind", [AnyBoostClassifier, AnyBoostRegressor])
 def test_estimator_checks(kind):
-    for estimator, check in estimator_checks_generator(kind(n_estimators=5), legacy=True):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            check(estimator)
+    run_estimator_checks(kind(n_estimators=5))
 
 
 @pytest.mark.parametrize("name", [*CLASS_LOSSES, *NUMBER_LOSSES])

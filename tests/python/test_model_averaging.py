@@ -1,7 +1,5 @@
 """Bayesian model averaging: BIC by hand, the law of total variance, what was used is said."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -10,8 +8,8 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from estimator_checks import run_estimator_checks
 from spinney.ensemble import (
     BayesianModelAveragingClassifier,
     BayesianModelAveragingRegressor,
@@ -33,10 +31,7 @@ CLASSIFIERS = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_dept
     ],
 )
 def test_estimator_checks(model):
-    for estimator, check in estimator_checks_generator(model, legacy=True):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            check(estimator)
+    run_estimator_checks(model)
 
 
 def test_weights_by_bic():

@@ -34,13 +34,11 @@ class Learners:
 
     @property
     def estimators_(self) -> Any:
-        """The learners; Spinney's trees are made when they are first asked for."""
+        """The learners; Spinney's trees are made one by one, when they are asked for."""
         if not self._is_native():
             if "_others" not in vars(self):
                 raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
             return self._others
-        if vars(self).get("_trees") is None:
-            self._trees = LazyTrees(len(self._store), self._make_fitted_tree)
         return self._trees
 
     @estimators_.setter
@@ -55,6 +53,15 @@ class Learners:
 
     def __len__(self) -> int:
         return len(self.estimators_)
+
+    def _set_store(self, store: ForestStore) -> None:
+        self._store = store
+        self._trees = LazyTrees(len(store), self._make_fitted_tree)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if self._is_native():
+            self._set_store(self._store)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]

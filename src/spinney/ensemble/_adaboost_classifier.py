@@ -257,7 +257,8 @@ class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
         self.estimator_errors_ = np.ones(self.n_estimators)
         self.estimator_errors_[: len(errors)] = errors
         self.classes_, self.n_classes_ = self.classes_[0], int(n_classes[0])
-        self._schema, self._store, self._seeds = schema, store, seeds
+        self._schema, self._seeds = schema, seeds
+        self._set_store(store)
         return self
 
     def _boost(self, iboost: int, X: Any, y: Any, sample_weight: Any, random_state: Any) -> Any:

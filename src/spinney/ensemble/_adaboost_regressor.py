@@ -215,7 +215,8 @@ class AdaBoostRegressor(Learners, sk.AdaBoostRegressor):
             self.estimator_errors_[t] = error
             weights = weights * beta ** ((1 - losses) * self.learning_rate)
             weights /= weights.sum()
-        self._schema, self._store, self._seeds = schema, store, seeds
+        self._schema, self._seeds = schema, seeds
+        self._set_store(store)
         return self
 
     def _losses(self, errors: Any, counted: Any) -> Any:

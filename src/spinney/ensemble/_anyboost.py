@@ -20,10 +20,10 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
-    validate_data,
 )
 
 from spinney._progress import progress_hook
+from spinney._table import check_rows
 from spinney.ensemble._anyboost_losses import Loss
 
 __all__ = ["BaseAnyBoost"]
@@ -83,7 +83,7 @@ class BaseAnyBoost(BaseEstimator, metaclass=ABCMeta):
         estimator
             Itself.
         """
-        validate_data(self, X, y, skip_check_array=True)
+        check_rows(self, X, y, reset=True)
         targets = self._encode(y)
         check_consistent_length(X, targets)
         n_rows = len(targets)
@@ -183,7 +183,7 @@ class BaseAnyBoost(BaseEstimator, metaclass=ABCMeta):
     def _staged_raw(self, X: Any) -> Iterator[Any]:
         """Scores before the first round and after each."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_rows(self, X, reset=False)
         scores: Any = self.init_
         yielded = False
         for learner, step in zip(self.estimators_, self.estimator_weights_, strict=True):

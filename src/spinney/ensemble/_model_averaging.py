@@ -13,9 +13,10 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from spinney._labels import encode_labels
+from spinney._table import check_rows
 
 __all__ = ["BayesianModelAveragingClassifier", "BayesianModelAveragingRegressor"]
 
@@ -90,7 +91,7 @@ class _ModelAveraging(_BaseComposition):
             raise ValueError("estimators: expected at least one (name, estimator), got none")
         names = [name for name, _ in self.estimators]
         self._validate_names(names)
-        validate_data(self, X, y, skip_check_array=True)
+        check_rows(self, X, y, reset=True)
         y = self._encode(y)
         prior = np.ones(len(names)) if self.prior is None else np.asarray(self.prior, dtype=float)
         if prior.shape != (len(names),) or not (prior >= 0).all() or not prior.sum() > 0:
@@ -152,7 +153,7 @@ class _ModelAveraging(_BaseComposition):
 
     def _all(self, X: Any) -> Any:
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_rows(self, X, reset=False)
         return np.array([self._told(model, X) for model in self.estimators_])
 
 
