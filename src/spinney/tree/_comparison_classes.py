@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.tree._comparison_base import PARAMETERS, ComparisonClassifier, ComparisonRegressor
 from spinney.tree._comparison_tree import Closer, ComparisonTree, Indices, Targets
+from spinney.tree._describe_comparison import NamedComparisonTree
 
 __all__ = ["ComparisonTreeClassifier", "ComparisonTreeRegressor"]
 
@@ -51,6 +52,48 @@ class _OneTree:
         """The nodes, as parallel arrays."""
         check_is_fitted(self)
         return self._part(0)
+
+    def is_closer(self: Any, X: Any, near: int, far: int) -> NDArray[np.bool_]:
+        """Ask whether rows are closer to one training row than to another.
+
+        Parameters
+        ----------
+        X : array, frame or sequence
+            The rows, as `metric` asks for.
+        near, far : int
+            Numbers of training rows that the tree compares with.
+
+        Returns
+        -------
+        ndarray of bool
+            One answer for each row.
+        """
+        check_is_fitted(self)
+        a, b = int(self._places[near]), int(self._places[far])
+        if a < 0 or b < 0:
+            raise ValueError(f"near, far: expected rows that the tree asks for, got {near}, {far}")
+        rows = self._pivots.read(self, X)
+        closer = rows.closer(self._pivots, 1)
+        x = np.arange(rows.n_rows)
+        return np.asarray(closer(x, np.full_like(x, a), np.full_like(x, b)))
+
+    def pivot_name(self: Any, row: int) -> str:
+        """Say what a training row is called in texts: a string itself, or its number.
+
+        Parameters
+        ----------
+        row : int
+            Number of a training row that the tree compares with.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        return str(self._pivots.name(int(self._places[row]), row))
+
+    def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
+        return NamedComparisonTree(self, feature_names, class_names)
 
     def apply(self: Any, X: Any) -> Indices:
         """Find the leaf of each row.

@@ -49,6 +49,10 @@ class Rows(ABC):
     def read(self, estimator: Any, X: Any) -> Any:
         """Read rows of the same kind that are to be predicted."""
 
+    def name(self, place: int, row: int) -> str:
+        """Name one of these rows, which was `row` in training."""
+        return f"row {row}"
+
     def order(self) -> Indices:
         """Give an order of the rows that does not depend on the one they came in, if one exists."""
         return np.arange(self.n_rows)
@@ -217,6 +221,9 @@ class StringRows(Rows):
         self.strings = strings
         self.metric = metric
         self.n_rows = len(strings)
+
+    def name(self, place: int, row: int) -> str:
+        return repr(self.strings[place])
 
     def order(self) -> Indices:
         return np.array(sorted(range(self.n_rows), key=self.strings.__getitem__), dtype=np.intp)

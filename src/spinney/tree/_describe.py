@@ -82,6 +82,9 @@ class ReadableTree:
         Names to use in place of `feature_names_in_`, or else of "x[0]", "x[1]", ...
     class_names : sequence, default=None
         Names to use in place of `classes_`; for one output only.
+    nodes, criterion : object, str, default=None
+        What has the arrays of the nodes, and what their impurity is called, if that is not the
+        estimator's ``tree_`` and ``criterion``.
     """
 
     def __init__(
@@ -89,11 +92,14 @@ class ReadableTree:
         decision_tree: Any,
         feature_names: Sequence[Any] | None = None,
         class_names: Sequence[Any] | None = None,
+        *,
+        nodes: Any = None,
+        criterion: str | None = None,
     ) -> None:
-        tree = decision_tree.tree_
+        tree = decision_tree.tree_ if nodes is None else nodes
         self.tree = tree
         self.classifier: bool = is_classifier(decision_tree)
-        self.criterion = criterion_name(decision_tree.criterion)
+        self.criterion = criterion or criterion_name(decision_tree.criterion)
         self.n_outputs = int(tree.n_outputs)
         self.impurity: np.ndarray = np.asarray(tree.impurity)
         self.n_node_samples: np.ndarray = np.asarray(tree.n_node_samples)
@@ -211,7 +217,8 @@ class ReadableTree:
             lines = [f"node {node}: {first}", *others]
         share = format_share(self.n_node_samples[node] / self.n_node_samples[0])
         lines.append(f"{self.n_node_samples[node]:,} rows ({share})")
-        lines.append(f"{self.criterion} {format_short(self.impurity[node])}")
+        if np.isfinite(self.impurity[node]):
+            lines.append(f"{self.criterion} {format_short(self.impurity[node])}")
         weight = self.weighted_n_node_samples[node]
         for output in range(self.n_outputs):
             prefix = f"output {output}, " if self.n_outputs > 1 else ""
@@ -388,21 +395,25 @@ class NamedTree(ReadableTree):
         )
 
 
+def has_own_reader(decision_tree: Any) -> bool:
+    """Whether an estimator brings the reader of its tree."""
+    return hasattr(type(decision_tree), "_readable_tree")
+
+
 def named_tree(
     decision_tree: Any, feature_names: Any = None, class_names: Any = None
 ) -> ReadableTree:
     """Return a fitted tree of any kind with its names; an estimator may bring its own reader."""
-    reader = getattr(type(decision_tree), "_readable_tree", None)
-    if reader is None:
+    if not has_own_reader(decision_tree):
         return NamedTree(decision_tree, feature_names, class_names)
-    return cast(ReadableTree, reader(decision_tree, feature_names, class_names))
+    return cast(ReadableTree, decision_tree._readable_tree(feature_names, class_names))
 
 
 def require_binary(decision_tree: Any, writer: str) -> None:
     """Raise if a writer for two branches gets a tree that has more."""
-    if hasattr(type(decision_tree), "_readable_tree"):
+    if has_own_reader(decision_tree):
         raise TypeError(
-            f"{writer}: expected a tree whose nodes have two branches, got "
+            f"{writer}: expected a tree whose nodes ask about one column each, got "
             f"{type(decision_tree).__name__}; export_text, export_rules and export_svg take it"
         )
 
@@ -416,7 +427,7 @@ def validated(constraints: dict[str, Any]) -> Callable[[Function], Function]:
 def require_tree(decision_tree: Any) -> None:
     """Raise unless `decision_tree` is a fitted tree estimator."""
     check_is_fitted(decision_tree)
-    if not hasattr(decision_tree, "tree_"):
+    if not hasattr(decision_tree, "tree_") and not has_own_reader(decision_tree):
         raise TypeError(
             "The 'decision_tree' parameter must be a fitted decision tree (an estimator with"
             f" `tree_`). Got {decision_tree!r} instead."
@@ -447,8 +458,7 @@ def default_feature_names(decision_tree: Any, feature_names: Any) -> Any:
     so do ours that answer to the same name.
     """
     categories = getattr(decision_tree, "categories_", None)
-    own = hasattr(type(decision_tree), "_readable_tree")
-    if feature_names is None and (own or any(values is not None for values in categories or ())):
+    if feature_names is None and any(values is not None for values in categories or ()):
         return getattr(decision_tree, "feature_names_in_", None)
     return feature_names
 

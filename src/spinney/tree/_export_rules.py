@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,8 +21,9 @@ from ._describe import (
     require_tree,
     validated,
 )
+from ._describe_comparison import ComparisonCondition
 
-__all__ = ["CategoryCondition", "NumericCondition", "Rule", "export_rules"]
+__all__ = ["CategoryCondition", "ComparisonCondition", "NumericCondition", "Rule", "export_rules"]
 
 SET_LIMIT = 8  # categories listed in the text of a rule before the rest is counted
 
@@ -121,7 +122,7 @@ class CategoryCondition:
         return f"{self.name} {word} {listed}" + _or_missing(self)
 
 
-Condition = NumericCondition | CategoryCondition
+Condition = NumericCondition | CategoryCondition | ComparisonCondition
 
 
 def is_missing(value: Any) -> bool:
@@ -141,7 +142,8 @@ class Rule:
     Attributes
     ----------
     conditions : tuple of NumericCondition or CategoryCondition
-        One for each feature asked on the way, in the order of the first question.
+        One for each feature asked on the way, in the order of the first question. Comparison trees
+        have a ComparisonCondition for each question.
     prediction : object
         The class or the number that `predict` returns; a tuple for several outputs.
     label : str
@@ -176,15 +178,21 @@ class Rule:
         Parameters
         ----------
         row : mapping or sequence
-            Values by feature name (a dict, a pandas Series) or in the order of the features.
+            Values by feature name (a dict, a pandas Series) or in the order of the features; for
+            a comparison tree whatever a row is there.
 
         Returns
         -------
         bool
-            True for exactly one rule of a tree.
+            True for exactly one rule of a tree. No rule of a tree of C4.5 holds for a row that
+            misses a value on its way, and none of a partition for a row in a cell without rows.
         """
         named = hasattr(row, "keys")
         for condition in self.conditions:
+            if isinstance(condition, ComparisonCondition):
+                if not condition.holds_for(row):
+                    return False
+                continue
             key = condition.name if named and condition.name in row else condition.feature
             if not condition.holds(row[key]):
                 return False
@@ -324,7 +332,9 @@ def _rule(tree: ReadableTree, node: int, path: Path, decimals: int, show_missing
     )
 
 
-def _condition(tree: ReadableTree, region: Region, decimals: int, show_missing: bool) -> Condition:
+def _condition(tree: ReadableTree, region: Any, decimals: int, show_missing: bool) -> Condition:
+    if not isinstance(region, Region):
+        return cast(Condition, region)  # a condition already
     name = tree.feature_names[region.feature]
     if region.codes is None:
         return NumericCondition(
@@ -341,5 +351,5 @@ def _condition(tree: ReadableTree, region: Region, decimals: int, show_missing: 
     )
 
 
-def _or_missing(condition: Condition) -> str:
+def _or_missing(condition: NumericCondition | CategoryCondition) -> str:
     return " or missing" if condition.missing and condition.show_missing else ""

@@ -13,6 +13,7 @@ from ._describe import (
     ReadableTree,
     checked_names,
     default_feature_names,
+    has_own_reader,
     named_tree,
     require_class_names,
     require_tree,
@@ -103,19 +104,11 @@ def export_text(
     feature_names = checked_names(feature_names)
     class_names = checked_names(class_names)
     require_tree(decision_tree)
-    if class_names is not None and is_classifier(decision_tree):
-        require_class_names(class_names, decision_tree)
-        if decision_tree.tree_.n_outputs != 1:
-            class_names = None  # the text of such a tree has no class names
-    n_features = int(decision_tree.tree_.n_features)
-    if feature_names is not None and len(feature_names) != n_features:
-        raise ValueError(
-            f"feature_names must contain {n_features} elements, got {len(feature_names)}"
-        )
-    feature_names = default_feature_names(decision_tree, feature_names)
-    if feature_names is None:
-        feature_names = [f"feature_{i}" for i in range(n_features)]
-    tree = named_tree(decision_tree, feature_names, class_names)
+    tree = (
+        named_tree(decision_tree, feature_names, class_names)
+        if has_own_reader(decision_tree)
+        else _as_scikit_learn_names(decision_tree, feature_names, class_names)
+    )
     levels, _ = tree.subtree_shapes()
     missing = tree.shows_missing(show_missing)
 
@@ -138,6 +131,25 @@ def export_text(
             branches = list(zip(tree.children(node), texts, strict=True))
             stack += [(child, depth + 1, f"{indent} {text}") for child, text in reversed(branches)]
     return "\n".join(lines) + "\n"
+
+
+def _as_scikit_learn_names(
+    decision_tree: Any, feature_names: Any, class_names: Any
+) -> ReadableTree:
+    """Name a binary tree as scikit-learn's text does."""
+    if class_names is not None and is_classifier(decision_tree):
+        require_class_names(class_names, decision_tree)
+        if decision_tree.tree_.n_outputs != 1:
+            class_names = None  # the text of such a tree has no class names
+    n_features = int(decision_tree.tree_.n_features)
+    if feature_names is not None and len(feature_names) != n_features:
+        raise ValueError(
+            f"feature_names must contain {n_features} elements, got {len(feature_names)}"
+        )
+    feature_names = default_feature_names(decision_tree, feature_names)
+    if feature_names is None:
+        feature_names = [f"feature_{i}" for i in range(n_features)]
+    return named_tree(decision_tree, feature_names, class_names)
 
 
 def _leaf_text(tree: ReadableTree, node: int, decimals: int, show_weights: bool) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 
 from spinney.tree._cells import BaseCells, CellClassifier, CellRegressor
+from spinney.tree._describe_cells import NamedPartition
 from spinney.tree._grid import Grid
 
 __all__ = ["PartitionClassifier", "PartitionRegressor"]
@@ -131,6 +132,9 @@ class BasePartition(BaseCells):
         self._table = np.vstack([values, self._empty_value(everywhere)])
         self._cells = cells
         return self
+
+    def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
+        return NamedPartition(self, feature_names, class_names)
 
     def apply(self, X: Any) -> Array:
         """Return the number of each row's cell.

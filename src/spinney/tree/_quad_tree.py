@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.tree._cells import BaseCells, CellClassifier, CellRegressor
+from spinney.tree._describe_cells import NamedQuadTree
 from spinney.tree._quad_grower import Skeleton, grow
 
 __all__ = ["QuadTree", "QuadTreeClassifier", "QuadTreeRegressor"]
@@ -212,6 +213,9 @@ class BaseQuadTree(BaseCells):
             _slots=slots,
         )
         return self
+
+    def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
+        return NamedQuadTree(self, feature_names, class_names)
 
     def apply(self, X: Any) -> Array:
         """Return the node that answers for each row.
