@@ -2,9 +2,9 @@
 
     python benchmarks/partitions.py [--data FOLDER] [--repeats N]
 
-The best time of several counts; where there is a peer, both take turns. Adult has its categories and
-missing values as they are for C4.5, and as ordinal codes for CART; one thread each. FOLDER holds
-adult as Parquet.
+The best time of several counts; where there is a peer, both take turns. Adult has its categories
+and missing values as they are for C4.5, and as ordinal codes for CART; one thread each. FOLDER
+holds adult as Parquet.
 """
 
 from __future__ import annotations

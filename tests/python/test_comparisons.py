@@ -17,7 +17,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from estimator_checks import run_estimator_checks
 from spinney import _core
 from spinney.ensemble import ComparisonForestClassifier, ComparisonForestRegressor
-from spinney.tree import ComparisonTreeClassifier, ComparisonTreeRegressor
+from spinney.tree import (
+    ComparisonTreeClassifier,
+    ComparisonTreeRegressor,
+    export_rules,
+    export_svg,
+    export_text,
+)
 from spinney.tree._comparison_tree import _draw_pivots
 from spinney.tree._comparisons import METRICS, StringRows
 
@@ -564,3 +570,29 @@ def test_bad_input(kind):
     fitted = small(kind, metric="precomputed").fit(cdist(X, X), y)
     with pytest.raises(ValueError, match=r"5 features, but .* is expecting 6"):
         fitted.predict(np.zeros((2, 5)))
+
+
+# ------------------------------------------------------------------------------------- writers
+
+
+def test_what_is_written_is_what_is_said():
+    words = ["abba", "abca", "bbab", "xyzz", "zyxx", "yyzx", "aaaa", "zzzz"]
+    y = [0, 0, 0, 1, 1, 1, 0, 1]
+    model = ComparisonTreeClassifier(random_state=0).fit(words, y)
+    rules = export_rules(model)
+    for word in [*words, "abxy", "q", ""]:
+        (rule,) = [rule for rule in rules if rule.covers(word)]
+        assert [rule.prediction] == model.predict([word]).tolist()
+    assert "closer to '" in export_text(model)
+    assert export_svg(model).startswith("<svg")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    numbers = ComparisonTreeRegressor(random_state=0).fit(X, X[:, 0])
+    rules = export_rules(numbers)
+    for row, said in zip(X, numbers.predict(X), strict=True):
+        (rule,) = [rule for rule in rules if rule.covers(row)]
+        assert rule.prediction == said
+    assert "closer to row " in export_text(numbers)
+    shallow = ComparisonTreeRegressor(max_depth=1, random_state=0).fit(X, X[:, 0])
+    other = int(np.flatnonzero(shallow._places < 0)[0])
+    with pytest.raises(ValueError, match="near, far: expected rows that the tree asks for"):
+        shallow.is_closer(X, other, other)

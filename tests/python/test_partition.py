@@ -19,7 +19,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimator_checks import run_estimator_checks
-from spinney.tree import PartitionClassifier, PartitionRegressor, plot_partition
+from spinney.tree import (
+    PartitionClassifier,
+    PartitionRegressor,
+    export_rules,
+    export_svg,
+    export_text,
+    plot_partition,
+)
 from spinney.tree._grid import Grid
 
 KINDS = [PartitionClassifier, PartitionRegressor]
@@ -402,3 +409,21 @@ def test_plot():
         plot_partition(StandardScaler())
     with pytest.raises(ValueError, match="y: expected X with it"):
         plot_partition(PartitionClassifier().fit(X, y), y=y)
+
+
+def test_what_is_written_is_what_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    model = PartitionClassifier(cells=[[0.0], 3]).fit(X, y)
+    rules = export_rules(model)
+    assert len(rules) == model.n_cells_
+    for row, said in zip(X, model.predict(X), strict=True):
+        (rule,) = [rule for rule in rules if rule.covers(row)]
+        assert rule.prediction == said
+    assert "x[0] <= 0 and" in export_text(model)
+    assert export_svg(model).startswith("<svg")
+    named = PartitionRegressor(cells=by_parity).fit(X, X[:, 0])
+    assert "cell = 1" in export_text(named)
+    with pytest.raises(TypeError, match="export_rules: expected cells of a grid"):
+        export_rules(named)

@@ -16,7 +16,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimator_checks import run_estimator_checks
-from spinney.tree import QuadTreeClassifier, QuadTreeRegressor, plot_partition
+from spinney.tree import (
+    QuadTreeClassifier,
+    QuadTreeRegressor,
+    export_graphviz,
+    export_rules,
+    export_svg,
+    export_text,
+    plot_partition,
+)
 
 KINDS = [QuadTreeClassifier, QuadTreeRegressor]
 SPLITS = ["midpoint", "point"]
@@ -414,3 +422,22 @@ def test_plot():
         plt.close(figure)
     with pytest.raises(ValueError, match="expected one of 2 features, got 1"):
         plot_partition(QuadTreeClassifier().fit(X[:, :1], y))
+
+
+def test_what_is_written_is_what_is_said():
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    model = QuadTreeClassifier(leaf_capacity=8).fit(X, y)
+    rules = export_rules(model)
+    rows = np.random.default_rng(0).normal(size=(200, 2)) * 2
+    for row, said in zip(rows, model.predict(rows), strict=True):
+        (rule,) = [rule for rule in rules if rule.covers(row)]
+        assert rule.prediction == said
+    assert sum(rule.n_samples for rule in rules) == 80
+    text = export_text(model, feature_names=["a", "b"])
+    assert text.count("class:") == len(rules)
+    assert "a <= " in text
+    assert export_svg(model).count("<title>") > len(rules)
+    numbers = export_rules(QuadTreeRegressor(leaf_capacity=8).fit(X, X[:, 0]))
+    assert {rule.probability for rule in numbers} == {None}
+    with pytest.raises(TypeError, match="export_graphviz: expected a tree"):
+        export_graphviz(model)

@@ -11,6 +11,8 @@ namespace spinney {
 namespace {
 
 constexpr double epsilon = 1e-3;  // C4.5's
+// Pruning goes down by recursion. No tree that anyone reads is as deep as this.
+constexpr std::int64_t deepest = 5000;
 
 class QuinlanGrower {
  public:
@@ -96,7 +98,9 @@ class QuinlanGrower {
 
  private:
   bool may_split(const MultiwayNode& node, std::int64_t depth) const {
-    if (options_.max_depth > 0 && depth >= options_.max_depth) return false;
+    if (depth >= (options_.max_depth > 0 ? std::min(options_.max_depth, deepest) : deepest)) {
+      return false;
+    }
     if (node.weight < 2 * options_.min_branch || node.n_rows < 2) return false;
     return node.most() < node.weight - 1e-9 * node.weight;
   }

@@ -1,8 +1,10 @@
 #include "spinney/multiway/rule_simplifier.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "spinney/common/parallel.h"
+#include "spinney/common/random.h"
 #include "spinney/multiway/error_pruner.h"
 
 namespace spinney {
@@ -46,52 +48,128 @@ struct Cover {
     weight += w;
     mistakes += wrong ? w : 0.0;
   }
+  void add(const Cover& other) {
+    weight += other.weight;
+    mistakes += other.mistakes;
+  }
   double expected(double confidence) const {
     if (weight <= 0) return 1;
     return (mistakes + extra_errors(weight, mistakes, confidence)) / weight;
   }
 };
 
+// Rows that fail the same conditions, of a rule with up to 64 of them.
+struct Group {
+  std::uint64_t failed = 0;
+  Cover cover;
+  bool used = false;
+};
+
+// Groups by what they fail: a hash table that doubles when it is half full.
+class Groups {
+ public:
+  Groups() : places_(1024) {}
+
+  void add(std::uint64_t failed, double weight, bool wrong) {
+    Group& group = find(failed);
+    if (!group.used) {
+      group.used = true;
+      group.failed = failed;
+      if (2 * ++n_used_ > places_.size()) {
+        grow();
+        find(failed).cover.add(weight, wrong);
+        return;
+      }
+    }
+    group.cover.add(weight, wrong);
+  }
+
+  template <class Body>
+  void for_each(const Body& body) const {
+    for (const Group& group : places_) {
+      if (group.used) body(group);
+    }
+  }
+
+ private:
+  Group& find(std::uint64_t failed) {
+    const std::size_t last = places_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(mix(failed)) & last;
+    while (places_[at].used && places_[at].failed != failed) at = (at + 1) & last;
+    return places_[at];
+  }
+  void grow() {
+    std::vector<Group> old(2 * places_.size());
+    std::swap(old, places_);
+    for (const Group& group : old) {
+      if (group.used) find(group.failed) = group;
+    }
+  }
+
+  std::vector<Group> places_;
+  std::size_t n_used_ = 0;
+};
+
+// Bits of the conditions that each row fails.
+void mark_failures(const QuinlanRows& rows, const CodeTest& test, std::uint64_t bit,
+                   std::vector<std::uint64_t>& failed) {
+  for (std::size_t i = 0; i < rows.items.size(); ++i) {
+    failed[i] |= test.holds(rows.items.rows[i]) ? 0 : bit;
+  }
+}
+
+constexpr std::size_t most_conditions = 64;  // the rest stays; few trees are that deep
+
 void simplify(const QuinlanRows& rows, double confidence, SimpleRule& rule) {
-  const std::size_t n = rule.conditions.size();
-  std::vector<CodeTest> tests;
-  for (const RuleCondition& condition : rule.conditions)
-    tests.push_back(make_test(rows, condition));
-  rule.kept.assign(n, 1);
-  std::vector<std::size_t> left(n);  // conditions that are still there
-  for (std::size_t c = 0; c < n; ++c) left[c] = c;
+  const std::size_t n = std::min(rule.conditions.size(), most_conditions);
+  std::vector<std::uint64_t> failed(rows.items.size());
+  constexpr std::uint64_t one = 1;
+  std::vector<std::uint8_t> beyond(rows.items.size());  // fails a condition that stays
+  for (std::size_t c = 0; c < rule.conditions.size(); ++c) {
+    const CodeTest test = make_test(rows, rule.conditions[c]);
+    if (c < n) {
+      mark_failures(rows, test, one << c, failed);
+    } else {
+      for (std::size_t i = 0; i < beyond.size(); ++i) {
+        if (!test.holds(rows.items.rows[i])) beyond[i] = 1;
+      }
+    }
+  }
+  Groups groups;
+  for (std::size_t i = 0; i < failed.size(); ++i) {
+    if (beyond[i] != 0) continue;
+    groups.add(failed[i], rows.items.weights[i], rows.labels[rows.items.rows[i]] != rule.label);
+  }
+  rule.kept.assign(rule.conditions.size(), 1);
+  std::uint64_t kept = n == most_conditions ? ~std::uint64_t{0} : (one << n) - 1;
   while (true) {
     // What the rule covers, and what else without each of its conditions: rows that fail it alone.
     Cover whole;
-    std::vector<Cover> more(left.size());
-    for (std::size_t i = 0; i < rows.items.size(); ++i) {
-      const Row row = rows.items.rows[i];
-      std::size_t failed = left.size();
-      bool twice = false;
-      for (std::size_t c = 0; c < left.size(); ++c) {
-        if (tests[left[c]].holds(row)) continue;
-        twice = failed != left.size();
-        if (twice) break;
-        failed = c;
+    std::vector<Cover> more(n);
+    groups.for_each([&](const Group& group) {
+      const std::uint64_t left = group.failed & kept;
+      if (left == 0) {
+        whole.add(group.cover);
+      } else if (std::has_single_bit(left)) {
+        more[static_cast<std::size_t>(std::countr_zero(left))].add(group.cover);
       }
-      if (twice) continue;
-      Cover& cover = failed == left.size() ? whole : more[failed];
-      cover.add(rows.items.weights[i], rows.labels[row] != rule.label);
-    }
+    });
     rule.weight = whole.weight;
     rule.mistakes = whole.mistakes;
     double best = whole.expected(confidence);
-    std::size_t dropped = left.size();
-    for (std::size_t c = 0; c < left.size(); ++c) {
-      const Cover without{whole.weight + more[c].weight, whole.mistakes + more[c].mistakes};
+    std::size_t dropped = n;
+    for (std::size_t c = 0; c < n; ++c) {
+      if (rule.kept[c] == 0) continue;
+      Cover without = whole;
+      without.add(more[c]);
       const double expected = without.expected(confidence);
       if (expected > best) continue;
       best = expected;
       dropped = c;
     }
-    if (dropped == left.size()) return;
-    rule.kept[left[dropped]] = 0;
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(dropped));
+    if (dropped == n) return;
+    rule.kept[dropped] = 0;
+    kept &= ~(one << dropped);
   }
 }
 

@@ -38,7 +38,9 @@ class _Test:
         column = table.columns[self.feature] if matrix is None else matrix[:, self.feature]  # type: ignore[index]
         if self.codes is None:
             return np.asarray((column > self.low) & (column <= self.high))
-        return np.isin(column, sorted(self.codes))
+        flags = np.zeros(max(self.codes, default=0) + 2, dtype=np.bool_)  # the last for the others
+        flags[list(self.codes)] = True
+        return np.asarray(flags[np.minimum(column, len(flags) - 1)])
 
 
 @dataclass(frozen=True)
@@ -192,10 +194,9 @@ class C45Rules(ClassifierMixin, BaseEstimator):
         paths = _paths(self.estimator_)
         tests = [test for path in paths for test in path.tests]
         n_codes = [0 if values is None else len(values) for values in self._schema.categories]
-        allowed = [
-            np.isin(np.arange(n_codes[test.feature]), sorted(test.codes or ())).astype(np.uint8)
-            for test in tests
-        ]
+        allowed = [np.zeros(n_codes[test.feature], dtype=np.uint8) for test in tests]
+        for test, flags in zip(tests, allowed, strict=True):
+            flags[list(test.codes or ())] = 1
         kept, _, _ = _core.simplify_rules(
             core_table(table, self._schema),
             core_targets(labels[:, np.newaxis], [self.n_classes_], weights),
@@ -404,7 +405,10 @@ def _briefest(
     """Choose the rules of one class that, with their exceptions, take the fewest bits."""
     if not rules:
         return []
-    cover = sp.csr_array(np.stack([rule.covers(table) for rule in rules]).astype(np.float64))
+    covered_rows = [np.flatnonzero(rule.covers(table)) for rule in rules]
+    starts = np.cumsum([0, *map(len, covered_rows)])
+    shape = (len(rules), table.n_rows)
+    cover = sp.csr_array((np.ones(starts[-1]), np.concatenate(covered_rows), starts), shape=shape)
     # Half the bits of the conditions, as C4.5 does: rules overlap, and their order is free.
     cost = np.array(
         [
