@@ -90,8 +90,8 @@ def main():
         f"{np.exp(logs.mean()):.1f} times the leaves"
     )
     print(
-        f"(geometric mean); on the {equal.sum()} tables where C4.5's error is lower or at most half "
-        f"a point higher, {np.exp(logs[equal].mean()):.1f} times"
+        f"(geometric mean); on the {equal.sum()} tables where C4.5's error is lower or at most "
+        f"half a point higher, {np.exp(logs[equal].mean()):.1f} times"
     )
 
 
