@@ -10,5 +10,6 @@ NB_MODULE(_core, m) {
   bind_adaboost(m);
   bind_boosting(m);
   bind_multiway(m);
+  bind_neighbors(m);
   bind_distance(m);
 }
