@@ -1,5 +1,9 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include "bindings.h"
 #include "spinney/common/check.h"
+#include "spinney/neighbors/ball_tree.h"
 #include "spinney/neighbors/brute_force.h"
 #include "spinney/neighbors/kd_tree.h"
 #include "tree.h"
@@ -39,6 +43,29 @@ nb::tuple within(const KdTree& tree, const Matrix<double>& queries, const Array<
                         to_numpy(std::move(found.distances)));
 }
 
+BallDistance ball_distance(const std::string& name, double p, std::vector<double> weights,
+                           nb::object function, std::size_t d) {
+  BallDistance distance;
+  distance.p = p;
+  distance.weights = std::move(weights);
+  if (name == "haversine") distance.kind = BallMetric::haversine;
+  if (name == "hamming") distance.kind = BallMetric::hamming;
+  if (name == "canberra") distance.kind = BallMetric::canberra;
+  if ((distance.kind == BallMetric::haversine && d != 2) ||
+      (!distance.weights.empty() && distance.weights.size() != d)) {
+    throw InputError("ball tree: the metric does not fit the number of columns");
+  }
+  if (!function.is_none()) {
+    distance.kind = BallMetric::custom;
+    using Row = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
+    // Views of rows that live as long as the call.
+    distance.custom = [function, d](const double* a, const double* b) {
+      return nb::cast<double>(function(Row(a, {d}, nb::none()), Row(b, {d}, nb::none())));
+    };
+  }
+  return distance;
+}
+
 }  // namespace
 
 void bind_neighbors(nb::module_& m) {
@@ -55,6 +82,52 @@ void bind_neighbors(nb::module_& m) {
            })
       .def("query", &query)
       .def("within", &within);
+  nb::class_<BallTree>(m, "BallTree")
+      .def(
+          "__init__",
+          [](BallTree* self, const Matrix<double>& points, const std::string& metric, double p,
+             std::vector<double> weights, nb::object function, std::size_t leaf_size) {
+            if (points.shape(0) == 0 || points.shape(1) == 0 || leaf_size == 0) {
+              throw InputError("ball tree: no points");
+            }
+            new (self) BallTree(
+                points.data(), points.shape(0), points.shape(1),
+                ball_distance(metric, p, std::move(weights), function, points.shape(1)), leaf_size);
+          },
+          nb::arg("points"), nb::arg("metric"), nb::arg("p"), nb::arg("weights"),
+          nb::arg("function").none(), nb::arg("leaf_size"))
+      .def("query",
+           [](const BallTree& self, const Matrix<double>& queries, std::size_t k, int n_threads) {
+             if (queries.shape(1) != self.dimension() || k == 0 || k > self.size()) {
+               throw InputError("ball tree: no such query");
+             }
+             const std::size_t n = queries.shape(0);
+             std::vector<double> distances(n * k);
+             std::vector<Place> places(n * k);
+             if (self.is_parallel()) {
+               const nb::gil_scoped_release release;
+               self.query(queries.data(), n, k, n_threads, distances.data(), places.data());
+             } else {
+               self.query(queries.data(), n, k, 1, distances.data(), places.data());  // asks Python
+             }
+             return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
+           })
+      .def("within", [](const BallTree& self, const Matrix<double>& queries,
+                        const Array<double>& radii) {
+        if (queries.shape(1) != self.dimension() || radii.size() != queries.shape(0)) {
+          throw InputError("ball tree: no such query");
+        }
+        std::vector<Place> counts;
+        std::vector<Place> places;
+        std::vector<double> distances;
+        for (std::size_t i = 0; i < queries.shape(0); ++i) {
+          const std::size_t before = places.size();
+          self.within(queries.data() + i * self.dimension(), radii.data()[i], places, distances);
+          counts.push_back(static_cast<Place>(places.size() - before));
+        }
+        return nb::make_tuple(to_numpy(std::move(counts)), to_numpy(std::move(places)),
+                              to_numpy(std::move(distances)));
+      });
   nb::class_<BruteSelection>(m, "BruteSelection")
       .def("__init__",
            [](BruteSelection* self, std::size_t k, const Array<float>& error) {

@@ -403,6 +403,23 @@ class KdTree:
         n_threads: int,
     ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
 
+class BallTree:
+    def __init__(
+        self,
+        points: NDArray[float64],
+        metric: str,
+        p: float,
+        weights: list[float],
+        function: Any,
+        leaf_size: int,
+    ) -> None: ...
+    def query(
+        self, queries: NDArray[float64], k: int, n_threads: int
+    ) -> tuple[NDArray[float64], NDArray[int64]]: ...
+    def within(
+        self, queries: NDArray[float64], radii: NDArray[float64]
+    ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
+
 class BruteSelection:
     def __init__(self, k: int, error: NDArray[Any]) -> None: ...
     def look(

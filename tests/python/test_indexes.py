@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 from scipy.special import gamma
+from sklearn.neighbors import BallTree as SkBallTree
 from sklearn.neighbors import KDTree as SkKDTree
 
-from spinney.neighbors import BruteForce, KDTree
+from spinney.neighbors import BallTree, BruteForce, KDTree
 from spinney.neighbors._kernels import DENSITY_KERNELS, kernel_values, log_normalisation
 
 POWERS = {"cityblock": 1.0, "euclidean": 2.0, "chebyshev": np.inf, "minkowski": 3.0}
@@ -121,7 +122,7 @@ def test_close_points_far_from_the_origin():
         assert (rows == expected_rows).mean() > 0.99
 
 
-@pytest.mark.parametrize("kind", [KDTree, BruteForce])
+@pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
 def test_ties_go_to_the_smaller_number(kind):
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 50, axis=0)
     _, rows = kind(X).query([[0.1, 0.1], [0.5, 0.5]], 60)
@@ -200,7 +201,7 @@ def test_pairs_within_distances():
     np.testing.assert_array_equal(KDTree(X).two_point_correlation(Q, radii), theirs)
 
 
-@pytest.mark.parametrize("kind", [KDTree, BruteForce])
+@pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
 def test_any_array_will_do(kind):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 50, (100, 3))
@@ -219,7 +220,7 @@ def test_any_array_will_do(kind):
     assert len(again) == 100
 
 
-@pytest.mark.parametrize("kind", [KDTree, BruteForce])
+@pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
 def test_bad_input_is_named(kind):
     X = np.random.default_rng(0).random((20, 3))
     with pytest.raises(ValueError, match="Input X contains NaN"):
@@ -254,3 +255,90 @@ def test_bad_parameters_of_the_tree():
     with pytest.raises(ValueError, match="kernel: expected one of"):
         tree.kernel_density(X, 1.0, "square")
     assert tree.query_radius(X, -1.0, count_only=True).sum() == 0
+
+
+# -------------------------------------------------------------------------------- ball trees
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(KINDS),
+    n=st.integers(1, 200),
+    d=st.integers(1, 6),
+    metric=st.sampled_from(["cityblock", "euclidean", "chebyshev", "hamming", "canberra"]),
+    leaf_size=st.integers(1, 20),
+)
+def test_balls_find_what_a_search_of_all_rows_finds(seed, kind, n, d, metric, leaf_size):
+    rng = np.random.default_rng(seed)
+    X = points(rng, kind, n, d)
+    Q = np.concatenate([X[:5], points(rng, kind, 5, d)])
+    k = int(rng.integers(1, n + 1))
+    name = {"cityblock": "manhattan"}.get(metric, metric)
+    tree = BallTree(X, leaf_size=leaf_size, metric=name, n_jobs=2)
+    distances, rows = tree.query(Q, k)
+    everything = cdist(Q, X, metric)
+    np.testing.assert_allclose(distances, np.sort(everything, axis=1)[:, :k], rtol=1e-10)
+    own = np.take_along_axis(everything, rows, axis=1)
+    np.testing.assert_allclose(own, distances, rtol=1e-10)
+    assert all(len(set(row)) == k for row in rows.tolist())
+    for line, numbers in zip(distances, rows, strict=True):
+        assert all(
+            b > a
+            for a, b, same in zip(numbers[:-1], numbers[1:], line[:-1] == line[1:], strict=True)
+            if same
+        )
+    radius = float(np.median(everything)) * (1 + 1e-9)
+    counts = tree.query_radius(Q, radius, count_only=True)
+    np.testing.assert_array_equal(counts, (everything <= radius).sum(axis=1))
+
+
+def test_other_metrics():
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(200, 3)), rng.normal(size=(20, 3))
+    V = np.cov(X.T)
+    w = np.array([1.0, 2.0, 0.5])
+    cases = [
+        (BallTree(X, metric="mahalanobis"), cdist(Q, X, "mahalanobis", VI=np.linalg.inv(V))),
+        (BallTree(X, metric="mahalanobis", V=V), cdist(Q, X, "mahalanobis", VI=np.linalg.inv(V))),
+        (BallTree(X, metric="seuclidean", V=w), cdist(Q, X, "seuclidean", V=w)),
+        (BallTree(X, metric="minkowski", p=3, w=w), cdist(Q, X, "minkowski", p=3, w=w)),
+        (BallTree(X, metric=_manhattan), cdist(Q, X, "cityblock")),
+        (BallTree(X, metric=_stretched, by=2.0), 2 * cdist(Q, X, "cityblock")),
+    ]
+    for tree, everything in cases:
+        distances, rows = tree.query(Q, 5)
+        np.testing.assert_allclose(distances, np.sort(everything, axis=1)[:, :5], rtol=1e-9)
+        again = pickle.loads(pickle.dumps(tree))
+        np.testing.assert_array_equal(again.query(Q, 5)[1], rows)
+    Y = rng.uniform(-1, 1, (100, 2))
+    theirs = SkBallTree(Y, metric="haversine").query(Y[:5], 4)[0]
+    np.testing.assert_allclose(BallTree(Y, metric="haversine").query(Y[:5], 4)[0], theirs)
+    logs = BallTree(X).kernel_density(Q, 0.5)
+    np.testing.assert_allclose(logs, KDTree(X).kernel_density(Q, 0.5))
+
+
+def _manhattan(a, b):
+    return np.abs(a - b).sum()
+
+
+def _stretched(a, b, by):
+    return by * np.abs(a - b).sum()
+
+
+def test_bad_parameters_of_balls():
+    X = np.random.default_rng(0).random((20, 3))
+    with pytest.raises(ValueError, match="metric: expected a function or one of"):
+        BallTree(X, metric="cosine")
+    with pytest.raises(ValueError, match="w: expected 3 weights"):
+        BallTree(X, metric="minkowski", w=[1.0])
+    with pytest.raises(ValueError, match="VI: expected a matrix of 3 rows"):
+        BallTree(X, metric="mahalanobis", VI=np.eye(2))
+    with pytest.raises(ValueError, match="VI: expected a positive definite"):
+        BallTree(X, metric="mahalanobis", VI=-np.eye(3))
+    with pytest.raises(ValueError, match="X: expected 2 columns for haversine"):
+        BallTree(X, metric="haversine")
+    with pytest.raises(ValueError, match="euclidean does not take"):
+        BallTree(X, metric="euclidean", V=1)
+    with pytest.raises(ZeroDivisionError):
+        BallTree(X, metric=lambda a, b: 1 / 0)

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from spinney import _core
 from spinney._threads import effective_n_jobs
-from spinney.neighbors._kd_tree import _as_objects, check_points
+from spinney.neighbors._tree_index import as_objects, check_points
 
 __all__ = ["BruteForce"]
 
@@ -213,8 +213,8 @@ class BruteForce:
         if count_only:
             return np.array(counts, dtype=np.int64)
         if return_distance:
-            return _as_objects(found), _as_objects(told)
-        return _as_objects(found)
+            return as_objects(found), as_objects(told)
+        return as_objects(found)
 
 
 def _nearest(distances: Any, k: int) -> tuple[Any, Any]:
