@@ -353,7 +353,8 @@ class LocalRegression(RegressorMixin, BaseLocal):
         self.robust_weights_ = np.ones(smoother.n_rows)
         for _ in range(self.robust):
             residuals = smoother.targets - self._at_training_rows().values
-            self.robust_weights_ = _bisquare(residuals[:, 0], given)
+            rounding = 1e-9 * float(np.ptp(smoother.targets))
+            self.robust_weights_ = _bisquare(residuals[:, 0], given, rounding)
             smoother.weights = given * self.robust_weights_
             self._inside = None
         return self
@@ -572,11 +573,10 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
         return float(np.average(right, weights=self._smoother.weights))
 
 
-def _bisquare(residuals: Floats, weights: Floats) -> Floats:
-    """Weigh rows by their residuals, as loess does."""
+def _bisquare(residuals: Floats, weights: Floats, rounding: float) -> Floats:
+    """Weigh rows by their residuals, as loess does; those up to `rounding` count as zero."""
     sizes = np.abs(residuals)
-    # Where most residuals are zero but for rounding, that alone must make no row an outlier.
-    limit = max(6 * _weighted_median(sizes, weights), 1e-10 * sizes.max())
+    limit = max(6 * _weighted_median(sizes, weights), rounding)
     if limit == 0:
         return np.ones(len(sizes))
     return np.asarray(np.maximum(1 - (sizes / limit) ** 2, 0.0) ** 2)
