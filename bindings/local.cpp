@@ -33,14 +33,14 @@ struct BoundLocalModel {
   LocalModel model;
 
   BoundLocalModel(Matrix<double> x_, Matrix<double> y_, Array<double> weights_,
-                  const std::string& kernel, int degree, double alpha)
+                  const std::string& kernel, int degree, double alpha, bool logit)
       : x(std::move(x_)), y(std::move(y_)), weights(std::move(weights_)) {
     if (y.shape(0) != x.shape(0) || weights.shape(0) != x.shape(0)) {
       throw InputError("local: X, y and weights differ in length");
     }
     model = {x.data(),   y.data(),   weights.data(),       x.shape(0),
              x.shape(1), y.shape(1), kernel_named(kernel), degree,
-             alpha};
+             alpha,      logit};
   }
 };
 
@@ -51,9 +51,9 @@ using Indices = Array<std::int64_t>;
 
 void bind_local(nb::module_& m) {
   nb::class_<BoundLocalModel>(m, "LocalModel")
-      .def(nb::init<Matrix<double>, Matrix<double>, Floats, std::string, int, double>(),
+      .def(nb::init<Matrix<double>, Matrix<double>, Floats, std::string, int, double, bool>(),
            nb::arg("X"), nb::arg("y"), nb::arg("weights"), nb::arg("kernel"), nb::arg("degree"),
-           nb::arg("alpha"))
+           nb::arg("alpha"), nb::arg("logit"))
       // (values, noise, leverages, gradients), flat; what was not asked for is empty.
       .def(
           "fit",

@@ -396,6 +396,7 @@ class LocalModel:
         kernel: str,
         degree: int,
         alpha: float,
+        logit: bool,
     ) -> None: ...
     def fit(
         self,

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -56,6 +57,10 @@ def smooth_decay(u):
 )
 def test_estimator_checks(kind, parameters):
     run_estimator_checks(kind(**parameters))
+
+
+def test_estimator_checks_of_log_odds():
+    run_estimator_checks(LocalClassifier(link="logit", alpha=0.1))
 
 
 def test_estimator_checks_of_robust_fits():
@@ -597,6 +602,74 @@ def test_indicators(degree):
     np.testing.assert_allclose(model.predict_proba(places), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_log_odds_against_logistic_regression(degree, alpha):
+    X, y = make_moons(200, noise=0.4, random_state=0)
+    places = X[:20] + 0.05
+    model = LocalClassifier(degree, link="logit", n_neighbors=100, alpha=alpha).fit(X, y)
+    expected = []
+    for place in places:
+        weights = weights_at(place, X, model, np.ones(200))
+        said = weights > 0
+        design = terms(X - place, degree)[:, 1:]
+        slow = LogisticRegression(
+            C=1 / alpha if alpha else np.inf, solver="newton-cholesky", tol=1e-10
+        )
+        slow.fit(design[said], y[said], weights[said])
+        expected.append(1 / (1 + np.exp(-slow.intercept_[0])))
+    np.testing.assert_allclose(model.predict_proba(places)[:, 1], expected, atol=1e-6)
+
+
+def test_log_odds_of_several_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.array(["x", "y", "z"])[
+        np.argmax(X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(300, 3)), 1)
+    ]
+    model = LocalClassifier(link="logit", n_neighbors=80).fit(X, y)
+    odds = np.stack(
+        [
+            LocalClassifier(link="logit", n_neighbors=80).fit(X, y == c).predict_proba(X)[:, 1]
+            for c in model.classes_
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-9
+    )
+    # Nothing of the sum over targets is left.
+    with pytest.raises(AttributeError, match="identity"):
+        _ = model.effective_dof_
+    flat = [
+        LocalClassifier(0, link=link).fit(X, y).predict_proba(X) for link in ("identity", "logit")
+    ]
+    np.testing.assert_allclose(flat[0], flat[1], atol=1e-12)
+
+
+def test_log_odds_where_classes_can_be_parted():
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = X[:, 0] > 0
+    for alpha in (0.0, 1e-3):
+        model = LocalClassifier(link="logit", n_neighbors=20, alpha=alpha).fit(X, y)
+        proba = model.predict_proba(np.linspace(-3, 3, 101)[:, None])
+        assert np.isfinite(proba).all()
+        assert (np.diff(proba[:, 1]) >= -1e-6).all()
+        np.testing.assert_array_equal(model.predict(X), y)
+        assert model.loo_score_ > 0.9
+
+
+def test_leave_one_out_of_log_odds():
+    X, y = make_moons(60, noise=0.4, random_state=0)
+    model = LocalClassifier(link="logit", n_neighbors=30, alpha=0.1).fit(X, y)
+    for i in range(0, 60, 7):
+        others = np.arange(60) != i
+        refit = clone(model).set_params(n_neighbors=29).fit(X[others], y[others])
+        np.testing.assert_allclose(
+            model._leave_one_out()[i], refit.predict_proba(X[i : i + 1])[0], atol=1e-9
+        )
+
+
 # ------------------------------------------------------------------------------- properties
 
 
@@ -654,10 +727,10 @@ def test_weights_are_repeated_rows_in_any_table(table, width, degree, data):
 
 
 @settings(deadline=None, max_examples=100)
-@given(tables(), widths, st.integers(0, 2))
-def test_shares_are_shares(table, width, degree):
+@given(tables(), widths, st.integers(0, 2), st.sampled_from(["identity", "logit"]))
+def test_shares_are_shares(table, width, degree, link):
     X, y, places = table
-    proba = LocalClassifier(degree, **width).fit(X, y.astype(int)).predict_proba(places)
+    proba = LocalClassifier(degree, link=link, **width).fit(X, y.astype(int)).predict_proba(places)
     assert (proba >= 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
@@ -700,6 +773,11 @@ def test_bad_parameters(parameters):
     if name != "robust":
         with pytest.raises(ValueError, match=f"{name}: expected"):
             LocalClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_bad_link():
+    with pytest.raises(ValueError, match="link: expected"):
+        LocalClassifier(link="probit").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_bad_functions():

@@ -6,6 +6,8 @@
 
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
+#include "spinney/common/exp.h"
+#include "spinney/common/log.h"
 #include "spinney/common/parallel.h"
 #include "spinney/neighbors/least_norm.h"
 
@@ -39,6 +41,10 @@ constexpr double least_pivot = 1e-6;
 constexpr double rank_tolerance = 1e-9;
 // A term that varies less than this, in units of its largest value, is constant but for rounding.
 constexpr double least_spread = 1e-12;
+// Newton's steps toward log-odds, how large those may become, and the least p (1 − p) of a row.
+constexpr int most_steps = 25;
+constexpr double most_odds = 30;
+constexpr double least_spread_of_odds = 1e-10;
 
 template <class Formula>
 SPINNEY_INLINE void fill_kernel(const double* distances, std::size_t n, double bandwidth,
@@ -158,8 +164,13 @@ class LocalFitter {
     if (rows_.empty()) return;  // NaN, as it was
     if (n_terms_ > 0) {
       measure_terms(query);
+      drop_constant_terms();
+    }
+    if (model_.logit) return answer_logit(query);
+    if (n_terms_ > 0) {
       centre();
-      solve();
+      factor_sums();
+      apply(means_.data(), solved_.data());
     }
     smoother_.resize(stride_);
     smooth(columns_.data(), n_active_, stride_, weights_.data(), total_, solved_.data(),
@@ -242,9 +253,8 @@ class LocalFitter {
     return alpha > 0 ? std::min(alpha / scale / scale, 1e100) : 0.0;
   }
 
-  void centre() {
-    weighted_.resize(stride_);
-    // Terms without spread are left out first: the others move up.
+  // Terms without spread are left out: the others move up.
+  void drop_constant_terms() {
     for (std::size_t term = 0; term < n_terms_; ++term) {
       const double* const column = columns_.data() + term * stride_;
       double low = column[0], high = column[0];
@@ -258,6 +268,10 @@ class LocalFitter {
       }
       active_[n_active_++] = term;
     }
+  }
+
+  void centre() {
+    weighted_.resize(stride_);
     centre_and_multiply(columns_.data(), n_active_, stride_, weights_.data(), total_, means_.data(),
                         weighted_.data(), sums_.data());
     for (std::size_t a = 0; a < n_active_; ++a) {
@@ -265,12 +279,11 @@ class LocalFitter {
     }
   }
 
-  // solved_ = (Z'WZ + Λ)⁺ means
-  void solve() {
+  // After it, apply gives (Z'WZ + Λ)⁺ times a vector.
+  void factor_sums() {
     const bool few = model_.alpha == 0 && rows_.size() <= n_active_;
     by_cholesky_ = !few && factor();
     if (!by_cholesky_) factor_by_norm();
-    apply(means_.data(), solved_.data());
   }
 
   bool factor() {
@@ -350,38 +363,138 @@ class LocalFitter {
     double* const gradients = out_.gradients.data() + query * model_.n_outputs * model_.n_features;
     residuals_.resize(rows_.size());
     for (std::size_t o = 0; o < model_.n_outputs; ++o) {
-      double mean = 0;
-      const double base = model_.y[rows_[0] * model_.n_outputs + o];
-      for (std::size_t i = 0; i < rows_.size(); ++i) {
-        residuals_[i] = model_.y[rows_[i] * model_.n_outputs + o] - base;
-        mean += weights_[i] * residuals_[i];
-      }
-      mean /= total_;
-      for (double& residual : residuals_) residual -= mean;
-      std::fill_n(slopes_.begin(), n_active_, 0.0);
-      // The second round mends what the first lost to rounding.
-      for (int round = 0; round < 2; ++round) {
-        for (std::size_t a = 0; a < n_active_; ++a) {
-          const double* const column = columns_.data() + a * stride_;
-          double sum = -penalties_[active_[a]] * slopes_[a];
-          for (std::size_t i = 0; i < rows_.size(); ++i) {
-            sum += weights_[i] * column[i] * residuals_[i];
-          }
-          change_[a] = sum;
-        }
-        apply(change_.data(), change_.data());
-        for (std::size_t a = 0; a < n_active_; ++a) {
-          slopes_[a] += change_[a];
-          const double* const column = columns_.data() + a * stride_;
-          for (std::size_t i = 0; i < rows_.size(); ++i) residuals_[i] -= change_[a] * column[i];
-        }
-      }
+      const double base = target(0, o);
+      for (std::size_t i = 0; i < rows_.size(); ++i) residuals_[i] = target(i, o) - base;
+      fit_slopes();
       for (std::size_t a = 0; a < n_active_; ++a) {
         const std::size_t term = active_[a];
         if (term >= model_.n_features) break;
         gradients[o * model_.n_features + term] = slopes_[a] / scales_[term];
       }
     }
+  }
+
+  double target(std::size_t i, std::size_t output) const {
+    return model_.y[rows_[i] * model_.n_outputs + output];
+  }
+
+  // Fits slopes_ to residuals_, of which it leaves what they do not explain; returns their mean.
+  double fit_slopes() {
+    double mean = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) mean += weights_[i] * residuals_[i];
+    mean /= total_;
+    for (double& residual : residuals_) residual -= mean;
+    std::fill_n(slopes_.begin(), n_active_, 0.0);
+    // The second round mends what the first lost to rounding.
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t a = 0; a < n_active_; ++a) {
+        const double* const column = columns_.data() + a * stride_;
+        double sum = -penalties_[active_[a]] * slopes_[a];
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+          sum += weights_[i] * column[i] * residuals_[i];
+        }
+        change_[a] = sum;
+      }
+      apply(change_.data(), change_.data());
+      for (std::size_t a = 0; a < n_active_; ++a) {
+        slopes_[a] += change_[a];
+        const double* const column = columns_.data() + a * stride_;
+        for (std::size_t i = 0; i < rows_.size(); ++i) residuals_[i] -= change_[a] * column[i];
+      }
+    }
+    return mean;
+  }
+
+  // Each class against all others; of two classes the second.
+  void answer_logit(std::size_t query) {
+    const std::size_t n_outputs = model_.n_outputs;
+    double* const values = out_.values.data() + query * n_outputs;
+    out_.noise[query] = 0;
+    kernel_.assign(weights_.begin(), weights_.end());
+    terms_.assign(columns_.begin(),
+                  columns_.begin() + static_cast<std::ptrdiff_t>(n_active_ * stride_));
+    for (std::size_t o = n_outputs == 2 ? 1 : 0; o < n_outputs; ++o) values[o] = fit_logit(o);
+    if (n_outputs == 2) values[0] = 1 - values[1];
+  }
+
+  // The probability at the query.
+  double fit_logit(std::size_t output) {
+    const std::size_t n = rows_.size();
+    double share = 0, whole = 0;
+    bool mixed = false;
+    for (std::size_t i = 0; i < n; ++i) {
+      share += kernel_[i] * target(i, output);
+      whole += kernel_[i];
+      mixed = mixed || target(i, output) != target(0, output);
+    }
+    share /= whole;
+    // Rows that agree leave nothing to fit, and a constant is its mean.
+    if (!mixed) return target(0, output);
+    if (n_active_ == 0) return share;
+    double intercept = log(share / (1 - share));
+    odds_.assign(n, intercept);
+    residuals_.resize(n);
+    coefficients_.assign(n_active_, 0.0);
+    double loss = logit_loss(output, coefficients_);
+    for (int step = 0; step < most_steps; ++step) {
+      total_ = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double p = 1 / (1 + exp(-odds_[i]));
+        const double spread = std::max(p * (1 - p), least_spread_of_odds);
+        weights_[i] = kernel_[i] * spread;
+        total_ += weights_[i];
+        residuals_[i] = odds_[i] + (target(i, output) - p) / spread;
+      }
+      std::copy(terms_.begin(), terms_.end(), columns_.begin());
+      centre();
+      factor_sums();
+      double aim = fit_slopes();
+      for (std::size_t a = 0; a < n_active_; ++a) aim -= means_[a] * slopes_[a];
+      // Half the way, and half of that, until it is no worse.
+      const double from = intercept;
+      start_.assign(coefficients_.begin(), coefficients_.end());
+      double way = 1, reached = loss;
+      for (int halving = 0; halving < 30; ++halving, way /= 2) {
+        intercept = from + way * (aim - from);
+        for (std::size_t a = 0; a < n_active_; ++a) {
+          coefficients_[a] = start_[a] + way * (slopes_[a] - start_[a]);
+        }
+        find_odds(intercept);
+        reached = logit_loss(output, coefficients_);
+        if (reached <= loss) break;
+      }
+      if (!(reached <= loss)) {  // no better place: it was the best
+        intercept = from;
+        break;
+      }
+      const double gain = loss - reached;
+      loss = reached;
+      if (gain <= 1e-12 * whole) break;
+    }
+    return 1 / (1 + exp(-std::clamp(intercept, -most_odds, most_odds)));
+  }
+
+  void find_odds(double intercept) {
+    std::fill(odds_.begin(), odds_.end(), intercept);
+    for (std::size_t a = 0; a < n_active_; ++a) {
+      const double* const term = terms_.data() + a * stride_;
+      for (std::size_t i = 0; i < odds_.size(); ++i) odds_[i] += coefficients_[a] * term[i];
+    }
+    // Where classes can be parted there is no end to how sure one can be.
+    for (double& odds : odds_) odds = std::clamp(odds, -most_odds, most_odds);
+  }
+
+  double logit_loss(std::size_t output, const std::vector<double>& coefficients) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < odds_.size(); ++i) {
+      const double odds = odds_[i], size = std::abs(odds);
+      const double softplus = std::max(odds, 0.0) + log(1 + exp(-size));
+      sum += kernel_[i] * (softplus - target(i, output) * odds);
+    }
+    for (std::size_t a = 0; a < n_active_; ++a) {
+      sum += penalties_[active_[a]] / 2 * coefficients[a] * coefficients[a];
+    }
+    return sum;
   }
 
   const LocalModel& model_;
@@ -396,6 +509,8 @@ class LocalFitter {
   double unit_ = 0, total_ = 0;
   std::vector<double> kernel_, weights_, scales_, columns_, weighted_, means_, penalties_, sums_,
       diagonal_, solved_, smoother_, matrix_, residuals_, slopes_, change_;
+  // Of log-odds: the terms as they were measured; kernel_ has the weights then.
+  std::vector<double> terms_, odds_, coefficients_, start_;
   bool by_cholesky_ = true;
   LeastNorm least_norm_;
 };

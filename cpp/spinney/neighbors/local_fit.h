@@ -8,7 +8,8 @@
 //
 // In four steps: weigh the rows; measure the terms from the query, in units of their range, and
 // take their weighted means away, which fits the intercept; solve for one vector by Cholesky (by
-// singular values where that is not safe), which gives all l_j; sum.
+// singular values where that is not safe), which gives all l_j; sum. Log-odds are fitted by
+// Newton's steps, each of which is such a fit.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +30,8 @@ struct LocalModel {
   SmoothingKernel kernel = SmoothingKernel::tricube;
   int degree = 1;
   double alpha = 0;  // penalty of squared coefficients, not of the intercept
+  // Targets are indicators of classes, and polynomials their log-odds; no smoother then.
+  bool logit = false;
 };
 
 // The rows near each of n_queries places: those of query q are at starts[q] … starts[q + 1].

@@ -93,6 +93,7 @@ class BaseLocal(BaseEstimator, metaclass=ABCMeta):
             degree=int(self.degree),
             alpha=float(self.alpha),
             metric=self.metric,
+            logit=getattr(self, "link", "identity") == "logit",
         )
         for name in ("cv_widths_", "cv_errors_"):
             self.__dict__.pop(name, None)
@@ -195,6 +196,9 @@ class BaseLocal(BaseEstimator, metaclass=ABCMeta):
     @property
     def effective_dof_(self) -> float:
         """Effective number of parameters: the trace of the smoother."""
+        check_is_fitted(self)
+        if self._smoother.logit:
+            raise AttributeError("effective_dof_ is for link='identity' alone")
         return float(self._at_training_rows().leverages.sum())
 
 
@@ -431,7 +435,8 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
     """Local regression of the classes: their shares around each place.
 
     Degree 0 gives shares weighed by the kernel. Degrees 1 and 2 fit a polynomial to the indicator
-    of each class; what is below 0 is taken as 0, and the rest is divided by its sum.
+    of each class; what is below 0 is taken as 0, and the rest is divided by its sum. Or, with
+    ``link="logit"``, to the log-odds: a logistic regression at each place.
 
     Parameters
     ----------
@@ -445,7 +450,13 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
     n_neighbors : int, float or "cv", default=30
         The bandwidth reaches the n-th nearest row, as in LocalRegression.
     alpha : float, default=0.0
-        Ridge penalty of the squared coefficients, not of the intercept.
+        Ridge penalty of the squared coefficients, not of the intercept; half of it for log-odds.
+    link : {"identity", "logit"}, default="identity"
+        What polynomials are fitted to: the indicators of the classes by least squares, or their
+        log-odds by maximum likelihood, in up to 25 steps of Newton's method (of more than two
+        classes each against all others, divided by the sum). Slower; probabilities near 0 and 1
+        are better. Where the classes around a place can be parted, log-odds would have no end:
+        they stop at ±30, and `alpha` keeps them smaller.
     metric : {"euclidean", "manhattan", "chebyshev"}, default="euclidean"
         Distance. Features are taken as they are: scale them to like units first.
     outside : {"nearest", "nan"}, default="nearest"
@@ -460,6 +471,7 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
         The classes. Of equally probable ones the first is predicted.
     bandwidth_, n_neighbors_, cv_widths_, cv_errors_, effective_dof_
         As in LocalRegression; the errors are Brier scores.
+        `effective_dof_` is for the link "identity" alone.
     loo_score_ : float
         Accuracy of predictions from all other rows.
     n_features_in_, feature_names_in_
@@ -480,6 +492,11 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
     [[0.33, 0.67]]
     """
 
+    _parameter_constraints: dict[str, Any] = {
+        **BaseLocal._parameter_constraints,
+        "link": "no_validation",
+    }
+
     classes_: Any
 
     def __init__(
@@ -490,6 +507,7 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
         bandwidth: Any = None,
         n_neighbors: Any = 30,
         alpha: Any = 0.0,
+        link: Any = "identity",
         metric: Any = "euclidean",
         outside: Any = "nearest",
         n_jobs: Any = None,
@@ -499,6 +517,7 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
         self.bandwidth = bandwidth
         self.n_neighbors = n_neighbors
         self.alpha = alpha
+        self.link = link
         self.metric = metric
         self.outside = outside
         self.n_jobs = n_jobs
@@ -531,6 +550,8 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
         LocalClassifier
             Itself.
         """
+        if not isinstance(self.link, str) or self.link not in ("identity", "logit"):
+            raise ValueError(f"link: expected 'identity' or 'logit', got {self.link!r}")
         self._fit(X, y, sample_weight)
         return self
 

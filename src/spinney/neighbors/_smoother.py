@@ -71,6 +71,7 @@ class Smoother:
         degree: int,
         alpha: float,
         metric: str,
+        logit: bool = False,
     ) -> None:
         self.X = np.ascontiguousarray(X)
         self.targets = np.ascontiguousarray(targets)
@@ -78,6 +79,7 @@ class Smoother:
         self.degree = degree
         self.alpha = alpha
         self.metric = metric
+        self.logit = logit
         self.tree = make_tree(self.X)
         self.total = float(weights.sum())
         # What counts as k rows; None where every row counts as one.
@@ -111,7 +113,7 @@ class Smoother:
         )
         name = self.kernel if isinstance(self.kernel, str) else "uniform"
         model = _core.LocalModel(
-            self.X, self.targets, self.weights, name, self.degree, float(self.alpha)
+            self.X, self.targets, self.weights, name, self.degree, self.alpha, self.logit
         )
         radius = np.inf
         if width.bandwidth is not None and isinstance(self.kernel, str):
@@ -155,6 +157,9 @@ class Smoother:
         A row's answer is a sum over targets, so what it would be without its own follows from the
         share that its own has in it: y − (y − ŷ) / (1 − share).
         """
+        if self.logit:  # no sum over targets
+            places = self.X[rows]
+            return self.smooth(places, width, n_threads, own_rows=rows, leave_out=True).values
         answers = self.smooth(self.X[rows], width, n_threads, own_rows=rows)
         targets = self.targets[rows]
         share = answers.leverages[:, np.newaxis]
