@@ -417,7 +417,8 @@ class LocalRegression(RegressorMixin, BaseLocal):
     @property
     def loo_residuals_(self) -> Floats:
         """Targets minus predictions from all other rows."""
-        return (self._smoother.targets - self._leave_one_out())[:, 0]
+        left_out = self._leave_one_out()
+        return (self._smoother.targets - left_out)[:, 0]
 
     @property
     def loo_score_(self) -> float:
