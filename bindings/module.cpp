@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
   bind_multiway(m);
   bind_neighbors(m);
   bind_distance(m);
+  bind_local(m);
 }
