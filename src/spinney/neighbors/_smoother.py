@@ -80,7 +80,7 @@ class Smoother:
         self.alpha = alpha
         self.metric = metric
         self.logit = logit
-        self.tree = make_tree(self.X)
+        self.tree = make_tree(self.X, self.metric)
         self.total = float(weights.sum())
         # What counts as k rows; None where every row counts as one.
         self.counted = None if (weights == 1).all() else weights
@@ -125,7 +125,6 @@ class Smoother:
             radius=radius,
             bandwidth=width.bandwidth,
             weights=self.counted,
-            metric=self.metric,
             n_threads=n_threads,
         ):
             own = None if own_rows is None else own_rows[near.places].astype(np.int64)
@@ -195,8 +194,8 @@ class Smoother:
         if not len(alone):
             return
         said = np.flatnonzero(self.weights > 0)
-        tree = self.tree if len(said) == self.n_rows else make_tree(self.X[said])
-        closest = said[find_closest(tree, queries[alone], self.metric, n_threads)]
+        tree = self.tree if len(said) == self.n_rows else make_tree(self.X[said], self.metric)
+        closest = said[find_closest(tree, queries[alone], n_threads)]
         nearest = closest[:, 0]
         if left_out is not None:
             nearest = np.where(nearest == left_out[alone], closest[:, -1], nearest)

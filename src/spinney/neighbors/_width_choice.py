@@ -65,7 +65,6 @@ def _bandwidths(
             radius=np.inf,
             bandwidth=None,
             weights=smoother.counted,
-            metric=smoother.metric,
             n_threads=n_threads,
         )
         ends.append(float(np.median(np.concatenate([near.bandwidths for near in found]))))
