@@ -12,11 +12,13 @@
 namespace spinney {
 namespace {
 
-// out[i] = the parts of the distances from a query to the points of a leaf. One function for each
-// metric, since those are what the loader picks versions of.
+// out[i] = the parts of the distances from a query to the points of a leaf; returns how many do not
+// exceed a limit. One function for each metric, since those are what the loader picks versions of.
 template <class Metric>
-SPINNEY_INLINE void measure_leaf(const Metric& metric, const double* query, std::size_t d,
-                                 const double* leaf, std::size_t width, double* out) {
+SPINNEY_INLINE std::size_t measure_leaf(const Metric& metric, const double* query, std::size_t d,
+                                        const double* leaf, std::size_t width, double limit,
+                                        double* out) {
+  std::size_t n = 0;
   for (std::size_t start = 0; start < width; start += kd_lanes) {
     double sums[kd_lanes] = {};
     for (std::size_t j = 0; j < d; ++j) {
@@ -26,52 +28,125 @@ SPINNEY_INLINE void measure_leaf(const Metric& metric, const double* query, std:
         sums[lane] = metric.join(sums[lane], metric.part(here - of_points[lane]));
       }
     }
-    for (std::size_t lane = 0; lane < kd_lanes; ++lane) out[start + lane] = sums[lane];
+    std::int64_t n_here = 0;
+    for (std::size_t lane = 0; lane < kd_lanes; ++lane) {
+      out[start + lane] = sums[lane];
+      n_here += sums[lane] <= limit ? 1 : 0;
+    }
+    n += static_cast<std::size_t>(n_here);
+  }
+  return n;
+}
+
+SPINNEY_KERNEL std::size_t measure_plane(const double* query, const double* leaf, std::size_t width,
+                                         double limit, double* out) {
+  return measure_leaf(Euclidean{}, query, 2, leaf, width, limit, out);
+}
+SPINNEY_KERNEL std::size_t measure_space(const double* query, const double* leaf, std::size_t width,
+                                         double limit, double* out) {
+  return measure_leaf(Euclidean{}, query, 3, leaf, width, limit, out);
+}
+SPINNEY_KERNEL std::size_t measure_euclidean(const double* query, std::size_t d, const double* leaf,
+                                             std::size_t width, double limit, double* out) {
+  return measure_leaf(Euclidean{}, query, d, leaf, width, limit, out);
+}
+SPINNEY_KERNEL std::size_t measure_manhattan(const double* query, std::size_t d, const double* leaf,
+                                             std::size_t width, double limit, double* out) {
+  return measure_leaf(Manhattan{}, query, d, leaf, width, limit, out);
+}
+SPINNEY_KERNEL std::size_t measure_chebyshev(const double* query, std::size_t d, const double* leaf,
+                                             std::size_t width, double limit, double* out) {
+  return measure_leaf(Chebyshev{}, query, d, leaf, width, limit, out);
+}
+
+std::size_t measure(const Euclidean&, const double* query, std::size_t d, const double* leaf,
+                    std::size_t width, double limit, double* out) {
+  if (d == 3) return measure_space(query, leaf, width, limit, out);
+  if (d == 2) return measure_plane(query, leaf, width, limit, out);
+  return measure_euclidean(query, d, leaf, width, limit, out);
+}
+std::size_t measure(const Manhattan&, const double* query, std::size_t d, const double* leaf,
+                    std::size_t width, double limit, double* out) {
+  return measure_manhattan(query, d, leaf, width, limit, out);
+}
+std::size_t measure(const Chebyshev&, const double* query, std::size_t d, const double* leaf,
+                    std::size_t width, double limit, double* out) {
+  return measure_chebyshev(query, d, leaf, width, limit, out);
+}
+std::size_t measure(const Minkowski& metric, const double* query, std::size_t d, const double* leaf,
+                    std::size_t width, double limit, double* out) {
+  return measure_leaf(metric, query, d, leaf, width, limit, out);
+}
+
+// The part of the distance to the nearest point of a box. Sums run over the coordinates in their
+// order, as those of points do: since rounding is monotone, no point of the box is nearer, to the
+// bit.
+template <class Metric>
+SPINNEY_INLINE double gap_to_box(const Metric& metric, const double* query, const double* box,
+                                 std::size_t d) {
+  double sum = 0;
+  for (std::size_t j = 0; j < d; ++j) {
+    const double below = box[j] - query[j];
+    const double above = query[j] - box[d + j];
+    const double gap = below > above ? below : above;
+    sum = metric.join(sum, metric.part(gap > 0 ? gap : 0.0));
+  }
+  return sum;
+}
+
+// The same in vectors, for two boxes that follow each other. Sums run in another order, and are
+// made a little smaller for it.
+SPINNEY_KERNEL void gaps_to_boxes(const double* query, const double* boxes, std::size_t d,
+                                  double* out) {
+  for (int side = 0; side < 2; ++side) {
+    const double* const low = boxes + static_cast<std::size_t>(side) * 2 * d;
+    const double* const high = low + d;
+    double sums[kd_lanes] = {};
+    std::size_t j = 0;
+    for (; j + kd_lanes <= d; j += kd_lanes) {
+      for (std::size_t lane = 0; lane < kd_lanes; ++lane) {
+        const double below = low[j + lane] - query[j + lane];
+        const double above = query[j + lane] - high[j + lane];
+        const double gap = below > above ? below : above;
+        const double positive = gap > 0 ? gap : 0.0;
+        sums[lane] += positive * positive;
+      }
+    }
+    double sum = 0;
+    for (; j < d; ++j) {
+      const double below = low[j] - query[j];
+      const double above = query[j] - high[j];
+      const double gap = below > above ? below : above;
+      const double positive = gap > 0 ? gap : 0.0;
+      sum += positive * positive;
+    }
+    for (const double part : sums) sum += part;
+    out[side] = sum * (1 - 4e-16 * static_cast<double>(d + kd_lanes));
   }
 }
 
-SPINNEY_KERNEL void measure_plane(const double* query, const double* leaf, std::size_t width,
-                                  double* out) {
-  measure_leaf(Euclidean{}, query, 2, leaf, width, out);
+template <class Metric>
+void gaps_to_children(const Metric& metric, const double* query, const double* boxes, std::size_t d,
+                      double* out) {
+  out[0] = gap_to_box(metric, query, boxes, d);
+  out[1] = gap_to_box(metric, query, boxes + 2 * d, d);
 }
-SPINNEY_KERNEL void measure_space(const double* query, const double* leaf, std::size_t width,
-                                  double* out) {
-  measure_leaf(Euclidean{}, query, 3, leaf, width, out);
-}
-SPINNEY_KERNEL void measure_euclidean(const double* query, std::size_t d, const double* leaf,
-                                      std::size_t width, double* out) {
-  measure_leaf(Euclidean{}, query, d, leaf, width, out);
-}
-SPINNEY_KERNEL void measure_manhattan(const double* query, std::size_t d, const double* leaf,
-                                      std::size_t width, double* out) {
-  measure_leaf(Manhattan{}, query, d, leaf, width, out);
-}
-SPINNEY_KERNEL void measure_chebyshev(const double* query, std::size_t d, const double* leaf,
-                                      std::size_t width, double* out) {
-  measure_leaf(Chebyshev{}, query, d, leaf, width, out);
-}
-
-void measure(const Euclidean&, const double* query, std::size_t d, const double* leaf,
-             std::size_t width, double* out) {
+template <>
+void gaps_to_children(const Euclidean& metric, const double* query, const double* boxes,
+                      std::size_t d, double* out) {
+  // Unrolled for the dimensions that matter most.
   if (d == 3) {
-    measure_space(query, leaf, width, out);
+    out[0] = gap_to_box(metric, query, boxes, 3);
+    out[1] = gap_to_box(metric, query, boxes + 6, 3);
   } else if (d == 2) {
-    measure_plane(query, leaf, width, out);
+    out[0] = gap_to_box(metric, query, boxes, 2);
+    out[1] = gap_to_box(metric, query, boxes + 4, 2);
+  } else if (d < kd_lanes) {
+    out[0] = gap_to_box(metric, query, boxes, d);
+    out[1] = gap_to_box(metric, query, boxes + 2 * d, d);
   } else {
-    measure_euclidean(query, d, leaf, width, out);
+    gaps_to_boxes(query, boxes, d, out);
   }
-}
-void measure(const Manhattan&, const double* query, std::size_t d, const double* leaf,
-             std::size_t width, double* out) {
-  measure_manhattan(query, d, leaf, width, out);
-}
-void measure(const Chebyshev&, const double* query, std::size_t d, const double* leaf,
-             std::size_t width, double* out) {
-  measure_chebyshev(query, d, leaf, width, out);
-}
-void measure(const Minkowski& metric, const double* query, std::size_t d, const double* leaf,
-             std::size_t width, double* out) {
-  measure_leaf(metric, query, d, leaf, width, out);
 }
 
 }  // namespace
@@ -82,19 +157,8 @@ class KdSearch {
  public:
   KdSearch(const KdTree& tree, const Metric& metric) : tree_(tree), metric_(metric) {}
 
-  // Sums run over the coordinates in their order, as those of points do: since rounding is
-  // monotone, no point of a box is nearer than the box, to the bit.
   double nearest_in_box(std::size_t node, const double* query) const {
-    const double* const low = tree_.boxes_.data() + 2 * tree_.d_ * node;
-    const double* const high = low + tree_.d_;
-    double sum = 0;
-    for (std::size_t j = 0; j < tree_.d_; ++j) {
-      const double below = low[j] - query[j];
-      const double above = query[j] - high[j];
-      const double gap = std::max(std::max(below, above), 0.0);
-      sum = metric_.join(sum, metric_.part(gap));
-    }
-    return sum;
+    return gap_to_box(metric_, query, tree_.boxes_.data() + 2 * tree_.d_ * node, tree_.d_);
   }
   double farthest_in_box(std::size_t node, const double* query) const {
     const double* const low = tree_.boxes_.data() + 2 * tree_.d_ * node;
@@ -116,8 +180,11 @@ class KdSearch {
       if (may_help(at, bound * shrink, out)) {
         const KdTree::Node& node = tree_.nodes_[at];
         if (node.child != 0) {
-          const double left = nearest_in_box(node.child, query);
-          const double right = nearest_in_box(node.child + 1, query);
+          double gaps[2];
+          gaps_to_children(metric_, query, tree_.boxes_.data() + 2 * tree_.d_ * node.child,
+                           tree_.d_, gaps);
+          const double left = gaps[0];
+          const double right = gaps[1];
           const bool left_first = left <= right;
           stack_.push_back({node.child + (left_first ? 1 : 0), left_first ? right : left});
           at = node.child + (left_first ? 0 : 1);
@@ -152,7 +219,7 @@ class KdSearch {
       const std::size_t n_here = node.uniform ? 1 : node.n_points;
       measured_.resize(std::max(measured_.size(), kd_width(n_here)));
       measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, kd_width(n_here),
-              measured_.data());
+              limit, measured_.data());
       for (Row i = 0; i < node.n_points; ++i) {
         const double distance = measured_[node.uniform ? 0 : i];
         if (distance <= limit) body(distance, tree_.order_[node.first + i]);
@@ -182,7 +249,7 @@ class KdSearch {
       const std::size_t n_here = node.uniform ? 1 : node.n_points;
       measured_.resize(std::max(measured_.size(), kd_width(n_here)));
       measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, kd_width(n_here),
-              measured_.data());
+              limit, measured_.data());
       for (Row i = 0; i < node.n_points; ++i) {
         n += measured_[node.uniform ? 0 : i] <= limit ? 1 : 0;
       }
@@ -206,8 +273,10 @@ class KdSearch {
     const std::size_t n_here = node.uniform ? 1 : node.n_points;
     const std::size_t width = kd_width(n_here);
     measured_.resize(std::max(measured_.size(), width));
-    measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, width,
-            measured_.data());
+    const std::size_t n_near =
+        measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, width,
+                out.worst(), measured_.data());
+    if (n_near == 0) return;
     const Row* const rows = tree_.order_.data() + node.first;
     if (node.uniform) {  // rows are ascending: those after the first that fails fail as well
       for (Row i = 0; i < node.n_points; ++i) {
