@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 from sklearn import neighbors
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.neighbors._search import NeighborSearch, extend_constraints, flatten
+from spinney.neighbors._search import (
+    KNeighborSearch,
+    RadiusNeighborSearch,
+    extend_constraints,
+    flatten,
+)
 from spinney.neighbors._weights import weigh, weigh_ragged
 
 __all__ = ["KNeighborsClassifier", "RadiusNeighborsClassifier"]
 
 
-class KNeighborsClassifier(NeighborSearch, neighbors.KNeighborsClassifier):  # type: ignore[misc]
+class KNeighborsClassifier(KNeighborSearch, neighbors.KNeighborsClassifier):  # type: ignore[misc]
     """The class that most of the k nearest rows have.
 
     Parameters
@@ -124,7 +129,7 @@ class KNeighborsClassifier(NeighborSearch, neighbors.KNeighborsClassifier):  # t
 
 
 class RadiusNeighborsClassifier(  # type: ignore[misc]
-    NeighborSearch, neighbors.RadiusNeighborsClassifier
+    RadiusNeighborSearch, neighbors.RadiusNeighborsClassifier
 ):
     """The class that most of the rows within a radius have.
 

@@ -169,7 +169,7 @@ class _TreeIndex(Index):
     def query_radius(
         self, X: Any, radius: Any, n_threads: int, sort_results: bool
     ) -> tuple[Ragged, Ragged]:
-        reach = np.broadcast_to(np.asarray(radius, dtype=np.float64), X.shape[0])
+        reach = np.full(X.shape[0], radius, dtype=np.float64)
         parts = _in_slices(
             lambda part: self.tree.query_radius(X[part], reach[part], return_distance=True),
             X.shape[0],

@@ -6,12 +6,14 @@ from typing import Any
 
 from sklearn import neighbors
 
-from spinney.neighbors._search import NeighborSearch, extend_constraints
+from spinney.neighbors._search import KNeighborSearch, RadiusNeighborSearch, extend_constraints
 
 __all__ = ["NearestNeighbors"]
 
 
-class NearestNeighbors(NeighborSearch, neighbors.NearestNeighbors):  # type: ignore[misc]
+class NearestNeighbors(  # type: ignore[misc]
+    KNeighborSearch, RadiusNeighborSearch, neighbors.NearestNeighbors
+):
     """The rows nearest to a query, with their distances.
 
     Parameters

@@ -9,13 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import neighbors
 
-from spinney.neighbors._search import NeighborSearch, extend_constraints, flatten
+from spinney.neighbors._search import (
+    KNeighborSearch,
+    RadiusNeighborSearch,
+    extend_constraints,
+    flatten,
+)
 from spinney.neighbors._weights import weigh, weigh_ragged
 
 __all__ = ["KNeighborsRegressor", "RadiusNeighborsRegressor"]
 
 
-class KNeighborsRegressor(NeighborSearch, neighbors.KNeighborsRegressor):  # type: ignore[misc]
+class KNeighborsRegressor(KNeighborSearch, neighbors.KNeighborsRegressor):  # type: ignore[misc]
     """The mean of the targets of the k nearest rows.
 
     Parameters
@@ -96,7 +101,7 @@ class KNeighborsRegressor(NeighborSearch, neighbors.KNeighborsRegressor):  # typ
 
 
 class RadiusNeighborsRegressor(  # type: ignore[misc]
-    NeighborSearch, neighbors.RadiusNeighborsRegressor
+    RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
 ):
     """The mean of the targets of the rows within a radius.
 

@@ -25,7 +25,7 @@ from spinney.neighbors._metrics import METRICS, MIXED, STRINGS, learn_params
 from spinney.neighbors._strings import StringIndex, StringRows
 from spinney.neighbors._weights import WEIGHTS
 
-__all__ = ["NeighborSearch", "extend_constraints", "flatten"]
+__all__ = ["KNeighborSearch", "RadiusNeighborSearch", "extend_constraints", "flatten"]
 
 
 def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +227,13 @@ class NeighborSearch:
         if isinstance(self._index, StringIndex):
             return StringRows(read_strings(X, required=True) or [])
         if self._has_name("precomputed"):
-            return _check_precomputed(X)
+            distances = _check_precomputed(X)
+            if distances.shape[1] != self.n_samples_fit_:
+                raise ValueError(
+                    f"X: expected distances to {self.n_samples_fit_} rows with "
+                    f"metric='precomputed', got {distances.shape[1]}"
+                )
+            return distances
         finite: Any = "allow-nan" if get_tags(self).input_tags.allow_nan else True
         X = validate_data(
             self, X, accept_sparse="csr", order="C", ensure_all_finite=finite, reset=False
@@ -238,6 +244,14 @@ class NeighborSearch:
                 "algorithm='brute'"
             )
         return X
+
+    def _is_graph(self, X: Any) -> bool:
+        """Whether distances are a sparse graph, of the queries or of the rows of fit."""
+        return self._index is None or (self._has_name("precomputed") and sp.issparse(X))
+
+
+class KNeighborSearch(NeighborSearch):
+    """Searches for the k nearest rows."""
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -269,8 +283,9 @@ class NeighborSearch:
             raise TypeError(
                 f"n_neighbors does not take {type(n_neighbors)} value, enter integer value"
             )
-        if self._index is None:
+        if self._is_graph(X):  # scikit-learn reads it
             return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+        assert self._index is not None
         k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
         queries = self._fit_X if X is None else self._read_queries(X)
         n_rows, n_queries = self.n_samples_fit_, queries.shape[0]
@@ -291,6 +306,10 @@ class NeighborSearch:
             distances = distances[is_other].reshape(n_queries, k)
             rows = rows[is_other].reshape(n_queries, k)
         return (distances, rows) if return_distance else rows
+
+
+class RadiusNeighborSearch(NeighborSearch):
+    """Searches for all rows within a radius."""
 
     def radius_neighbors(
         self,
@@ -323,10 +342,11 @@ class NeighborSearch:
         check_is_fitted(self)
         if sort_results and not return_distance:
             raise ValueError("return_distance must be True if sort_results is True.")
-        if self._index is None:
+        if self._is_graph(X):
             return super().radius_neighbors(  # type: ignore[misc]
                 X, radius, return_distance, sort_results
             )
+        assert self._index is not None
         queries = self._fit_X if X is None else self._read_queries(X)
         reach = self.radius if radius is None else radius
         n_threads = effective_n_jobs(self.n_jobs)

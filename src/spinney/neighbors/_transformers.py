@@ -6,13 +6,13 @@ from typing import Any
 
 from sklearn import neighbors
 
-from spinney.neighbors._search import NeighborSearch, extend_constraints
+from spinney.neighbors._search import KNeighborSearch, RadiusNeighborSearch, extend_constraints
 
 __all__ = ["KNeighborsTransformer", "RadiusNeighborsTransformer"]
 
 
 class KNeighborsTransformer(  # type: ignore[misc]
-    NeighborSearch, neighbors.KNeighborsTransformer
+    KNeighborSearch, neighbors.KNeighborsTransformer
 ):
     """A sparse graph of the k nearest rows, for estimators that take distances.
 
@@ -68,7 +68,7 @@ class KNeighborsTransformer(  # type: ignore[misc]
 
 
 class RadiusNeighborsTransformer(  # type: ignore[misc]
-    NeighborSearch, neighbors.RadiusNeighborsTransformer
+    RadiusNeighborSearch, neighbors.RadiusNeighborsTransformer
 ):
     """A sparse graph of the rows within a radius, for estimators that take distances.
 
