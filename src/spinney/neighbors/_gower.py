@@ -59,13 +59,24 @@ class GowerIndex(BlockIndex):
         The rows of fit.
     weights : array-like of shape (n_features,) or None
         How much each column counts; None is one for each.
+    scale : {'range', 'std'}
+        What a difference of numbers is divided by: the range of the column, as Gower does, or its
+        standard deviation, which a single far value does not change as much.
     categorical_features : 'from_dtype', None or array-like
         Which columns are categories, as `spinney._table.fit_table` takes it.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, weights: Any = None, categorical_features: Any = "from_dtype"
+        self,
+        estimator: Any,
+        X: Any,
+        *,
+        weights: Any = None,
+        scale: str = "range",
+        categorical_features: Any = "from_dtype",
     ) -> None:
+        if scale not in ("range", "std"):
+            raise ValueError(f"metric_params: expected scale 'range' or 'std', got {scale!r}")
         table, schema = fit_table(
             estimator, X, accept_sparse=False, categorical_features=categorical_features
         )
@@ -84,9 +95,10 @@ class GowerIndex(BlockIndex):
                 continue
             # Powers of two change no digit, and no difference of huge numbers is infinite then.
             _, self.exponents[j] = np.frexp(np.abs(there).max())
-            low, high = np.ldexp([there.min(), there.max()], -self.exponents[j])
+            there = np.ldexp(there.astype(np.float64), -self.exponents[j])
             numbers.append(j)
-            scales.append(given[j] / (high - low))
+            unit = there.max() - there.min() if scale == "range" else there.std()
+            scales.append(given[j] / unit)
         self.numbers = np.array(numbers, dtype=np.intp)
         self.codes = np.setdiff1d(np.arange(table.n_features), self.numbers)
         self.rows = self._arrange(table)

@@ -46,8 +46,10 @@ class KNeighborsRegressor(KNeighborSearch, neighbors.KNeighborsRegressor):  # ty
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
         for X of strings. "gower" for tables with categories and missing values.
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, and
-        ``categorical_features``, which columns are categories beside those whose type says so.
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
@@ -127,8 +129,10 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
         for X of strings. "gower" for tables with categories and missing values.
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, and
-        ``categorical_features``, which columns are categories beside those whose type says so.
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 

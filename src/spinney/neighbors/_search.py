@@ -197,11 +197,11 @@ class NeighborSearch:
 
     def _gower_params(self) -> dict[str, Any]:
         params = self.metric_params or {}
-        unknown = set(params) - {"weights", "categorical_features"}
-        if unknown:
+        known = {"weights", "scale", "categorical_features"}
+        if set(params) - known:
             raise ValueError(
-                "metric_params: expected 'weights' and 'categorical_features' with metric='gower', "
-                f"got {sorted(unknown)}"
+                f"metric_params: expected some of {sorted(known)} with metric='gower', got "
+                f"{sorted(set(params) - known)}"
             )
         return params
 

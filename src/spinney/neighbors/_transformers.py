@@ -34,8 +34,10 @@ class KNeighborsTransformer(  # type: ignore[misc]
     p : float, default=2
         The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, and
-        ``categorical_features``, which columns are categories beside those whose type says so.
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
@@ -90,8 +92,10 @@ class RadiusNeighborsTransformer(  # type: ignore[misc]
     p : float, default=2
         The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, and
-        ``categorical_features``, which columns are categories beside those whose type says so.
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
