@@ -588,7 +588,12 @@ def test_gower_parameters():
         n_neighbors=1, metric="gower", metric_params={"categorical_features": [0]}
     ).fit([[1, 0.0], [2, 1.0], [9, 1.0]])
     assert codes.kneighbors([[8, 0.0]])[0].item() == 0.5  # another category, the same number
+    by_spread = NearestNeighbors(n_neighbors=1, metric="gower", metric_params={"scale": "std"})
+    by_spread.fit([[1.0, 0.0], [2.0, 0.0], [6.0, 0.0]])
+    expected = 1.0 / np.std([1.0, 2.0, 6.0]) / 2  # the constant column counts, with nothing
+    np.testing.assert_allclose(by_spread.kneighbors([[7.0, 0.0]])[0], [[expected]])
     for params, text in (
+        ({"scale": "inch"}, "scale 'range' or 'std'"),
         ({"weights": [1.0]}, "expected 2 weights"),
         ({"weights": [0.0, 0.0]}, "not all of them 0"),
         ({"weights": [1.0, -1.0]}, "at least 0"),
@@ -657,3 +662,7 @@ def test_strings_in_estimators():
         model.fit([[1.0], [2.0]], [0, 1])
     with pytest.raises(ValueError, match="inconsistent"):
         model.fit(words, kinds[:4])
+    with pytest.raises(ValueError, match="algorithm: expected 'auto' or 'brute'"):
+        KNeighborsClassifier(metric="hamming", algorithm="ball_tree").fit(words, kinds)
+    lengths = NearestNeighbors(n_neighbors=2, metric=lambda a, b: abs(len(a) - len(b))).fit(words)
+    assert lengths.kneighbors(["four"])[1].tolist() == [[1, 4]]

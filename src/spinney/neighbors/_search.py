@@ -21,7 +21,7 @@ from spinney._threads import effective_n_jobs
 from spinney.neighbors._algorithm import choose_algorithm
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._index import TREES, Index, from_tree, make_index
-from spinney.neighbors._metrics import METRICS, MIXED, STRINGS, learn_params
+from spinney.neighbors._metrics import METRICS, MIXED, learn_params
 from spinney.neighbors._strings import StringIndex, StringRows
 from spinney.neighbors._weights import WEIGHTS
 
@@ -72,6 +72,7 @@ class NeighborSearch:
         if isinstance(X, (*TREES, NeighborsBase)):
             return self._take_over(X, y)
         if self._has_name(*MIXED):
+            self._check_brute()
             index = GowerIndex(self, X, **self._gower_params())
             y = self._read_target(index.n_rows, y)
             super()._fit(_Indexed(index.rows), y)  # type: ignore[misc]
@@ -79,6 +80,7 @@ class NeighborSearch:
             return self
         strings = self._strings_of(X)
         if strings is not None:
+            self._check_brute()
             self.n_features_in_ = 1
             y = self._read_target(strings.shape[0], y)
             super()._fit(_Indexed(strings), y)  # type: ignore[misc]
@@ -126,11 +128,12 @@ class NeighborSearch:
         return check_X_y(np.zeros((n_rows, 1)), y, multi_output=True, estimator=self)[1]
 
     def _strings_of(self, X: Any) -> StringRows | None:
-        if not self._has_name(*STRINGS):
+        is_sure = self._has_name("edit")
+        if not (is_sure or self._has_name("hamming") or callable(self.metric)):
             return None
-        if self._has_name("hamming") and (sp.issparse(X) or getattr(X, "ndim", 2) > 2):
+        if not is_sure and (sp.issparse(X) or getattr(X, "ndim", 2) > 2):
             return None
-        strings = read_strings(X, required=self._has_name("edit"))
+        strings = read_strings(X, required=is_sure)
         return None if strings is None else StringRows(strings)
 
     def _index_vectors(self, X: Any) -> None:
@@ -186,14 +189,16 @@ class NeighborSearch:
             )
 
     def _check_algorithm_metric(self) -> None:
-        if self._has_name(*MIXED, "edit"):
-            if self.algorithm not in ("auto", "brute"):
-                raise ValueError(
-                    f"algorithm: expected 'auto' or 'brute' with metric={self.metric!r}, got "
-                    f"{self.algorithm!r}"
-                )
-        elif self.algorithm != "hnsw":  # else the index will say what it lacks
+        is_ours = self._has_name(*MIXED, "edit")
+        if not is_ours and self.algorithm != "hnsw":  # of which the index says what it lacks
             super()._check_algorithm_metric()  # type: ignore[misc]
+
+    def _check_brute(self) -> None:
+        if self.algorithm not in ("auto", "brute"):
+            raise ValueError(
+                f"algorithm: expected 'auto' or 'brute' with metric={self.metric!r} and such rows, "
+                f"got {self.algorithm!r}"
+            )
 
     def _gower_params(self) -> dict[str, Any]:
         params = self.metric_params or {}
