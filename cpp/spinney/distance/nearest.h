@@ -34,13 +34,7 @@ class Nearest {
   }
 
   // distances[i] is that of row first + i.
-  void offer_block(const double* distances, std::size_t n, std::int64_t first) {
-    std::size_t i = 0;
-    for (; i < n && !is_full(); ++i) offer(distances[i], first + static_cast<std::int64_t>(i));
-    for (; i < n; ++i) {
-      if (distances[i] < bound_) offer(distances[i], first + static_cast<std::int64_t>(i));
-    }
-  }
+  void offer_block(const double* distances, std::size_t n, std::int64_t first);
 
   // Writes what was kept, nearest first, and starts anew.
   void drain(double* distances, std::int64_t* rows) {
@@ -58,6 +52,9 @@ class Nearest {
   double bound_ = std::numeric_limits<double>::infinity();
   std::vector<std::pair<double, std::int64_t>> heap_;  // the farthest on top
 };
+
+// The first place from `i` on where a value is below the bound, or n.
+std::size_t find_below(const double* values, std::size_t i, std::size_t n, double bound);
 
 // The k nearest columns of each row of a matrix of distances, as n_rows × k arrays.
 void select_nearest(const double* matrix, std::size_t n_rows, std::size_t n_columns, std::size_t k,
