@@ -13,6 +13,7 @@ void bind_ensemble(nanobind::module_& m);
 void bind_adaboost(nanobind::module_& m);
 void bind_boosting(nanobind::module_& m);
 void bind_multiway(nanobind::module_& m);
+void bind_neighbors(nanobind::module_& m);
 void bind_distance(nanobind::module_& m);
 void bind_gower(nanobind::module_& m);
 

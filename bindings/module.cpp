@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   bind_adaboost(m);
   bind_boosting(m);
   bind_multiway(m);
+  bind_neighbors(m);
   bind_distance(m);
   bind_gower(m);
 }

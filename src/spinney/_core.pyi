@@ -421,3 +421,45 @@ def gower_distances(
     n_threads: int,
     out: NDArray[float64],
 ) -> None: ...
+
+class KdTree:
+    def __init__(
+        self, points: NDArray[float64], p: float, leaf_size: int, n_threads: int
+    ) -> None: ...
+    def query(
+        self, queries: NDArray[float64], k: int, eps: float, max_leaves: int, n_threads: int
+    ) -> tuple[NDArray[float64], NDArray[int64]]: ...
+    def within(
+        self,
+        queries: NDArray[float64],
+        radii: NDArray[float64],
+        count_only: bool,
+        sort: bool,
+        n_threads: int,
+    ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
+
+class BallTree:
+    def __init__(
+        self,
+        points: NDArray[float64],
+        metric: str,
+        p: float,
+        weights: list[float],
+        function: Any,
+        leaf_size: int,
+    ) -> None: ...
+    def query(
+        self, queries: NDArray[float64], k: int, n_threads: int
+    ) -> tuple[NDArray[float64], NDArray[int64]]: ...
+    def within(
+        self, queries: NDArray[float64], radii: NDArray[float64]
+    ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
+
+class BruteSelection:
+    def __init__(self, k: int, error: NDArray[Any]) -> None: ...
+    def look(
+        self, products: NDArray[Any], half_norms: NDArray[Any], first: int, n_threads: int
+    ) -> None: ...
+    def finish(
+        self, points: NDArray[float64], queries: NDArray[float64], k: int, n_threads: int
+    ) -> tuple[NDArray[float64], NDArray[int64]]: ...

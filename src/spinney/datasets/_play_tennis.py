@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 __all__ = ["load_play_tennis"]
 
@@ -81,4 +80,6 @@ def load_play_tennis(
         frame = pd.concat([data, target], axis=1)
     if return_X_y:
         return data, target
+    from sklearn.utils import Bunch
+
     return Bunch(data=data, target=target, frame=frame, feature_names=list(_NAMES), DESCR=_DESCR)

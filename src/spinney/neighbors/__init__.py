@@ -1,12 +1,18 @@
-"""Neighbours: searches, votes and means, graphs, for vectors, strings and mixed tables."""
+"""Nearest neighbours: indexes that find them, and estimators that learn from them."""
 
 from spinney.neighbors._algorithm import choose_algorithm
+from spinney.neighbors._ball_tree import BallTree
+from spinney.neighbors._brute_force import BruteForce
 from spinney.neighbors._classifiers import KNeighborsClassifier, RadiusNeighborsClassifier
+from spinney.neighbors._kd_tree import KDTree
 from spinney.neighbors._nearest import NearestNeighbors
 from spinney.neighbors._regressors import KNeighborsRegressor, RadiusNeighborsRegressor
 from spinney.neighbors._transformers import KNeighborsTransformer, RadiusNeighborsTransformer
 
 __all__ = [
+    "BallTree",
+    "BruteForce",
+    "KDTree",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
     "KNeighborsTransformer",

@@ -1,0 +1,155 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/neighbors/ball_tree.h"
+#include "spinney/neighbors/brute_force.h"
+#include "spinney/neighbors/kd_tree.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+nb::tuple query(const KdTree& tree, const Matrix<double>& queries, std::size_t k, double eps,
+                std::int64_t max_leaves, int n_threads) {
+  if (queries.shape(1) != tree.dimension() || k == 0 || k > tree.size()) {
+    throw InputError("k-d tree: no such query");
+  }
+  const std::size_t n = queries.shape(0);
+  std::vector<double> distances(n * k);
+  std::vector<Place> places(n * k);
+  {
+    const nb::gil_scoped_release release;
+    tree.query(queries.data(), n, {k, eps, max_leaves, n_threads}, distances.data(), places.data());
+  }
+  return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
+}
+
+nb::tuple within(const KdTree& tree, const Matrix<double>& queries, const Array<double>& radii,
+                 bool count_only, bool sorted, int n_threads) {
+  if (queries.shape(1) != tree.dimension() || radii.size() != queries.shape(0)) {
+    throw InputError("k-d tree: no such query");
+  }
+  KdTree::Found found;
+  {
+    const nb::gil_scoped_release release;
+    found =
+        tree.within(queries.data(), queries.shape(0), radii.data(), count_only, sorted, n_threads);
+  }
+  return nb::make_tuple(to_numpy(std::move(found.counts)), to_numpy(std::move(found.places)),
+                        to_numpy(std::move(found.distances)));
+}
+
+BallDistance ball_distance(const std::string& name, double p, std::vector<double> weights,
+                           nb::object function, std::size_t d) {
+  BallDistance distance;
+  distance.p = p;
+  distance.weights = std::move(weights);
+  if (name == "haversine") distance.kind = BallMetric::haversine;
+  if (name == "hamming") distance.kind = BallMetric::hamming;
+  if (name == "canberra") distance.kind = BallMetric::canberra;
+  if ((distance.kind == BallMetric::haversine && d != 2) ||
+      (!distance.weights.empty() && distance.weights.size() != d)) {
+    throw InputError("ball tree: the metric does not fit the number of columns");
+  }
+  if (!function.is_none()) {
+    distance.kind = BallMetric::custom;
+    using Row = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
+    // Views of rows that live as long as the call.
+    distance.custom = [function, d](const double* a, const double* b) {
+      return nb::cast<double>(function(Row(a, {d}, nb::none()), Row(b, {d}, nb::none())));
+    };
+  }
+  return distance;
+}
+
+}  // namespace
+
+void bind_neighbors(nb::module_& m) {
+  nb::class_<KdTree>(m, "KdTree")
+      .def("__init__",
+           [](KdTree* self, const Matrix<double>& points, double p, std::size_t leaf_size,
+              int n_threads) {
+             if (points.shape(0) == 0 || points.shape(1) == 0 || leaf_size == 0 || !(p >= 1)) {
+               throw InputError("k-d tree: no points");
+             }
+             const nb::gil_scoped_release release;
+             new (self)
+                 KdTree(points.data(), points.shape(0), points.shape(1), p, leaf_size, n_threads);
+           })
+      .def("query", &query)
+      .def("within", &within);
+  nb::class_<BallTree>(m, "BallTree")
+      .def(
+          "__init__",
+          [](BallTree* self, const Matrix<double>& points, const std::string& metric, double p,
+             std::vector<double> weights, nb::object function, std::size_t leaf_size) {
+            if (points.shape(0) == 0 || points.shape(1) == 0 || leaf_size == 0) {
+              throw InputError("ball tree: no points");
+            }
+            new (self) BallTree(
+                points.data(), points.shape(0), points.shape(1),
+                ball_distance(metric, p, std::move(weights), function, points.shape(1)), leaf_size);
+          },
+          nb::arg("points"), nb::arg("metric"), nb::arg("p"), nb::arg("weights"),
+          nb::arg("function").none(), nb::arg("leaf_size"))
+      .def("query",
+           [](const BallTree& self, const Matrix<double>& queries, std::size_t k, int n_threads) {
+             if (queries.shape(1) != self.dimension() || k == 0 || k > self.size()) {
+               throw InputError("ball tree: no such query");
+             }
+             const std::size_t n = queries.shape(0);
+             std::vector<double> distances(n * k);
+             std::vector<Place> places(n * k);
+             if (self.is_parallel()) {
+               const nb::gil_scoped_release release;
+               self.query(queries.data(), n, k, n_threads, distances.data(), places.data());
+             } else {
+               self.query(queries.data(), n, k, 1, distances.data(), places.data());  // asks Python
+             }
+             return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
+           })
+      .def("within", [](const BallTree& self, const Matrix<double>& queries,
+                        const Array<double>& radii) {
+        if (queries.shape(1) != self.dimension() || radii.size() != queries.shape(0)) {
+          throw InputError("ball tree: no such query");
+        }
+        std::vector<Place> counts;
+        std::vector<Place> places;
+        std::vector<double> distances;
+        for (std::size_t i = 0; i < queries.shape(0); ++i) {
+          const std::size_t before = places.size();
+          self.within(queries.data() + i * self.dimension(), radii.data()[i], places, distances);
+          counts.push_back(static_cast<Place>(places.size() - before));
+        }
+        return nb::make_tuple(to_numpy(std::move(counts)), to_numpy(std::move(places)),
+                              to_numpy(std::move(distances)));
+      });
+  nb::class_<BruteSelection>(m, "BruteSelection")
+      .def("__init__",
+           [](BruteSelection* self, std::size_t k, const Array<float>& error) {
+             new (self) BruteSelection(
+                 error.size(), k, std::vector<float>(error.data(), error.data() + error.size()));
+           })
+      .def("look",
+           [](BruteSelection& self, const Matrix<float>& products, const Array<float>& half_norms,
+              std::size_t first, int n_threads) {
+             if (products.shape(1) != half_norms.size()) throw InputError("no such products");
+             const nb::gil_scoped_release release;
+             self.look(products.data(), half_norms.data(), half_norms.size(), first, n_threads);
+           })
+      .def("finish", [](BruteSelection& self, const Matrix<double>& points,
+                        const Matrix<double>& queries, std::size_t k, int n_threads) {
+        std::vector<double> distances(queries.shape(0) * k);
+        std::vector<Place> places(queries.shape(0) * k);
+        {
+          const nb::gil_scoped_release release;
+          self.finish(points.data(), points.shape(0), points.shape(1), queries.data(), n_threads,
+                      distances.data(), places.data());
+        }
+        return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
+      });
+}

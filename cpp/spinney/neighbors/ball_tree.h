@@ -1,0 +1,73 @@
+// A ball tree: every node is a row and a radius that reaches all rows of the node. It needs nothing
+// of a distance but that it is a metric.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "spinney/common/types.h"
+#include "spinney/neighbors/nearest.h"
+
+namespace spinney {
+
+enum class BallMetric : std::uint8_t {
+  minkowski,  // with p and, maybe, weights of the coordinates
+  haversine,  // of latitude and longitude, in radians
+  hamming,    // share of coordinates that differ
+  canberra,
+  custom,
+};
+
+struct BallDistance {
+  BallMetric kind = BallMetric::minkowski;
+  double p = 2;
+  std::vector<double> weights;
+  std::function<double(const double*, const double*)> custom;
+
+  double operator()(const double* a, const double* b, std::size_t d) const;
+  // Whether several threads may ask at once.
+  bool is_parallel() const { return kind != BallMetric::custom; }
+};
+
+class BallTree {
+ public:
+  BallTree(const double* points, std::size_t n, std::size_t d, BallDistance distance,
+           std::size_t leaf_size);
+
+  std::size_t size() const { return n_; }
+  std::size_t dimension() const { return d_; }
+
+  void query(const double* queries, std::size_t n_queries, std::size_t k, int n_threads,
+             double* distances, Place* places) const;
+  // Rows within a radius of a query and their distances, by number.
+  void within(const double* query, double radius, std::vector<Place>& places,
+              std::vector<double>& distances) const;
+  // Whether several threads may ask at once.
+  bool is_parallel() const { return distance_.is_parallel(); }
+
+ private:
+  struct Node {
+    std::uint32_t child = 0;  // 0: a leaf; the other child follows
+    Row begin = 0;
+    Row end = 0;
+    Row centre = 0;    // a row
+    Row smallest = 0;  // number among its rows
+    double radius = 0;
+  };
+
+  double measure(const double* query, Row row) const {
+    return distance_(query, points_.data() + std::size_t{row} * d_, d_);
+  }
+  void build(std::size_t leaf_size);
+  void find(const double* query, Nearest& out) const;
+
+  std::size_t n_;
+  std::size_t d_;
+  BallDistance distance_;
+  std::vector<double> points_;
+  std::vector<Node> nodes_;
+  std::vector<Row> order_;
+};
+
+}  // namespace spinney

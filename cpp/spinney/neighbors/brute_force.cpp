@@ -1,0 +1,177 @@
+#include "spinney/neighbors/brute_force.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+
+namespace spinney {
+namespace {
+
+constexpr std::size_t n_lanes = 16;
+
+// Sets a bit for each of 16 rows that is within the limit.
+SPINNEY_INLINE std::uint32_t near_ones(const float* products, const float* half_norms, float limit,
+                                       float* scores) {
+  for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+    scores[lane] = half_norms[lane] - products[lane];
+  }
+  float least = scores[0];
+  for (std::size_t lane = 1; lane < n_lanes; ++lane) {
+    least = scores[lane] < least ? scores[lane] : least;
+  }
+  if (!(least <= limit)) return 0;
+  std::uint32_t bits = 0;
+  for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+    bits |= (scores[lane] <= limit ? 1U : 0U) << lane;
+  }
+  return bits;
+}
+
+// Places of rows within the limit, from `start` on; stops after `room` of them. Returns how far it
+// has come.
+SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norms, std::size_t n,
+                                   std::size_t start, float limit, std::size_t room,
+                                   std::uint32_t* rows, float* scores, std::size_t& n_found) {
+  n_found = 0;
+  std::size_t j = start;
+  float lane_scores[n_lanes];
+  for (; j + n_lanes <= n && n_found + n_lanes <= room; j += n_lanes) {
+    const std::uint32_t bits = near_ones(products + j, half_norms + j, limit, lane_scores);
+    if (bits == 0) continue;
+    for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+      rows[n_found] = static_cast<std::uint32_t>(j + lane);
+      scores[n_found] = lane_scores[lane];
+      n_found += bits >> lane & 1U;
+    }
+  }
+  if (j + n_lanes > n) {
+    for (; j < n && n_found < room; ++j) {
+      const float score = half_norms[j] - products[j];
+      rows[n_found] = static_cast<std::uint32_t>(j);
+      scores[n_found] = score;
+      n_found += score <= limit ? 1 : 0;
+    }
+  }
+  return j;
+}
+
+double squared_distance(const double* a, const double* b, std::size_t d) {
+  constexpr std::size_t n_sums = 8;
+  double sums[n_sums] = {};
+  std::size_t j = 0;
+  for (; j + n_sums <= d; j += n_sums) {
+    for (std::size_t s = 0; s < n_sums; ++s) {
+      const double gap = a[j + s] - b[j + s];
+      sums[s] += gap * gap;
+    }
+  }
+  double sum = 0;
+  for (; j < d; ++j) {
+    const double gap = a[j] - b[j];
+    sum += gap * gap;
+  }
+  for (const double part : sums) sum += part;
+  return sum;
+}
+
+}  // namespace
+
+BruteSelection::BruteSelection(std::size_t n_queries, std::size_t k, std::vector<float> error)
+    : k_(k),
+      error_(std::move(error)),
+      limit_(n_queries, std::numeric_limits<float>::infinity()),
+      scores_(n_queries),
+      rows_(n_queries),
+      overflowed_(n_queries) {}
+
+void BruteSelection::look(const float* products, const float* half_norms, std::size_t n,
+                          std::size_t first, int n_threads) {
+  constexpr std::size_t block = 16;
+  const std::size_t n_queries = limit_.size();
+  const double work = 0.3 * static_cast<double>(n) * static_cast<double>(n_queries);
+  parallel_for((n_queries + block - 1) / block, worthwhile_threads(work, n_threads),
+               [&](std::size_t piece, int) {
+                 const std::size_t end = std::min(n_queries, (piece + 1) * block);
+                 for (std::size_t i = piece * block; i < end; ++i) {
+                   look_at(i, products + i * n, half_norms, n, first);
+                 }
+               });
+}
+
+void BruteSelection::look_at(std::size_t query, const float* products, const float* half_norms,
+                             std::size_t n, std::size_t first) {
+  if (overflowed_[query] != 0) return;
+  std::vector<float>& scores = scores_[query];
+  std::vector<std::uint32_t>& rows = rows_[query];
+  const std::size_t room = 256;
+  std::size_t at = 0;
+  while (at < n) {
+    const std::size_t size = rows.size();
+    rows.resize(size + room);
+    scores.resize(size + room);
+    std::size_t n_found = 0;
+    at = collect(products, half_norms, n, at, limit_[query], room, rows.data() + size,
+                 scores.data() + size, n_found);
+    for (std::size_t i = size; i < size + n_found; ++i) {
+      rows[i] += static_cast<std::uint32_t>(first);
+    }
+    rows.resize(size + n_found);
+    scores.resize(size + n_found);
+    if (rows.size() > 2 * k_ + 512) compact(query);
+    if (overflowed_[query] != 0) return;
+  }
+}
+
+// The k-th smallest score, and twice the error beyond it, bound the candidates.
+void BruteSelection::compact(std::size_t query) {
+  std::vector<float>& scores = scores_[query];
+  std::vector<std::uint32_t>& rows = rows_[query];
+  if (rows.size() < k_) return;
+  std::vector<float> ordered = scores;
+  const auto kth = ordered.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+  std::nth_element(ordered.begin(), kth, ordered.end());
+  const float limit = *kth + 2 * error_[query];
+  limit_[query] = limit;
+  std::size_t n_kept = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[n_kept] = rows[i];
+    scores[n_kept] = scores[i];
+    n_kept += scores[i] <= limit ? 1 : 0;
+  }
+  rows.resize(n_kept);
+  scores.resize(n_kept);
+  // So many that single precision cannot tell them apart: all rows are to be measured.
+  if (n_kept > 16 * k_ + 4096) {
+    overflowed_[query] = 1;
+    rows.clear();
+    scores.clear();
+  }
+}
+
+void BruteSelection::finish(const double* points, std::size_t n_points, std::size_t d,
+                            const double* queries, int n_threads, double* distances,
+                            Place* places) {
+  parallel_for(limit_.size(), n_threads, [&](std::size_t i, int) {
+    if (overflowed_[i] == 0) compact(i);
+    Nearest found(k_);
+    const double* const query = queries + i * d;
+    const auto measure = [&](std::size_t row) {
+      found.add(squared_distance(query, points + row * d, d), static_cast<Place>(row));
+    };
+    if (overflowed_[i] != 0) {
+      for (std::size_t row = 0; row < n_points; ++row) measure(row);
+    } else {
+      for (const std::uint32_t row : rows_[i]) measure(row);
+    }
+    found.sort();
+    for (std::size_t j = 0; j < k_; ++j) {
+      distances[i * k_ + j] = std::sqrt(found.distances()[j]);
+      places[i * k_ + j] = found.places()[j];
+    }
+  });
+}
+
+}  // namespace spinney

@@ -1,0 +1,58 @@
+// Puts the points of a k-d tree in order. Works on pieces that threads take in any order; what
+// comes out depends on the points alone.
+#pragma once
+
+#include "spinney/neighbors/kd_tree.h"
+
+namespace spinney {
+
+class KdBuilder {
+ public:
+  KdBuilder(KdTree& tree, const double* points, std::size_t leaf_size, int n_threads);
+  void build();
+
+ private:
+  // A range of points that is still to be divided, in one of the two buffers.
+  struct Range {
+    Row begin;
+    Row end;
+    int buffer;
+    std::size_t node;
+  };
+  // Nodes of a piece that one thread divides to the end.
+  struct Piece {
+    Range range;
+    std::vector<KdTree::Node> nodes;  // the first one is the piece's own
+    std::vector<double> boxes;
+    std::vector<double> coordinates;
+  };
+  struct Scratch {
+    std::vector<double> keys;
+    std::vector<double> sample;
+  };
+
+  double* points(int buffer) { return buffer == 0 ? first_.data() : second_.data(); }
+  Row* rows(int buffer) { return buffer == 0 ? first_rows_.data() : second_rows_.data(); }
+
+  void measure(const Range& range, double* box);
+  // Divides a range along the widest side of its box, into the other buffer; returns the middle.
+  Row divide(const Range& range, const double* box, Scratch& scratch);
+  void describe(const Range& range, KdTree::Node& node);
+  bool is_leaf(const Range& range, const double* box) const;
+  void add_leaf(const Range& range, const double* box, KdTree::Node& node,
+                std::vector<double>& coordinates);
+  void finish(Piece& piece, Scratch& scratch);
+  void assemble(std::vector<Piece>& pieces);
+
+  KdTree& tree_;
+  std::size_t n_;
+  std::size_t d_;
+  std::size_t leaf_size_;
+  int n_threads_;
+  LargeArray<double> first_;
+  LargeArray<double> second_;
+  std::vector<Row> first_rows_;
+  std::vector<Row> second_rows_;
+};
+
+}  // namespace spinney

@@ -1,0 +1,377 @@
+#include "spinney/neighbors/kd_tree.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+#include "spinney/neighbors/kd_builder.h"
+#include "spinney/neighbors/minkowski.h"
+
+namespace spinney {
+namespace {
+
+// out[i] = the parts of the distances from a query to the points of a leaf. One function for each
+// metric, since those are what the loader picks versions of.
+template <class Metric>
+SPINNEY_INLINE void measure_leaf(const Metric& metric, const double* query, std::size_t d,
+                                 const double* leaf, std::size_t width, double* out) {
+  for (std::size_t start = 0; start < width; start += kd_lanes) {
+    double sums[kd_lanes] = {};
+    for (std::size_t j = 0; j < d; ++j) {
+      const double here = query[j];
+      const double* const of_points = leaf + j * width + start;
+      for (std::size_t lane = 0; lane < kd_lanes; ++lane) {
+        sums[lane] = metric.join(sums[lane], metric.part(here - of_points[lane]));
+      }
+    }
+    for (std::size_t lane = 0; lane < kd_lanes; ++lane) out[start + lane] = sums[lane];
+  }
+}
+
+SPINNEY_KERNEL void measure_plane(const double* query, const double* leaf, std::size_t width,
+                                  double* out) {
+  measure_leaf(Euclidean{}, query, 2, leaf, width, out);
+}
+SPINNEY_KERNEL void measure_space(const double* query, const double* leaf, std::size_t width,
+                                  double* out) {
+  measure_leaf(Euclidean{}, query, 3, leaf, width, out);
+}
+SPINNEY_KERNEL void measure_euclidean(const double* query, std::size_t d, const double* leaf,
+                                      std::size_t width, double* out) {
+  measure_leaf(Euclidean{}, query, d, leaf, width, out);
+}
+SPINNEY_KERNEL void measure_manhattan(const double* query, std::size_t d, const double* leaf,
+                                      std::size_t width, double* out) {
+  measure_leaf(Manhattan{}, query, d, leaf, width, out);
+}
+SPINNEY_KERNEL void measure_chebyshev(const double* query, std::size_t d, const double* leaf,
+                                      std::size_t width, double* out) {
+  measure_leaf(Chebyshev{}, query, d, leaf, width, out);
+}
+
+void measure(const Euclidean&, const double* query, std::size_t d, const double* leaf,
+             std::size_t width, double* out) {
+  if (d == 3) {
+    measure_space(query, leaf, width, out);
+  } else if (d == 2) {
+    measure_plane(query, leaf, width, out);
+  } else {
+    measure_euclidean(query, d, leaf, width, out);
+  }
+}
+void measure(const Manhattan&, const double* query, std::size_t d, const double* leaf,
+             std::size_t width, double* out) {
+  measure_manhattan(query, d, leaf, width, out);
+}
+void measure(const Chebyshev&, const double* query, std::size_t d, const double* leaf,
+             std::size_t width, double* out) {
+  measure_chebyshev(query, d, leaf, width, out);
+}
+void measure(const Minkowski& metric, const double* query, std::size_t d, const double* leaf,
+             std::size_t width, double* out) {
+  measure_leaf(metric, query, d, leaf, width, out);
+}
+
+}  // namespace
+
+// Walks a tree for one query after another.
+template <class Metric>
+class KdSearch {
+ public:
+  KdSearch(const KdTree& tree, const Metric& metric) : tree_(tree), metric_(metric) {}
+
+  // Sums run over the coordinates in their order, as those of points do: since rounding is
+  // monotone, no point of a box is nearer than the box, to the bit.
+  double nearest_in_box(std::size_t node, const double* query) const {
+    const double* const low = tree_.boxes_.data() + 2 * tree_.d_ * node;
+    const double* const high = low + tree_.d_;
+    double sum = 0;
+    for (std::size_t j = 0; j < tree_.d_; ++j) {
+      const double below = low[j] - query[j];
+      const double above = query[j] - high[j];
+      const double gap = std::max(std::max(below, above), 0.0);
+      sum = metric_.join(sum, metric_.part(gap));
+    }
+    return sum;
+  }
+  double farthest_in_box(std::size_t node, const double* query) const {
+    const double* const low = tree_.boxes_.data() + 2 * tree_.d_ * node;
+    const double* const high = low + tree_.d_;
+    double sum = 0;
+    for (std::size_t j = 0; j < tree_.d_; ++j) {
+      const double gap = std::max(std::abs(query[j] - low[j]), std::abs(high[j] - query[j]));
+      sum = metric_.join(sum, metric_.part(gap));
+    }
+    return sum;
+  }
+
+  void find(const double* query, double shrink, std::int64_t max_leaves, Nearest& out) {
+    std::int64_t n_leaves = 0;
+    stack_.clear();
+    std::size_t at = 0;
+    double bound = nearest_in_box(0, query);
+    while (true) {
+      if (may_help(at, bound * shrink, out)) {
+        const KdTree::Node& node = tree_.nodes_[at];
+        if (node.child != 0) {
+          const double left = nearest_in_box(node.child, query);
+          const double right = nearest_in_box(node.child + 1, query);
+          const bool left_first = left <= right;
+          stack_.push_back({node.child + (left_first ? 1 : 0), left_first ? right : left});
+          at = node.child + (left_first ? 0 : 1);
+          bound = left_first ? left : right;
+          continue;
+        }
+        scan(node, query, out);
+        if (++n_leaves == max_leaves) return;
+      }
+      if (stack_.empty()) return;
+      at = stack_.back().node;
+      bound = stack_.back().bound;
+      stack_.pop_back();
+    }
+  }
+
+  // Calls body(distance part, row) for all points within a limit.
+  template <class Body>
+  void within(const double* query, double limit, const Body& body) {
+    stack_.assign(1, {0, nearest_in_box(0, query)});
+    while (!stack_.empty()) {
+      const Open open = stack_.back();
+      stack_.pop_back();
+      if (open.bound > limit) continue;
+      const KdTree::Node& node = tree_.nodes_[open.node];
+      if (node.child != 0) {
+        for (const std::size_t child : {node.child + 1, node.child}) {
+          stack_.push_back({child, nearest_in_box(child, query)});
+        }
+        continue;
+      }
+      const std::size_t n_here = node.uniform ? 1 : node.n_points;
+      measured_.resize(std::max(measured_.size(), kd_width(n_here)));
+      measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, kd_width(n_here),
+              measured_.data());
+      for (Row i = 0; i < node.n_points; ++i) {
+        const double distance = measured_[node.uniform ? 0 : i];
+        if (distance <= limit) body(distance, tree_.order_[node.first + i]);
+      }
+    }
+  }
+
+  // How many points lie within a limit: boxes that lie inside are not opened.
+  Place count(const double* query, double limit) {
+    Place n = 0;
+    stack_.assign(1, {0, nearest_in_box(0, query)});
+    while (!stack_.empty()) {
+      const Open open = stack_.back();
+      stack_.pop_back();
+      if (open.bound > limit) continue;
+      const KdTree::Node& node = tree_.nodes_[open.node];
+      if (farthest_in_box(open.node, query) <= limit) {
+        n += node.n_points;
+        continue;
+      }
+      if (node.child != 0) {
+        for (const std::size_t child : {node.child + 1, node.child}) {
+          stack_.push_back({child, nearest_in_box(child, query)});
+        }
+        continue;
+      }
+      const std::size_t n_here = node.uniform ? 1 : node.n_points;
+      measured_.resize(std::max(measured_.size(), kd_width(n_here)));
+      measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, kd_width(n_here),
+              measured_.data());
+      for (Row i = 0; i < node.n_points; ++i) {
+        n += measured_[node.uniform ? 0 : i] <= limit ? 1 : 0;
+      }
+    }
+    return n;
+  }
+
+ private:
+  struct Open {
+    std::size_t node;
+    double bound;
+  };
+
+  bool may_help(std::size_t node, double bound, const Nearest& out) const {
+    const double worst = out.worst();
+    if (bound < worst) return true;
+    return bound == worst && static_cast<Place>(tree_.nodes_[node].smallest) < out.worst_place();
+  }
+
+  void scan(const KdTree::Node& node, const double* query, Nearest& out) {
+    const std::size_t n_here = node.uniform ? 1 : node.n_points;
+    const std::size_t width = kd_width(n_here);
+    measured_.resize(std::max(measured_.size(), width));
+    measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, width,
+            measured_.data());
+    const Row* const rows = tree_.order_.data() + node.first;
+    if (node.uniform) {  // rows are ascending: those after the first that fails fail as well
+      for (Row i = 0; i < node.n_points; ++i) {
+        const double worst = out.worst();
+        if (measured_[0] > worst) return;
+        if (measured_[0] == worst && static_cast<Place>(rows[i]) > out.worst_place()) return;
+        out.add(measured_[0], rows[i]);
+      }
+      return;
+    }
+    double worst = out.worst();
+    for (Row i = 0; i < node.n_points; ++i) {
+      if (measured_[i] > worst) continue;
+      out.add(measured_[i], rows[i]);
+      worst = out.worst();
+    }
+  }
+
+  const KdTree& tree_;
+  Metric metric_;
+  std::vector<Open> stack_;
+  std::vector<double> measured_;
+};
+
+KdTree::KdTree(const double* points, std::size_t n, std::size_t d, double p, std::size_t leaf_size,
+               int n_threads)
+    : n_(n), d_(d), p_(p) {
+  KdBuilder(*this, points, leaf_size, n_threads).build();
+}
+
+template <class Body>
+void KdTree::with_metric(const Body& body) const {
+  if (p_ == 2) {
+    body(Euclidean{});
+  } else if (p_ == 1) {
+    body(Manhattan{});
+  } else if (std::isinf(p_)) {
+    body(Chebyshev{});
+  } else {
+    body(Minkowski{p_});
+  }
+}
+
+// An order in which queries that are near each other follow each other, so that they find in the
+// cache what the ones before them needed: along a curve through the cells of a grid over the box.
+std::vector<Row> KdTree::walk_order(const double* queries, std::size_t n_queries) const {
+  constexpr std::size_t few = 512;
+  constexpr int n_bits = 20;
+  std::vector<Row> order(n_queries);
+  std::iota(order.begin(), order.end(), Row{0});
+  if (n_queries <= few) return order;
+  // The widest coordinates, a few of them.
+  std::vector<std::size_t> axes(d_);
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  const double* const low = boxes_.data();
+  const double* const high = low + d_;
+  std::sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) {
+    return high[a] / 2 - low[a] / 2 > high[b] / 2 - low[b] / 2;
+  });
+  axes.resize(std::min<std::size_t>(d_, 5));
+  const int bits_each = n_bits / static_cast<int>(axes.size());
+  const double cells = std::ldexp(1.0, bits_each);
+  std::vector<std::uint32_t> keys(n_queries);
+  for (std::size_t i = 0; i < n_queries; ++i) {
+    std::uint32_t key = 0;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const std::size_t j = axes[a];
+      const double width = high[j] / 2 - low[j] / 2;
+      const double share = width > 0 ? (queries[i * d_ + j] / 2 - low[j] / 2) / width : 0.0;
+      const auto cell =
+          static_cast<std::uint32_t>(std::min(std::max(share * cells, 0.0), cells - 1));
+      for (int bit = 0; bit < bits_each; ++bit) {
+        key |= (cell >> bit & 1U) << (static_cast<std::size_t>(bit) * axes.size() + a);
+      }
+    }
+    keys[i] = key;
+  }
+  // Two passes of counting.
+  constexpr std::size_t n_values = std::size_t{1} << (n_bits / 2);
+  std::vector<Row> sorted(n_queries);
+  for (int pass = 0; pass < 2; ++pass) {
+    const int shift = pass * n_bits / 2;
+    std::vector<std::size_t> starts(n_values + 1);
+    for (const Row i : order) ++starts[(keys[i] >> shift & (n_values - 1)) + 1];
+    for (std::size_t v = 0; v < n_values; ++v) starts[v + 1] += starts[v];
+    for (const Row i : order) sorted[starts[keys[i] >> shift & (n_values - 1)]++] = i;
+    std::swap(order, sorted);
+  }
+  return order;
+}
+
+void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& options,
+                   double* distances, Place* places) const {
+  constexpr std::size_t block = 128;
+  const std::size_t n_blocks = (n_queries + block - 1) / block;
+  const double work = 500.0 * static_cast<double>(n_queries);
+  const std::vector<Row> order = walk_order(queries, n_queries);
+  with_metric([&](const auto& metric) {
+    const double shrink = metric.power(1 + options.eps);
+    parallel_for(
+        n_blocks, worthwhile_threads(work, options.n_threads), [&](std::size_t piece, int) {
+          KdSearch search(*this, metric);
+          Nearest found(options.k);
+          const std::size_t end = std::min(n_queries, (piece + 1) * block);
+          for (std::size_t at = piece * block; at < end; ++at) {
+            const std::size_t i = order[at];
+            found.clear();
+            search.find(queries + i * d_, shrink, options.max_leaves, found);
+            found.sort();
+            for (std::size_t j = 0; j < options.k; ++j) {
+              const bool known = j < found.size();
+              distances[i * options.k + j] = known ? metric.root(found.distances()[j])
+                                                   : std::numeric_limits<double>::infinity();
+              places[i * options.k + j] = known ? found.places()[j] : static_cast<Place>(n_);
+            }
+          }
+        });
+  });
+}
+
+KdTree::Found KdTree::within(const double* queries, std::size_t n_queries, const double* radii,
+                             bool count_only, bool sorted, int n_threads) const {
+  constexpr std::size_t block = 64;
+  const std::size_t n_blocks = (n_queries + block - 1) / block;
+  const double work = 1000.0 * static_cast<double>(n_queries);
+  Found out;
+  out.counts.resize(n_queries);
+  std::vector<Found> parts(count_only ? 0 : n_blocks);
+  with_metric([&](const auto& metric) {
+    parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
+      KdSearch search(*this, metric);
+      std::vector<std::pair<double, Row>> found;
+      const std::size_t end = std::min(n_queries, (piece + 1) * block);
+      for (std::size_t i = piece * block; i < end; ++i) {
+        const double* const query = queries + i * d_;
+        const double limit = metric.power(radii[i]);
+        if (radii[i] < 0) continue;
+        if (count_only) {
+          out.counts[i] = search.count(query, limit);
+          continue;
+        }
+        found.clear();
+        search.within(query, limit,
+                      [&](double distance, Row row) { found.emplace_back(distance, row); });
+        if (sorted) {
+          std::sort(found.begin(), found.end());
+        } else {
+          std::sort(found.begin(), found.end(),
+                    [](const auto& a, const auto& b) { return a.second < b.second; });
+        }
+        out.counts[i] = static_cast<Place>(found.size());
+        for (const auto& [distance, row] : found) {
+          parts[piece].places.push_back(static_cast<Place>(row));
+          parts[piece].distances.push_back(metric.root(distance));
+        }
+      }
+    });
+  });
+  for (Found& part : parts) {
+    out.places.insert(out.places.end(), part.places.begin(), part.places.end());
+    out.distances.insert(out.distances.end(), part.distances.begin(), part.distances.end());
+    part = Found();
+  }
+  return out;
+}
+
+}  // namespace spinney
