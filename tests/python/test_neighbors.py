@@ -23,6 +23,9 @@ from sklearn.preprocessing import StandardScaler
 
 from estimator_checks import run_estimator_checks
 from spinney.neighbors import (
+    BallTree,
+    BruteForce,
+    KDTree,
     KNeighborsClassifier,
     KNeighborsRegressor,
     KNeighborsTransformer,
@@ -414,7 +417,10 @@ def test_trees_and_other_estimators_as_rows():
     X, queries = rows_of(10)
     expected = NearestNeighbors(n_neighbors=3).fit(X).kneighbors(queries)
     fitted = NearestNeighbors(n_neighbors=3, algorithm="kd_tree").fit(X)
-    for rows in (theirs.KDTree(X), theirs.BallTree(X), fitted, theirs.NearestNeighbors().fit(X)):
+    for rows in (
+        *(KDTree(X), BallTree(X), BruteForce(X), theirs.KDTree(X), theirs.BallTree(X)),
+        *(fitted, theirs.NearestNeighbors().fit(X)),
+    ):
         found = NearestNeighbors(n_neighbors=3).fit(rows).kneighbors(queries)
         np.testing.assert_array_equal(found[1], expected[1])
         np.testing.assert_allclose(found[0], expected[0])
@@ -429,6 +435,25 @@ def test_choice_of_algorithm():
     assert choose_algorithm(100_000, 2, "minkowski", {"p": 0.5}, n_neighbors=5) == "brute"
     assert choose_algorithm(100_000, 2, "euclidean", {}, n_neighbors=5, n_queries=1) == "brute"
     assert choose_algorithm(100_000, 2, "euclidean", {}) == "kd_tree"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_pickles(algorithm):
+    X, queries = rows_of(12)
+    search = NearestNeighbors(n_neighbors=3, algorithm=algorithm).fit(X)
+    again = pickle.loads(pickle.dumps(search))
+    for one, two in zip(search.kneighbors(queries), again.kneighbors(queries), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "ball_tree"])
+def test_mahalanobis_where_columns_depend_on_each_other(algorithm):
+    X, queries = rows_of(13)
+    X[:, 2] = X[:, 0] + X[:, 1]
+    inverse = np.linalg.pinv(np.cov(X, rowvar=False))
+    search = NearestNeighbors(n_neighbors=5, metric="mahalanobis", algorithm=algorithm).fit(X)
+    far, _ = nearest(cdist(queries, X, "mahalanobis", VI=inverse), 5)
+    np.testing.assert_allclose(search.kneighbors(queries)[0], far)
 
 
 # --------------------------------------------------------------------------------- bad input

@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import BallTree, KDTree
+from sklearn import neighbors as theirs
+from sklearn.metrics import DistanceMetric
 from sklearn.utils import gen_even_slices
 
 from spinney import _core
+from spinney.neighbors._ball_tree import BallTree
+from spinney.neighbors._brute_force import BruteForce
+from spinney.neighbors._kd_tree import KDTree
 from spinney.neighbors._metrics import VectorDistances
 
 __all__ = ["TREES", "BlockIndex", "Index", "from_tree", "make_index"]
@@ -29,9 +33,11 @@ Ragged = NDArray[Any]  # an object array of arrays
 
 _CELLS = 2**21  # of a block of distances
 
-# Trees that users may have built themselves, to be handed to `fit`.
-TREES = (KDTree, BallTree)
-_TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
+_OURS: dict[str, Any] = {"kd_tree": KDTree, "ball_tree": BallTree, "brute": BruteForce}
+_THEIRS: dict[str, Any] = {"kd_tree": theirs.KDTree, "ball_tree": theirs.BallTree}
+
+# Indexes that users may have built themselves, to be handed to `fit`.
+TREES = (*_OURS.values(), *_THEIRS.values())
 
 
 class Index(ABC):
@@ -61,14 +67,33 @@ def make_index(
     if algorithm == "hnsw":
         raise ValueError("algorithm: 'hnsw' does not exist yet; 'brute' or a tree is exact")
     if algorithm == "brute":
-        return VectorIndex(X, VectorDistances(metric, metric_params))
-    return _TreeIndex(_TREES[algorithm](X, leaf_size, metric=metric, **metric_params))
+        distances = VectorDistances(metric, metric_params)
+        if not sp.issparse(X) and distances.is_named("euclidean", "l2"):
+            return OwnIndex(BruteForce(X))
+        return VectorIndex(X, distances)
+    params = {name: value for name, value in metric_params.items() if value is not None}
+    kind = _OURS[algorithm] if _is_ours(algorithm, metric, params) else _THEIRS[algorithm]
+    tree = kind(X, leaf_size, metric=metric, **params)
+    return OwnIndex(tree) if isinstance(tree, tuple(_OURS.values())) else _ForeignIndex(tree)
 
 
 def from_tree(tree: Any) -> tuple[str, Any, Index]:
-    """Name the kind of a tree that a user has built, and give its rows and an index over it."""
-    name = next(name for name, kind in _TREES.items() if isinstance(tree, kind))
-    return name, np.asarray(tree.data), _TreeIndex(tree)
+    """Name the kind of an index that a user has built, and give its rows and an index over it."""
+    for name, kind in _OURS.items():
+        if isinstance(tree, kind):
+            return name, tree.data, OwnIndex(tree)
+    name = next(name for name, kind in _THEIRS.items() if isinstance(tree, kind))
+    return name, np.asarray(tree.data), _ForeignIndex(tree)
+
+
+def _is_ours(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
+    """Whether Spinney's tree takes a metric; scikit-learn's takes more."""
+    if not isinstance(metric, str):
+        return callable(metric) and not isinstance(metric, DistanceMetric)
+    if metric == "mahalanobis":  # ours needs distances that are zero for equal rows only
+        spread = np.linalg.eigvalsh(np.asarray(params["VI"]))
+        return bool(spread[0] > 1e-12 * spread[-1])
+    return metric in _OURS[algorithm].valid_metrics
 
 
 # ------------------------------------------------------------------------------- brute force
@@ -136,7 +161,30 @@ class VectorIndex(BlockIndex):
 # -------------------------------------------------------------------------------------- trees
 
 
-class _TreeIndex(Index):
+class OwnIndex(Index):
+    """A tree of Spinney's, or its search of all rows."""
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+        self.n_rows = len(tree.data)
+
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, Rows]:
+        self.tree.n_jobs = n_threads
+        distances, rows = self.tree.query(X.toarray() if sp.issparse(X) else X, k)
+        return distances, rows
+
+    def query_radius(
+        self, X: Any, radius: Any, n_threads: int, sort_results: bool
+    ) -> tuple[Ragged, Ragged]:
+        self.tree.n_jobs = n_threads
+        queries = X.toarray() if sp.issparse(X) else X
+        rows, distances = self.tree.query_radius(
+            queries, radius, return_distance=True, sort_results=sort_results
+        )
+        return distances, rows
+
+
+class _ForeignIndex(Index):
     """A tree of scikit-learn's, made to break ties by row."""
 
     def __init__(self, tree: Any) -> None:
