@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   bind_neighbors(m);
   bind_distance(m);
   bind_gower(m);
+  bind_local(m);
 }

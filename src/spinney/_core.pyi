@@ -463,3 +463,28 @@ class BruteSelection:
     def finish(
         self, points: NDArray[float64], queries: NDArray[float64], k: int, n_threads: int
     ) -> tuple[NDArray[float64], NDArray[int64]]: ...
+
+class LocalModel:
+    def __init__(
+        self,
+        X: NDArray[float64],
+        y: NDArray[float64],
+        weights: NDArray[float64],
+        kernel: str,
+        degree: int,
+        alpha: float,
+        logit: bool,
+    ) -> None: ...
+    def fit(
+        self,
+        queries: NDArray[float64],
+        starts: NDArray[int64],
+        rows: NDArray[int64],
+        distances: NDArray[float64],
+        bandwidths: NDArray[float64],
+        kernel_values: NDArray[float64] | None,
+        own_rows: NDArray[int64] | None,
+        leave_out: bool,
+        with_gradients: bool,
+        n_threads: int,
+    ) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], NDArray[float64]]: ...

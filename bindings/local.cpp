@@ -1,0 +1,93 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/neighbors/local_fit.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+SmoothingKernel kernel_named(const std::string& name) {
+  if (name == "uniform") return SmoothingKernel::uniform;
+  if (name == "triangular") return SmoothingKernel::triangular;
+  if (name == "epanechnikov") return SmoothingKernel::epanechnikov;
+  if (name == "biweight") return SmoothingKernel::biweight;
+  if (name == "triweight") return SmoothingKernel::triweight;
+  if (name == "tricube") return SmoothingKernel::tricube;
+  if (name == "gaussian") return SmoothingKernel::gaussian;
+  if (name == "cosine") return SmoothingKernel::cosine;
+  if (name == "logistic") return SmoothingKernel::logistic;
+  throw InputError("local: no kernel named " + name);
+}
+
+// A model, with references to the arrays whose memory it reads.
+struct BoundLocalModel {
+  Matrix<double> x, y;
+  Array<double> weights;
+  LocalModel model;
+
+  BoundLocalModel(Matrix<double> x_, Matrix<double> y_, Array<double> weights_,
+                  const std::string& kernel, int degree, double alpha, bool logit)
+      : x(std::move(x_)), y(std::move(y_)), weights(std::move(weights_)) {
+    if (y.shape(0) != x.shape(0) || weights.shape(0) != x.shape(0)) {
+      throw InputError("local: X, y and weights differ in length");
+    }
+    model = {x.data(),   y.data(),   weights.data(),       x.shape(0),
+             x.shape(1), y.shape(1), kernel_named(kernel), degree,
+             alpha,      logit};
+  }
+};
+
+using Floats = Array<double>;
+using Indices = Array<std::int64_t>;
+
+}  // namespace
+
+void bind_local(nb::module_& m) {
+  nb::class_<BoundLocalModel>(m, "LocalModel")
+      .def(nb::init<Matrix<double>, Matrix<double>, Floats, std::string, int, double, bool>(),
+           nb::arg("X"), nb::arg("y"), nb::arg("weights"), nb::arg("kernel"), nb::arg("degree"),
+           nb::arg("alpha"), nb::arg("logit"))
+      // (values, noise, leverages, gradients), flat; what was not asked for is empty.
+      .def(
+          "fit",
+          [](const BoundLocalModel& self, const Matrix<double>& queries, const Indices& starts,
+             const Indices& rows, const Floats& distances, const Floats& bandwidths,
+             const std::optional<Floats>& kernel_values, const std::optional<Indices>& own_rows,
+             bool leave_out, bool with_gradients, int n_threads) {
+            const std::size_t n = queries.shape(0), n_entries = rows.shape(0);
+            if (queries.shape(1) != self.model.n_features || starts.shape(0) != n + 1 ||
+                bandwidths.shape(0) != n || (own_rows && own_rows->shape(0) != n) ||
+                distances.shape(0) != n_entries ||
+                (kernel_values && kernel_values->shape(0) != n_entries)) {
+              throw InputError("local: arrays of the neighborhoods differ in length");
+            }
+            const Neighborhoods near{queries.data(),
+                                     n,
+                                     starts.data(),
+                                     rows.data(),
+                                     n_entries,
+                                     distances.data(),
+                                     bandwidths.data(),
+                                     kernel_values ? kernel_values->data() : nullptr,
+                                     own_rows ? own_rows->data() : nullptr,
+                                     leave_out};
+            LocalAnswers answers;
+            {
+              const nb::gil_scoped_release release;
+              answers = fit_local(self.model, near, with_gradients, n_threads);
+            }
+            return nb::make_tuple(
+                to_numpy(std::move(answers.values)), to_numpy(std::move(answers.noise)),
+                to_numpy(std::move(answers.leverages)), to_numpy(std::move(answers.gradients)));
+          },
+          nb::arg("queries"), nb::arg("starts"), nb::arg("rows"), nb::arg("distances"),
+          nb::arg("bandwidths"), nb::arg("kernel_values").none(), nb::arg("own_rows").none(),
+          nb::arg("leave_out"), nb::arg("with_gradients"), nb::arg("n_threads"));
+}
