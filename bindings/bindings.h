@@ -15,6 +15,7 @@ void bind_boosting(nanobind::module_& m);
 void bind_multiway(nanobind::module_& m);
 void bind_neighbors(nanobind::module_& m);
 void bind_distance(nanobind::module_& m);
+void bind_gower(nanobind::module_& m);
 void bind_local(nanobind::module_& m);
 
 // A vector becomes a NumPy array without a copy: the array owns it from then on.

@@ -3,6 +3,8 @@
 #include "bindings.h"
 #include "spinney/common/check.h"
 #include "spinney/distance/closer.h"
+#include "spinney/distance/nearest.h"
+#include "spinney/distance/string_distances.h"
 #include "tree.h"
 
 namespace nb = nanobind;
@@ -99,4 +101,31 @@ void bind_distance(nb::module_& m) {
                    : hamming_distance(strings[0], strings[1]);
       },
       nb::arg("metric"), nb::arg("pair"));
+  m.def(
+      "string_distances",
+      [](const std::string& metric, const BoundStrings& queries, const BoundStrings& rows,
+         int n_threads, const OutArray<double>& out) {
+        const StringMetric kind = string_metric_named(metric);
+        const Strings asked = queries.strings(), others = rows.strings();
+        if (out.ndim() != 2 || out.shape(0) != asked.n_rows || out.shape(1) != others.n_rows) {
+          throw InputError("string_distances: out needs a row for each query");
+        }
+        const nb::gil_scoped_release release;
+        string_distances(kind, asked, others, n_threads, out.data());
+      },
+      nb::arg("metric"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"), nb::arg("out"));
+  m.def(
+      "select_nearest",
+      [](const Matrix<double>& matrix, int n_threads, const OutArray<double>& distances,
+         const OutArray<std::int64_t>& columns) {
+        const std::size_t n_rows = matrix.shape(0);
+        if (distances.ndim() != 2 || columns.ndim() != 2 || distances.shape(0) != n_rows ||
+            columns.shape(0) != n_rows || distances.shape(1) != columns.shape(1)) {
+          throw InputError("select_nearest: distances and columns need a row for each row");
+        }
+        const nb::gil_scoped_release release;
+        select_nearest(matrix.data(), n_rows, matrix.shape(1), distances.shape(1), n_threads,
+                       distances.data(), columns.data());
+      },
+      nb::arg("matrix"), nb::arg("n_threads"), nb::arg("distances"), nb::arg("columns"));
 }

@@ -12,5 +12,6 @@ NB_MODULE(_core, m) {
   bind_multiway(m);
   bind_neighbors(m);
   bind_distance(m);
+  bind_gower(m);
   bind_local(m);
 }

@@ -386,6 +386,41 @@ def closer_strings(
     out: NDArray[bool_],
 ) -> None: ...
 def string_distance(metric: str, pair: Strings) -> int: ...
+def string_distances(
+    metric: str, queries: Strings, rows: Strings, n_threads: int, out: NDArray[float64]
+) -> None: ...
+def select_nearest(
+    matrix: NDArray[float64], n_threads: int, distances: NDArray[float64], columns: NDArray[int64]
+) -> None: ...
+
+class MixedRows:
+    def __init__(self, numbers: NDArray[float64], codes: NDArray[int32]) -> None: ...
+
+class MixedColumns:
+    def __init__(
+        self,
+        number_scales: NDArray[float64],
+        number_weights: NDArray[float64],
+        number_misses: NDArray[bool_],
+        code_weights: NDArray[float64],
+        code_misses: NDArray[bool_],
+    ) -> None: ...
+
+def nearest_gower(
+    columns: MixedColumns,
+    queries: MixedRows,
+    rows: MixedRows,
+    n_threads: int,
+    distances: NDArray[float64],
+    indices: NDArray[int64],
+) -> None: ...
+def gower_distances(
+    columns: MixedColumns,
+    queries: MixedRows,
+    rows: MixedRows,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
 
 class KdTree:
     def __init__(

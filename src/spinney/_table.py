@@ -150,7 +150,13 @@ def fit_table(
 
 
 def read_table(
-    estimator: Any, X: Any, schema: Schema, *, accept_sparse: bool = True, allow_nan: bool = True
+    estimator: Any,
+    X: Any,
+    schema: Schema,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = True,
+    unseen: int = -1,
 ) -> Table:
     """Read rows in the form that `fit_table` gave those of fit.
 
@@ -161,17 +167,19 @@ def read_table(
         saw a frame, an array of the same values will do.
     schema : Schema
         From `fit_table`.
+    unseen : int
+        The code of a category that fit did not see; unless told, that of a missing one.
 
     Returns
     -------
     Table
-        The rows; a category that fit did not see has code -1, as a missing one has.
+        The rows.
     """
     X, is_frame = _as_frame(X)
     if not is_frame and not schema.has_categories:
         return _read_array(estimator, X, False, accept_sparse, allow_nan)
     columns, labels = _split(estimator, X, is_frame, False)
-    return _read_columns(estimator, columns, labels, schema.categories, allow_nan)[0]
+    return _read_columns(estimator, columns, labels, schema.categories, allow_nan, unseen)[0]
 
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> None:
@@ -394,7 +402,12 @@ def _kind(column: Column) -> str:
 
 
 def _read_columns(
-    estimator: Any, columns: Columns, labels: Sequence[Any], wanted: Sequence[Any], allow_nan: bool
+    estimator: Any,
+    columns: Columns,
+    labels: Sequence[Any],
+    wanted: Sequence[Any],
+    allow_nan: bool,
+    unseen: int = -1,
 ) -> tuple[Table, tuple[Array | None, ...]]:
     """Read each column as numbers (`wanted` None), by its categories, or learning them (...)."""
     if isinstance(columns, np.ndarray) and all(want is None for want in wanted):
@@ -421,7 +434,7 @@ def _read_columns(
                 refusal = f"categories as at fit, such as {want[:3].tolist()}"
             if not allow_nan:
                 _checked(estimator, np.where(codes < 0, np.nan, 0.0), [label], allow_nan)
-            out.append(_match(levels, codes, want))
+            out.append(_match(levels, codes, want, unseen))
         if refusal:
             raise ValueError(f"column {label!r}: expected {refusal}, got {kind} ({column.dtype})")
         categories.append(want)
@@ -504,10 +517,10 @@ def _sorted_categories(levels: Array) -> Array:
     return np.fromiter(ordered, dtype=levels.dtype, count=len(ordered))
 
 
-def _match(levels: Array, codes: Array, categories: Array) -> NDArray[np.int32]:
+def _match(levels: Array, codes: Array, categories: Array, unseen: int) -> NDArray[np.int32]:
     """Turn codes of levels into codes of categories by one look-up for each level."""
     index = {value: code for code, value in enumerate(categories.tolist())}
-    lookup = [index.get(value, -1) for value in levels.tolist()]
+    lookup = [index.get(value, unseen) for value in levels.tolist()]
     return np.array([*lookup, -1], dtype=np.int32)[codes]  # the last entry serves code -1
 
 

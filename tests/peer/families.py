@@ -135,4 +135,27 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.ensemble", "sklearn.model_selection"),
     ),
+    "neighbors": Family(
+        files=(
+            "neighbors/tests/test_neighbors.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+            "neighbors/tests/test_graph.py",
+        ),
+        replacements=(
+            Replacement(
+                theirs="sklearn.neighbors",
+                ours="spinney.neighbors",
+                names=(
+                    "KNeighborsClassifier",
+                    "KNeighborsRegressor",
+                    "KNeighborsTransformer",
+                    "NearestNeighbors",
+                    "RadiusNeighborsClassifier",
+                    "RadiusNeighborsRegressor",
+                    "RadiusNeighborsTransformer",
+                ),
+            ),
+        ),
+        import_first=("sklearn.neighbors", "sklearn.cluster", "sklearn.manifold"),
+    ),
 }

@@ -339,6 +339,24 @@ def test_pruned_tree(task: families.Task) -> None:
         assert model.predict_proba(X).shape == (120, 2)
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_scaled_neighbors(task: families.Task) -> None:
+    from spinney.report.scaled_neighbors import ScaledNeighborsClassifier, ScaledNeighborsRegressor
+
+    y = LABELS if task == "classification" else NUMBERS
+    cls = ScaledNeighborsClassifier if task == "classification" else ScaledNeighborsRegressor
+    model = clone(cls(random_state=0)).fit(X, y)
+    assert model.n_features_in_ == 3
+    assert model.score(X, y) > 0.5
+    assert cls().fit(X[:4], y[:4]).predict(X).shape == (120,)  # fewer rows than neighbours
+    some = [cls(max_rows=30, random_state=1).fit(X, y) for _ in range(2)]
+    assert some[0].estimator_.n_samples_fit_ == 30
+    np.testing.assert_array_equal(some[0].predict(X), some[1].predict(X))
+    if task == "classification":
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.predict_proba(X).shape == (120, 2)
+
+
 def test_families_are_well_formed() -> None:
     names = [family.name for family in families.FAMILIES]
     assert len(set(names)) == len(names)

@@ -58,11 +58,10 @@ class Places {
 };
 
 // Myers (1999), in Hyyrö's form: vertical differences of a column of the table as two words.
-std::int64_t by_words(Characters pattern, Characters text) {
-  const Places places(pattern);
-  const std::uint64_t last = std::uint64_t{1} << (pattern.size() - 1);
+std::int64_t by_words(const Places& places, std::size_t length, Characters text) {
+  const std::uint64_t last = std::uint64_t{1} << (length - 1);
   std::uint64_t up = ~std::uint64_t{0}, down = 0;
-  auto distance = static_cast<std::int64_t>(pattern.size());
+  auto distance = static_cast<std::int64_t>(length);
   for (const std::uint32_t character : text) {
     const std::uint64_t match = places.of(character);
     const std::uint64_t zero = (((match & up) + up) ^ up) | match | down;
@@ -105,7 +104,23 @@ std::int64_t edit_distance(Characters a, Characters b) {
     b = b.first(b.size() - 1);
   }
   if (a.empty()) return static_cast<std::int64_t>(b.size());
-  return a.size() <= word_length ? by_words(a, b) : by_cells(a, b);
+  return a.size() <= word_length ? by_words(Places(a), a.size(), b) : by_cells(a, b);
+}
+
+class EditPattern::Places : public spinney::Places {
+  using spinney::Places::Places;
+};
+
+EditPattern::EditPattern(Characters pattern) : pattern_(pattern) {
+  if (!pattern.empty() && pattern.size() <= word_length) {
+    places_ = std::make_unique<const Places>(pattern);
+  }
+}
+
+EditPattern::~EditPattern() = default;
+
+std::int64_t EditPattern::distance(Characters text) const {
+  return places_ ? by_words(*places_, pattern_.size(), text) : edit_distance(pattern_, text);
 }
 
 std::int64_t hamming_distance(Characters a, Characters b) {

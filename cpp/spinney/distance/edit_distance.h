@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace spinney {
@@ -12,6 +13,19 @@ using Characters = std::span<const std::uint32_t>;
 // a column in one word, where the shorter string (without what both begin and end with) has at most
 // 64 characters; else cell by cell.
 std::int64_t edit_distance(Characters a, Characters b);
+
+// Distances of one string to many others: where its characters stand is found out once.
+class EditPattern {
+ public:
+  explicit EditPattern(Characters pattern);
+  ~EditPattern();
+  std::int64_t distance(Characters text) const;
+
+ private:
+  class Places;
+  Characters pattern_;
+  std::unique_ptr<const Places> places_;  // none if the pattern is longer than a word
+};
 
 // Positions with different characters; those that only the longer string has count as different.
 std::int64_t hamming_distance(Characters a, Characters b);

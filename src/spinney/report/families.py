@@ -45,6 +45,13 @@ def _baseline(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
 
 
+def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_neighbors import ScaledNeighborsClassifier, ScaledNeighborsRegressor
+
+    kind = ScaledNeighborsClassifier if task == "classification" else ScaledNeighborsRegressor
+    return kind(random_state=random_state, n_jobs=n_jobs)
+
+
 def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -104,6 +111,7 @@ def _adaboost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
+    Family("k_neighbors", "15 nearest of at most 50,000 rows, columns scaled", _k_neighbors),
     Family("decision_tree", "CART grown to the end", _decision_tree),
     Family("decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned),
     Family("bagging", "100 trees on bootstrap samples", _bagging),

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import validate_data
 
 from spinney import _core
+from spinney._strings import encode_strings, read_strings
 from spinney.tree._comparison_tree import Closer, Indices
 
 __all__ = ["METRICS", "Rows", "read_rows"]
@@ -77,7 +78,7 @@ def read_rows(estimator: Any, X: Any) -> Rows:
                 f"{matrix.shape}"
             )
         return MatrixRows(matrix)
-    strings = _as_strings(X, required=metric == "edit")
+    strings = read_strings(X, required=metric == "edit")
     if strings is not None:
         if metric == "auto":
             metric = "edit"
@@ -232,16 +233,13 @@ class StringRows(Rows):
         return StringRows([self.strings[i] for i in rows.tolist()], self.metric)
 
     def read(self, estimator: Any, X: Any) -> StringRows:
-        strings = _as_strings(X, required=True)
+        strings = read_strings(X, required=True)
         assert strings is not None
         return StringRows(strings, self.metric)
 
     def encoded(self) -> Any:
-        """Code points one after the other, for the core."""
-        text = "".join(self.strings).encode("utf-32-le", "surrogatepass")
-        starts = np.zeros(self.n_rows + 1, dtype=np.int64)
-        np.cumsum([len(string) for string in self.strings], out=starts[1:])
-        return _core.Strings(np.frombuffer(text, dtype="<u4"), starts)
+        """Strings for the core."""
+        return _core.Strings(*encode_strings(self.strings))
 
     def closer(self, pivots: StringRows, n_threads: int) -> Closer:
         if callable(self.metric):
@@ -255,34 +253,6 @@ class StringRows(Rows):
             return out
 
         return closer
-
-
-def _as_strings(X: Any, *, required: bool) -> list[str] | None:
-    """Read a sequence or one column of str; None if X is something else and that will do."""
-    if isinstance(X, str):
-        raise ValueError("X: expected several strings, got one")
-    column = X
-    if hasattr(X, "to_numpy") and (len(X.shape) == 1 or X.shape[1] == 1):
-        column = X.to_numpy()
-    if isinstance(column, np.ndarray):
-        if column.ndim == 2 and column.shape[1] == 1:
-            column = column[:, 0]
-        found = column.tolist() if column.ndim == 1 and column.dtype.kind in "OUT" else None
-    else:
-        found = list(column) if isinstance(column, list | tuple) else None
-    if not found or not (required or any(isinstance(value, str) for value in found)):
-        found = None
-    if found is None:
-        if required:
-            raise ValueError(
-                "X: expected strings (a sequence, or one column), got "
-                f"{type(X).__name__}{' of shape ' + str(X.shape) if hasattr(X, 'shape') else ''}"
-            )
-        return None
-    for row, value in enumerate(found):
-        if not isinstance(value, str):
-            raise ValueError(f"X: expected strings, got {type(value).__name__} in row {row}")
-    return found
 
 
 # ------------------------------------------------------------------------------------- oracles

@@ -1,0 +1,105 @@
+#include "spinney/distance/gower.h"
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+using Numbers = Matrix<double>;
+using Codes = Matrix<std::int32_t>;
+
+// Rows, with references to the arrays whose memory they read. Arrays have a row for each column.
+struct BoundMixedRows {
+  Numbers numbers;
+  Codes codes;
+
+  BoundMixedRows(Numbers numbers_, Codes codes_)
+      : numbers(std::move(numbers_)), codes(std::move(codes_)) {
+    if (numbers.shape(1) != codes.shape(1)) {
+      throw InputError("MixedRows: numbers and codes differ in length");
+    }
+  }
+
+  MixedRows rows() const { return {numbers.data(), codes.data(), numbers.shape(1)}; }
+};
+
+struct BoundMixedColumns {
+  Array<double> number_scales, number_weights, code_weights;
+  Array<bool> number_misses, code_misses;
+
+  MixedColumns columns() const {
+    return {number_scales.shape(0), code_weights.shape(0), number_scales.data(),
+            number_weights.data(),  code_weights.data(),   number_misses.data(),
+            code_misses.data()};
+  }
+
+  BoundMixedColumns(Array<double> number_scales_, Array<double> number_weights_,
+                    Array<bool> number_misses_, Array<double> code_weights_,
+                    Array<bool> code_misses_)
+      : number_scales(std::move(number_scales_)),
+        number_weights(std::move(number_weights_)),
+        code_weights(std::move(code_weights_)),
+        number_misses(std::move(number_misses_)),
+        code_misses(std::move(code_misses_)) {
+    if (number_scales.shape(0) != number_weights.shape(0) ||
+        number_scales.shape(0) != number_misses.shape(0) ||
+        code_weights.shape(0) != code_misses.shape(0)) {
+      throw InputError("MixedColumns: arrays differ in length");
+    }
+  }
+};
+
+void check(const BoundMixedColumns& columns, const BoundMixedRows& rows) {
+  if (rows.numbers.shape(0) != columns.number_scales.shape(0) ||
+      rows.codes.shape(0) != columns.code_weights.shape(0)) {
+    throw InputError("gower: rows and columns differ in the number of columns");
+  }
+}
+
+}  // namespace
+
+void bind_gower(nb::module_& m) {
+  nb::class_<BoundMixedRows>(m, "MixedRows")
+      .def(nb::init<Numbers, Codes>(), nb::arg("numbers"), nb::arg("codes"));
+  nb::class_<BoundMixedColumns>(m, "MixedColumns")
+      .def(nb::init<Array<double>, Array<double>, Array<bool>, Array<double>, Array<bool>>(),
+           nb::arg("number_scales"), nb::arg("number_weights"), nb::arg("number_misses"),
+           nb::arg("code_weights"), nb::arg("code_misses"));
+  m.def(
+      "nearest_gower",
+      [](const BoundMixedColumns& columns, const BoundMixedRows& queries,
+         const BoundMixedRows& rows, int n_threads, const OutArray<double>& distances,
+         const OutArray<std::int64_t>& indices) {
+        check(columns, queries);
+        check(columns, rows);
+        const MixedRows asked = queries.rows();
+        if (distances.ndim() != 2 || indices.ndim() != 2 || distances.shape(0) != asked.n_rows ||
+            indices.shape(0) != asked.n_rows || distances.shape(1) != indices.shape(1)) {
+          throw InputError("gower: distances and indices need a row for each query");
+        }
+        const nb::gil_scoped_release release;
+        find_nearest_gower(columns.columns(), asked, rows.rows(), distances.shape(1), n_threads,
+                           distances.data(), indices.data());
+      },
+      nb::arg("columns"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"),
+      nb::arg("distances"), nb::arg("indices"));
+  m.def(
+      "gower_distances",
+      [](const BoundMixedColumns& columns, const BoundMixedRows& queries,
+         const BoundMixedRows& rows, int n_threads, const OutArray<double>& out) {
+        check(columns, queries);
+        check(columns, rows);
+        const MixedRows asked = queries.rows(), others = rows.rows();
+        if (out.ndim() != 2 || out.shape(0) != asked.n_rows || out.shape(1) != others.n_rows) {
+          throw InputError("gower: out needs a row for each query, a column for each row");
+        }
+        const nb::gil_scoped_release release;
+        gower_distances(columns.columns(), asked, others, n_threads, out.data());
+      },
+      nb::arg("columns"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"),
+      nb::arg("out"));
+}

@@ -1,0 +1,234 @@
+#include "spinney/distance/gower.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "spinney/common/check.h"
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+#include "spinney/distance/nearest.h"
+
+namespace spinney {
+
+namespace {
+
+// Rows are gone through in blocks whose sums stay in the first level of the cache. The block's
+// columns stay in the second while a few queries take their turn.
+constexpr std::size_t block_length = 512;
+constexpr std::size_t n_queries_together = 16;
+
+using Sums = std::array<double, block_length>;
+using Counts = std::array<std::int32_t, block_length>;
+
+SPINNEY_KERNEL void add_numbers(const double* values, double query, double scale, std::size_t n,
+                                double* sums) {
+  for (std::size_t i = 0; i < n; ++i) sums[i] += __builtin_fabs(values[i] - query) * scale;
+}
+
+SPINNEY_KERNEL void add_numbers_if_there(const double* values, double query, double scale,
+                                         double weight, std::size_t n, double* sums,
+                                         double* weights) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double difference = __builtin_fabs(values[i] - query) * scale;
+    const bool is_there = difference == difference;
+    sums[i] += is_there ? difference : 0.0;
+    weights[i] += is_there ? weight : 0.0;
+  }
+}
+
+SPINNEY_KERNEL void count_codes(const std::int32_t* codes, std::int32_t query, std::size_t n,
+                                std::int32_t* different) {
+  for (std::size_t i = 0; i < n; ++i) different[i] += codes[i] != query;
+}
+
+SPINNEY_KERNEL void count_codes_if_there(const std::int32_t* codes, std::int32_t query,
+                                         std::size_t n, std::int32_t* different,
+                                         std::int32_t* there) {
+  for (std::size_t i = 0; i < n; ++i) {
+    different[i] += static_cast<int>(codes[i] != query) & static_cast<int>(codes[i] >= 0);
+    there[i] += codes[i] >= 0;
+  }
+}
+
+SPINNEY_KERNEL void add_counts(const std::int32_t* counts, double weight, std::size_t n,
+                               double* sums) {
+  for (std::size_t i = 0; i < n; ++i) sums[i] += weight * counts[i];
+}
+
+SPINNEY_KERNEL void divide(const double* sums, double weight, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = sums[i] / weight;
+}
+
+// Each row has a weight of its own beside the one that all share.
+SPINNEY_KERNEL void divide_each(const double* sums, const double* weights, double shared,
+                                std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double weight = weights[i] + shared;
+    const double mean = sums[i] / weight;
+    out[i] = weight > 0 ? mean : 1.0;
+  }
+}
+
+// Negative where sums[i] / weight is below the bound, or there is no weight.
+SPINNEY_KERNEL void compare_each(const double* sums, const double* weights, double shared,
+                                 double bound, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double weight = weights[i] + shared;
+    const double excess = sums[i] - bound * weight;
+    out[i] = weight > 0 ? excess : -1.0;
+  }
+}
+
+// Sums over the columns for the rows of a block, and what they are to be divided by.
+struct Block {
+  std::size_t n;
+  Sums sums, weights;
+  double shared = 0;         // the weight that all rows have
+  bool has_weights = false;  // whether some have more
+
+  explicit Block(std::size_t n_rows) : n(n_rows) { std::fill_n(sums.begin(), n, 0.0); }
+
+  double* row_weights() {
+    if (!has_weights) std::fill_n(weights.begin(), n, 0.0);
+    has_weights = true;
+    return weights.data();
+  }
+
+  double distance(std::size_t i) const {
+    const double weight = shared + (has_weights ? weights[i] : 0.0);
+    return weight > 0 ? sums[i] / weight : 1.0;
+  }
+
+  void write(double* out) const {
+    if (has_weights) {
+      divide_each(sums.data(), weights.data(), shared, n, out);
+    } else if (shared > 0) {
+      divide(sums.data(), shared, n, out);
+    } else {
+      std::fill_n(out, n, 1.0);
+    }
+  }
+
+  // Quotients cost more than all else. Whether a row may be near enough is asked by a product, with
+  // some room for rounding; those few that may are divided.
+  void offer(Nearest& nearest, std::int64_t first) const {
+    Sums values;
+    if (!nearest.is_full() || (shared == 0 && !has_weights)) {
+      write(values.data());
+      return nearest.offer_block(values.data(), n, first);
+    }
+    const double bound = nearest.bound() * (1 + 1e-14);
+    const double* asked = sums.data();
+    double limit = bound * shared;
+    if (has_weights) {
+      compare_each(sums.data(), weights.data(), shared, bound, n, values.data());
+      asked = values.data();
+      limit = 0;
+    }
+    for (std::size_t i = 0; (i = find_below(asked, i, n, limit)) < n; ++i) {
+      nearest.offer(distance(i), first + static_cast<std::int64_t>(i));
+    }
+  }
+};
+
+void add_all_numbers(const MixedColumns& columns, const MixedRows& queries, std::size_t query,
+                     const MixedRows& rows, std::size_t first, Block& block) {
+  for (std::size_t j = 0; j < columns.n_numbers; ++j) {
+    const double value = queries.numbers[j * queries.n_rows + query];
+    if (value != value) continue;
+    const double* const values = rows.numbers + j * rows.n_rows + first;
+    const double scale = columns.number_scales[j], weight = columns.number_weights[j];
+    if (columns.number_misses[j]) {
+      add_numbers_if_there(values, value, scale, weight, block.n, block.sums.data(),
+                           block.row_weights());
+    } else {
+      add_numbers(values, value, scale, block.n, block.sums.data());
+      block.shared += weight;
+    }
+  }
+}
+
+// Columns of the same weight, one after the other, are counted in integers first: twice as many of
+// them fit into a vector.
+void add_all_codes(const MixedColumns& columns, const MixedRows& queries, std::size_t query,
+                   const MixedRows& rows, std::size_t first, Block& block) {
+  Counts different, there;
+  for (std::size_t from = 0, to = 0; from < columns.n_codes; from = to) {
+    const double weight = columns.code_weights[from];
+    std::fill_n(different.begin(), block.n, 0);
+    bool is_counted = false;
+    for (to = from; to < columns.n_codes && columns.code_weights[to] == weight; ++to) {
+      const std::int32_t code = queries.codes[to * queries.n_rows + query];
+      if (code < 0 && code != MixedRows::unseen) continue;
+      const std::int32_t* const codes = rows.codes + to * rows.n_rows + first;
+      if (columns.code_misses[to]) {
+        if (!is_counted) std::fill_n(there.begin(), block.n, 0);
+        is_counted = true;
+        count_codes_if_there(codes, code, block.n, different.data(), there.data());
+      } else {
+        count_codes(codes, code, block.n, different.data());
+        block.shared += weight;
+      }
+    }
+    add_counts(different.data(), weight, block.n, block.sums.data());
+    if (is_counted) add_counts(there.data(), weight, block.n, block.row_weights());
+  }
+}
+
+// Calls use(state, query, first row, block) for all queries and blocks of rows, these in ascending
+// order. start(n) makes the state of n queries, and finish(state, first, last) takes it when these
+// have met all rows.
+template <class Start, class Use, class Finish>
+void for_blocks(const MixedColumns& columns, const MixedRows& queries, const MixedRows& rows,
+                int n_threads, const Start& start, const Use& use, const Finish& finish) {
+  const std::size_t n_groups = (queries.n_rows + n_queries_together - 1) / n_queries_together;
+  const double nanoseconds = static_cast<double>(queries.n_rows) *
+                             static_cast<double>(rows.n_rows) *
+                             (1 + 0.2 * static_cast<double>(columns.n_numbers + columns.n_codes));
+  parallel_for(n_groups, worthwhile_threads(nanoseconds, n_threads), [&](std::size_t group, int) {
+    const std::size_t from = group * n_queries_together;
+    const std::size_t to = std::min(queries.n_rows, from + n_queries_together);
+    auto state = start(to - from);
+    for (std::size_t first = 0; first < rows.n_rows; first += block_length) {
+      for (std::size_t query = from; query < to; ++query) {
+        Block block(std::min(block_length, rows.n_rows - first));
+        add_all_numbers(columns, queries, query, rows, first, block);
+        add_all_codes(columns, queries, query, rows, first, block);
+        use(state, query, first, block);
+      }
+    }
+    finish(state, from, to);
+  });
+}
+
+}  // namespace
+
+void find_nearest_gower(const MixedColumns& columns, const MixedRows& queries,
+                        const MixedRows& rows, std::size_t k, int n_threads, double* distances,
+                        std::int64_t* indices) {
+  if (k == 0 || k > rows.n_rows) throw InputError("gower: k must be from 1 to the number of rows");
+  using Group = std::vector<Nearest>;
+  for_blocks(
+      columns, queries, rows, n_threads, [k](std::size_t n) { return Group(n, Nearest(k)); },
+      [](Group& group, std::size_t query, std::size_t first, const Block& block) {
+        block.offer(group[query % n_queries_together], static_cast<std::int64_t>(first));
+      },
+      [&](Group& group, std::size_t from, std::size_t to) {
+        for (std::size_t query = from; query < to; ++query) {
+          group[query - from].drain(distances + query * k, indices + query * k);
+        }
+      });
+}
+
+void gower_distances(const MixedColumns& columns, const MixedRows& queries, const MixedRows& rows,
+                     int n_threads, double* out) {
+  for_blocks(
+      columns, queries, rows, n_threads, [](std::size_t) { return 0; },
+      [&](int, std::size_t query, std::size_t first, const Block& block) {
+        block.write(out + query * rows.n_rows + first);
+      },
+      [](int, std::size_t, std::size_t) {});
+}
+
+}  // namespace spinney

@@ -1,0 +1,42 @@
+#include "spinney/distance/nearest.h"
+
+#include "spinney/common/check.h"
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+
+namespace spinney {
+
+// Most values are not below the bound: sixteen are asked at once.
+SPINNEY_KERNEL std::size_t find_below(const double* values, std::size_t i, std::size_t n,
+                                      double bound) {
+  constexpr std::size_t together = 16;
+  for (; i + together <= n; i += together) {
+    int n_below = 0;
+    for (std::size_t j = 0; j < together; ++j) n_below += values[i + j] < bound;
+    if (n_below != 0) break;
+  }
+  while (i < n && !(values[i] < bound)) ++i;
+  return i;
+}
+
+void Nearest::offer_block(const double* distances, std::size_t n, std::int64_t first) {
+  std::size_t i = 0;
+  for (; i < n && !is_full(); ++i) offer(distances[i], first + static_cast<std::int64_t>(i));
+  while ((i = find_below(distances, i, n, bound_)) < n) {
+    offer(distances[i], first + static_cast<std::int64_t>(i));
+    ++i;
+  }
+}
+
+void select_nearest(const double* matrix, std::size_t n_rows, std::size_t n_columns, std::size_t k,
+                    int n_threads, double* distances, std::int64_t* columns) {
+  if (k == 0 || k > n_columns) throw InputError("nearest: k must be from 1 to the number of rows");
+  const double cells = static_cast<double>(n_rows) * static_cast<double>(n_columns);
+  parallel_for(n_rows, worthwhile_threads(cells, n_threads), [&](std::size_t row, int) {
+    Nearest nearest(k);
+    nearest.offer_block(matrix + row * n_columns, n_columns, 0);
+    nearest.drain(distances + row * k, columns + row * k);
+  });
+}
+
+}  // namespace spinney

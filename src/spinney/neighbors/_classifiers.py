@@ -1,0 +1,286 @@
+"""Classes by a vote of neighbours."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import neighbors
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.neighbors._search import (
+    KNeighborSearch,
+    RadiusNeighborSearch,
+    extend_constraints,
+    flatten,
+)
+from spinney.neighbors._weights import weigh, weigh_ragged
+
+__all__ = ["KNeighborsClassifier", "RadiusNeighborsClassifier"]
+
+
+class KNeighborsClassifier(KNeighborSearch, neighbors.KNeighborsClassifier):  # type: ignore[misc]
+    """The class that most of the k nearest rows have.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours decide.
+    weights : str, callable or None, default="uniform"
+        "uniform" (or None): all count the same. "distance": one over the distance; where some
+        neighbours are at distance 0, only they count. A kernel, of distance / distance of the
+        farthest of the k: "triangular", "epanechnikov", "biweight", "triweight", "tricube",
+        "cosine", "gaussian", "logistic"; the farthest counts nothing then (but for the last two),
+        and where nobody would count, all count the same. Or a function that makes weights of an
+        array of distances.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
+        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
+        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" does not exist yet.
+    leaf_size : int, default=30
+        Rows in a leaf of a tree. Changes the time, not the result.
+    p : float, default=2
+        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+    metric : str, callable or DistanceMetric, default="minkowski"
+        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
+        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
+        for X of strings. "gower" for tables with categories and missing values.
+    metric_params : dict or None, default=None
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or a list of such arrays
+        The classes, ascending; a list with several outputs.
+    outputs_2d_ : bool
+        Whether y had several columns.
+    effective_metric_ : str or callable
+        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+    effective_metric_params_ : dict
+        Its parameters.
+    n_features_in_ : int
+        Number of columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where all are strings.
+    n_samples_fit_ : int
+        Number of rows of fit.
+
+    Examples
+    --------
+    >>> from spinney.neighbors import KNeighborsClassifier
+    >>> model = KNeighborsClassifier(3).fit([[0], [1], [2], [3]], [0, 0, 1, 1])
+    >>> model.predict([[1.1]])
+    array([0])
+    >>> model.predict_proba([[0.9]]).round(2)
+    array([[0.67, 0.33]])
+    """
+
+    _parameter_constraints: dict[str, Any] = extend_constraints(
+        neighbors.KNeighborsClassifier._parameter_constraints
+    )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes; of classes with as many votes the first.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, or None
+            The queries. None predicts each row of fit from the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            The classes.
+        """
+        return _winners(self, self._votes(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Share of the votes of each class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, or None
+            The queries. None asks about each row of fit by the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes), or a list of them
+            The shares; one array for each output where there are several.
+        """
+        shares = [votes / votes.sum(axis=1, keepdims=True) for votes in self._votes(X)]
+        return shares if self.outputs_2d_ else shares[0]
+
+    def _votes(self, X: Any) -> list[NDArray[Any]]:
+        check_is_fitted(self, "_fit_method")
+        distances, rows = self.kneighbors(X)
+        weights = weigh(self.weights, distances)
+        if weights is not None and (weights == 0).all(axis=1).any():
+            raise ValueError(
+                "All neighbors of some sample is getting zero weights. Please modify 'weights' to "
+                "avoid this case if you are using a user-defined function."
+            )
+        query = np.repeat(np.arange(len(rows)), rows.shape[1])
+        flat = None if weights is None else weights.ravel()
+        return _count(self, rows.ravel(), query, flat, len(rows))
+
+
+class RadiusNeighborsClassifier(  # type: ignore[misc]
+    RadiusNeighborSearch, neighbors.RadiusNeighborsClassifier
+):
+    """The class that most of the rows within a radius have.
+
+    Parameters
+    ----------
+    radius : float, default=1.0
+        How far neighbours may be.
+    weights : str, callable or None, default="uniform"
+        "uniform" (or None): all count the same. "distance": one over the distance; where some
+        neighbours are at distance 0, only they count. A kernel, of distance / radius:
+        "triangular", "epanechnikov", "biweight", "triweight", "tricube", "cosine", "gaussian",
+        "logistic"; where nobody would count, all count the same. Or a function that makes weights
+        of an array of arrays of distances.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
+        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
+        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" does not exist yet.
+    leaf_size : int, default=30
+        Rows in a leaf of a tree. Changes the time, not the result.
+    p : float, default=2
+        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+    metric : str, callable or DistanceMetric, default="minkowski"
+        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
+        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
+        for X of strings. "gower" for tables with categories and missing values.
+    outlier_label : label, array-like of labels, "most_frequent" or None, default=None
+        What is predicted where nobody is within the radius; None raises an error.
+    metric_params : dict or None, default=None
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or a list of such arrays
+        The classes, ascending; a list with several outputs.
+    outputs_2d_ : bool
+        Whether y had several columns.
+    outlier_label_ : list or None
+        What is predicted where nobody is near, for each output.
+    effective_metric_ : str or callable
+        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+    effective_metric_params_ : dict
+        Its parameters.
+    n_features_in_ : int
+        Number of columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where all are strings.
+    n_samples_fit_ : int
+        Number of rows of fit.
+
+    Examples
+    --------
+    >>> from spinney.neighbors import RadiusNeighborsClassifier
+    >>> model = RadiusNeighborsClassifier(1.0).fit([[0], [1], [2], [3]], [0, 0, 1, 1])
+    >>> model.predict([[1.4]])
+    array([0])
+    """
+
+    _parameter_constraints: dict[str, Any] = extend_constraints(
+        neighbors.RadiusNeighborsClassifier._parameter_constraints
+    )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes; of classes with as many votes the first.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, or None
+            The queries. None predicts each row of fit from the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            The classes; `outlier_label` where nobody is within the radius.
+        """
+        shares = self.predict_proba(X)
+        shares = shares if self.outputs_2d_ else [shares]
+        out = _winners(self, shares).reshape(len(shares[0]), -1)
+        for k, share in enumerate(shares):
+            is_alone = (share == 0).all(axis=1)
+            if is_alone.any():
+                out[is_alone, k] = self.outlier_label_[k]
+        return out if self.outputs_2d_ else out.ravel()
+
+    def predict_proba(self, X: Any) -> Any:
+        """Share of the votes of each class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, or None
+            The queries. None asks about each row of fit by the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes), or a list of them
+            The shares; all zero where nobody is within the radius and `outlier_label` is no class.
+        """
+        check_is_fitted(self, "_fit_method")
+        distances, found = self.radius_neighbors(X)
+        rows, query = flatten(found)
+        is_alone = np.bincount(query, minlength=len(found)) == 0
+        if is_alone.any() and self.outlier_label_ is None:
+            raise ValueError(
+                f"No neighbors found for test samples {np.flatnonzero(is_alone)!r}, you can try "
+                "using larger radius, giving a label for outliers, or considering removing them "
+                "from your dataset."
+            )
+        weights = weigh_ragged(self.weights, distances, query, self.radius)
+        shares = []
+        for k, votes in enumerate(_count(self, rows, query, weights, len(found))):
+            classes = self.classes_[k] if self.outputs_2d_ else self.classes_
+            if is_alone.any():
+                is_label = classes == self.outlier_label_[k]
+                votes[np.ix_(is_alone, is_label)] = 1
+                if not is_label.any():
+                    warnings.warn(
+                        f"Outlier label {self.outlier_label_[k]} is not in training classes. All "
+                        "class probabilities of outliers will be assigned with 0.",
+                        stacklevel=2,
+                    )
+            total = votes.sum(axis=1, keepdims=True)
+            shares.append(votes / np.where(total == 0, 1, total))
+        return shares if self.outputs_2d_ else shares[0]
+
+
+def _count(
+    model: Any,
+    rows: NDArray[Any],
+    query: NDArray[Any],
+    weights: NDArray[Any] | None,
+    n_queries: int,
+) -> list[NDArray[Any]]:
+    """Sum the weights of neighbours by query and class, for each output."""
+    targets = model._y.reshape(len(model._y), -1)
+    classes = model.classes_ if model.outputs_2d_ else [model.classes_]
+    out = []
+    for k, names in enumerate(classes):
+        cell = query * len(names) + targets[rows, k]
+        votes = np.bincount(cell, weights, minlength=n_queries * len(names))
+        out.append(votes.reshape(n_queries, len(names)))
+    return out
+
+
+def _winners(model: Any, votes: list[NDArray[Any]]) -> NDArray[Any]:
+    classes = model.classes_ if model.outputs_2d_ else [model.classes_]
+    out = np.empty((len(votes[0]), len(classes)), dtype=classes[0].dtype)
+    for k, (names, share) in enumerate(zip(classes, votes, strict=True)):
+        out[:, k] = names[share.argmax(axis=1)]
+    return out if model.outputs_2d_ else out.ravel()

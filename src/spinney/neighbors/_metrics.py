@@ -1,0 +1,90 @@
+"""Metrics by name: which there are, which index takes them, and what they learn from the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.metrics import DistanceMetric, pairwise_distances
+from sklearn.neighbors import VALID_METRICS
+
+__all__ = ["METRICS", "MIXED", "STRINGS", "VectorDistances", "learn_params", "takes_tree"]
+
+STRINGS = {"edit", "hamming"}  # of which the second is also one of vectors
+MIXED = {"gower"}
+
+# Every name that the parameter `metric` may have.
+METRICS = {*(name for names in VALID_METRICS.values() for name in names), *STRINGS, *MIXED}
+
+# What cdist finds from the differences themselves: scikit-learn's own Euclidean distances come
+# from squares of lengths, and equal distances would not come out equal.
+_CDIST = {
+    *("euclidean", "l2", "sqeuclidean", "manhattan", "cityblock", "l1", "chebyshev", "minkowski"),
+    *("canberra", "seuclidean", "mahalanobis"),
+}
+_CDIST_NAMES = {"l2": "euclidean", "manhattan": "cityblock", "l1": "cityblock"}
+
+
+def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
+    """Whether "kd_tree" or "ball_tree" can search by a metric: it must obey the triangle's law."""
+    if isinstance(metric, DistanceMetric) or callable(metric):
+        return algorithm == "ball_tree"
+    if metric == "minkowski" and params.get("p", 2) < 1:
+        return False
+    if metric == "minkowski" and params.get("w") is not None and algorithm == "kd_tree":
+        return False
+    return metric in VALID_METRICS[algorithm]
+
+
+def learn_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
+    """Parameters of a metric, with what was not given estimated from the rows of fit."""
+    if not isinstance(metric, str) or sp.issparse(X):
+        return params
+    if metric == "mahalanobis" and "V" in params and "VI" not in params:
+        rest = {name: value for name, value in params.items() if name != "V"}
+        return {**rest, "VI": np.linalg.inv(np.asarray(params["V"], dtype=np.float64))}
+    if metric == "mahalanobis" and "VI" not in params:
+        spread = np.eye(X.shape[1]) if len(X) < 2 else np.cov(X, rowvar=False)
+        return {**params, "VI": np.linalg.pinv(np.atleast_2d(spread))}
+    if metric == "seuclidean" and "V" not in params:
+        variance = np.var(X, axis=0, ddof=min(1, len(X) - 1), dtype=np.float64)
+        return {**params, "V": np.where(variance > 0, variance, 1.0)}
+    return params
+
+
+@dataclass(frozen=True)
+class VectorDistances:
+    """All distances between two sets of rows of numbers.
+
+    Parameters
+    ----------
+    metric : str, callable or DistanceMetric
+        A name ("precomputed": the first set has the distances), a function of two rows, or an
+        object of scikit-learn's.
+    params : dict
+        Parameters of the metric.
+    """
+
+    metric: Any
+    params: dict[str, Any]
+
+    def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Give a row for each row of X, a column for each of Y."""
+        if isinstance(self.metric, DistanceMetric):
+            return np.asarray(self.metric.pairwise(X, Y), dtype=np.float64)
+        if self.is_named("precomputed"):
+            return np.ascontiguousarray(X, dtype=np.float64)
+        is_dense = not (sp.issparse(X) or sp.issparse(Y))
+        if is_dense and self.is_named(*_CDIST):
+            name = _CDIST_NAMES.get(self.metric, self.metric)
+            return np.asarray(cdist(X, Y, name, **self.params))
+        out = pairwise_distances(X, Y, metric=self.metric, n_jobs=1, **self.params)
+        return np.ascontiguousarray(out, dtype=np.float64)
+
+    def is_named(self, *names: str) -> bool:
+        """Whether the metric is one of those."""
+        return isinstance(self.metric, str) and self.metric in names

@@ -1,0 +1,193 @@
+"""Numbers by a mean of neighbours."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import neighbors
+
+from spinney.neighbors._search import (
+    KNeighborSearch,
+    RadiusNeighborSearch,
+    extend_constraints,
+    flatten,
+)
+from spinney.neighbors._weights import weigh, weigh_ragged
+
+__all__ = ["KNeighborsRegressor", "RadiusNeighborsRegressor"]
+
+
+class KNeighborsRegressor(KNeighborSearch, neighbors.KNeighborsRegressor):  # type: ignore[misc]
+    """The mean of the targets of the k nearest rows.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours decide.
+    weights : str, callable or None, default="uniform"
+        "uniform" (or None): all count the same. "distance": one over the distance; where some
+        neighbours are at distance 0, only they count. A kernel, of distance / distance of the
+        farthest of the k: "triangular", "epanechnikov", "biweight", "triweight", "tricube",
+        "cosine", "gaussian", "logistic"; the farthest counts nothing then (but for the last two),
+        and where nobody would count, all count the same. Or a function that makes weights of an
+        array of distances.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
+        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
+        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" does not exist yet.
+    leaf_size : int, default=30
+        Rows in a leaf of a tree. Changes the time, not the result.
+    p : float, default=2
+        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+    metric : str, callable or DistanceMetric, default="minkowski"
+        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
+        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
+        for X of strings. "gower" for tables with categories and missing values.
+    metric_params : dict or None, default=None
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    effective_metric_ : str or callable
+        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+    effective_metric_params_ : dict
+        Its parameters.
+    n_features_in_ : int
+        Number of columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where all are strings.
+    n_samples_fit_ : int
+        Number of rows of fit.
+
+    Examples
+    --------
+    >>> from spinney.neighbors import KNeighborsRegressor
+    >>> model = KNeighborsRegressor(2).fit([[0], [1], [2], [3]], [0, 0, 1, 1])
+    >>> model.predict([[1.5]])
+    array([0.5])
+    """
+
+    _parameter_constraints: dict[str, Any] = extend_constraints(
+        neighbors.KNeighborsRegressor._parameter_constraints
+    )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, or None
+            The queries. None predicts each row of fit from the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            The means.
+        """
+        distances, rows = self.kneighbors(X)
+        weights = weigh(self.weights, distances)
+        targets = self._y.reshape(len(self._y), -1)[rows]
+        if weights is None:
+            out = targets.mean(axis=1)
+        else:
+            total = weights.sum(axis=1, keepdims=True)
+            out = np.einsum("ijk,ij->ik", targets, weights, dtype=np.float64) / total
+        return out.ravel() if self._y.ndim == 1 else out
+
+
+class RadiusNeighborsRegressor(  # type: ignore[misc]
+    RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
+):
+    """The mean of the targets of the rows within a radius.
+
+    Parameters
+    ----------
+    radius : float, default=1.0
+        How far neighbours may be.
+    weights : str, callable or None, default="uniform"
+        "uniform" (or None): all count the same. "distance": one over the distance; where some
+        neighbours are at distance 0, only they count. A kernel, of distance / radius:
+        "triangular", "epanechnikov", "biweight", "triweight", "tricube", "cosine", "gaussian",
+        "logistic"; where nobody would count, all count the same. Or a function that makes weights
+        of an array of arrays of distances.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
+        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
+        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" does not exist yet.
+    leaf_size : int, default=30
+        Rows in a leaf of a tree. Changes the time, not the result.
+    p : float, default=2
+        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+    metric : str, callable or DistanceMetric, default="minkowski"
+        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
+        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
+        for X of strings. "gower" for tables with categories and missing values.
+    metric_params : dict or None, default=None
+        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
+        whether numbers are divided by their "range" (default) or their standard deviation
+        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
+        (default), or a mask, indices or names.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    effective_metric_ : str or callable
+        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+    effective_metric_params_ : dict
+        Its parameters.
+    n_features_in_ : int
+        Number of columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where all are strings.
+    n_samples_fit_ : int
+        Number of rows of fit.
+
+    Examples
+    --------
+    >>> from spinney.neighbors import RadiusNeighborsRegressor
+    >>> model = RadiusNeighborsRegressor(1.0).fit([[0], [1], [2], [3]], [0, 0, 1, 1])
+    >>> model.predict([[1.5]])
+    array([0.5])
+    """
+
+    _parameter_constraints: dict[str, Any] = extend_constraints(
+        neighbors.RadiusNeighborsRegressor._parameter_constraints
+    )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, or None
+            The queries. None predicts each row of fit from the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            The means; NaN where nobody is within the radius.
+        """
+        distances, found = self.radius_neighbors(X)
+        rows, query = flatten(found)
+        weights = weigh_ragged(self.weights, distances, query, self.radius)
+        weights = np.ones(len(rows)) if weights is None else weights
+        targets = self._y.reshape(len(self._y), -1)
+        total = np.bincount(query, weights, minlength=len(found))
+        out = np.empty((len(found), targets.shape[1]))
+        for j in range(targets.shape[1]):
+            sums = np.bincount(query, weights * targets[rows, j], minlength=len(found))
+            with np.errstate(invalid="ignore"):
+                out[:, j] = sums / total
+        if np.isnan(out).any():
+            warnings.warn(
+                "One or more samples have no neighbors within specified radius; predicting NaN.",
+                stacklevel=2,
+            )
+        return out.ravel() if self._y.ndim == 1 else out

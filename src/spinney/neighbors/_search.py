@@ -1,0 +1,370 @@
+"""What all estimators of neighbours share: reading rows, choosing an index, asking it."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics import DistanceMetric
+from sklearn.neighbors import VALID_METRICS_SPARSE
+from sklearn.neighbors._base import NeighborsBase, _check_precomputed
+from sklearn.utils import check_X_y, get_tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from spinney._strings import read_strings
+from spinney._threads import effective_n_jobs
+from spinney.neighbors._algorithm import choose_algorithm
+from spinney.neighbors._gower import GowerIndex
+from spinney.neighbors._index import TREES, Index, from_tree, make_index
+from spinney.neighbors._metrics import METRICS, MIXED, learn_params
+from spinney.neighbors._strings import StringIndex, StringRows
+from spinney.neighbors._weights import WEIGHTS
+
+__all__ = ["KNeighborSearch", "RadiusNeighborSearch", "extend_constraints", "flatten"]
+
+
+def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
+    """Add the names that Spinney takes to scikit-learn's constraints of a class's parameters."""
+    ours = dict(theirs)
+    ours["algorithm"] = [StrOptions({"auto", "ball_tree", "kd_tree", "brute", "hnsw"})]
+    ours["metric"] = [StrOptions(METRICS), callable, DistanceMetric]
+    if "weights" in theirs:
+        ours["weights"] = [StrOptions(WEIGHTS), callable, None]
+    return ours
+
+
+class _Indexed(NeighborsBase):
+    """Rows that scikit-learn's `_fit` takes as indexed: it looks at y and at parameters only."""
+
+    def __init__(self, X: Any) -> None:
+        self._fit_X = X
+        self._tree = None
+        self._fit_method = "brute"
+        self.n_samples_fit_ = X.shape[0]
+
+
+class NeighborSearch:
+    """Searches by Spinney's indexes; stands before a class of scikit-learn's among the bases."""
+
+    algorithm: str
+    metric: Any
+    metric_params: dict[str, Any] | None
+    n_neighbors: int | None
+    radius: float | None
+    leaf_size: int
+    n_jobs: int | None
+    # What scikit-learn's `_fit` sets.
+    effective_metric_: Any
+    effective_metric_params_: dict[str, Any]
+    n_samples_fit_: int
+    _fit_X: Any
+    _fit_method: str
+
+    # ------------------------------------------------------------------------------------ fit
+
+    def _fit(self, X: Any, y: Any = None) -> Any:
+        self._index: Index | None = None
+        if isinstance(X, (*TREES, NeighborsBase)):
+            return self._take_over(X, y)
+        if self._has_name(*MIXED):
+            self._check_brute()
+            index = GowerIndex(self, X, **self._gower_params())
+            y = self._read_target(index.n_rows, y)
+            super()._fit(_Indexed(index.rows), y)  # type: ignore[misc]
+            self._index = index
+            return self
+        strings = self._strings_of(X)
+        if strings is not None:
+            self._check_brute()
+            self.n_features_in_ = 1
+            y = self._read_target(strings.shape[0], y)
+            super()._fit(_Indexed(strings), y)  # type: ignore[misc]
+            self._index = StringIndex(strings, self.metric, self.metric_params or {})
+            return self
+        X, y = self._read_vectors(X, y)
+        if self._has_name("precomputed"):
+            X = _check_precomputed(X)
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    "Precomputed matrix must be square. "
+                    f"Input is a {X.shape[0]}x{X.shape[1]} matrix."
+                )
+        super()._fit(_Indexed(X), y)  # type: ignore[misc]
+        self._index_vectors(X)
+        return self
+
+    def _take_over(self, X: Any, y: Any) -> Any:
+        """Fit on a tree, or on what another estimator has indexed."""
+        if isinstance(X, TREES):
+            name, rows, index = from_tree(X)
+            super()._fit(_Indexed(rows), y)  # type: ignore[misc]
+            self._fit_method, self._index = name, index
+            return self
+        super()._fit(X, y)  # type: ignore[misc]
+        if isinstance(X, NeighborSearch):
+            self._index = X._index
+        else:
+            self._index_vectors(X._fit_X)
+        return self
+
+    def _read_vectors(self, X: Any, y: Any) -> tuple[Any, Any]:
+        tags = get_tags(self)
+        finite: Any = "allow-nan" if tags.input_tags.allow_nan else True
+        form = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": finite}
+        if tags.target_tags.required:
+            X, y = validate_data(self, X, y, multi_output=True, **form)
+            return X, y
+        return validate_data(self, X, **form), None
+
+    def _read_target(self, n_rows: int, y: Any) -> Any:
+        """Check y as scikit-learn does, for rows that it cannot read."""
+        if not get_tags(self).target_tags.required:
+            return None
+        return check_X_y(np.zeros((n_rows, 1)), y, multi_output=True, estimator=self)[1]
+
+    def _strings_of(self, X: Any) -> StringRows | None:
+        is_sure = self._has_name("edit")
+        if not (is_sure or self._has_name("hamming") or callable(self.metric)):
+            return None
+        if not is_sure and (sp.issparse(X) or getattr(X, "ndim", 2) > 2):
+            return None
+        strings = read_strings(X, required=is_sure)
+        return None if strings is None else StringRows(strings)
+
+    def _index_vectors(self, X: Any) -> None:
+        metric = self.effective_metric_
+        params = learn_params(metric, self.effective_metric_params_, X)
+        self.effective_metric_params_ = params
+        if sp.issparse(X):
+            if self.algorithm not in ("auto", "brute"):
+                warnings.warn("cannot use tree with sparse input: using brute force", stacklevel=4)
+            is_named = isinstance(metric, str)
+            if is_named and metric not in VALID_METRICS_SPARSE["brute"]:
+                raise ValueError(
+                    f"Metric '{metric}' not valid for sparse input. Use "
+                    "sorted(sklearn.neighbors.VALID_METRICS_SPARSE['brute']) to get valid options. "
+                    "Metric can also be a callable function."
+                )
+            if self._has_name("precomputed"):
+                return  # a graph: scikit-learn reads it
+            self._index = make_index("brute", X.copy(), metric, params, self.leaf_size)
+            return
+        algorithm = self.algorithm
+        if algorithm == "auto":
+            algorithm = choose_algorithm(
+                X.shape[0],
+                X.shape[1],
+                metric,
+                params,
+                n_neighbors=self.n_neighbors,
+                leaf_size=self.leaf_size,
+            )
+        self._check_minkowski(algorithm)
+        self._index = make_index(algorithm, X, metric, params, self.leaf_size)
+        self._fit_method = algorithm
+
+    def _check_minkowski(self, algorithm: str) -> None:
+        if self.effective_metric_ != "minkowski":
+            return
+        if self.effective_metric_params_["p"] < 1 and algorithm == "brute":
+            warnings.warn(
+                "Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing "
+                "the execution with `algorithm='brute'`.",
+                stacklevel=5,
+            )
+        elif self.effective_metric_params_["p"] < 1:
+            raise ValueError(
+                f'algorithm="{algorithm}" does not support 0 < p < 1 for the Minkowski metric. To '
+                'resolve this problem either set p >= 1 or algorithm="brute".'
+            )
+        elif algorithm == "kd_tree" and self.effective_metric_params_.get("w") is not None:
+            raise ValueError(
+                "algorithm='kd_tree' is not valid for metric='minkowski' with a weight parameter "
+                "'w': try algorithm='ball_tree' or algorithm='brute' instead."
+            )
+
+    def _check_algorithm_metric(self) -> None:
+        is_ours = self._has_name(*MIXED, "edit")
+        if not is_ours and self.algorithm != "hnsw":  # of which the index says what it lacks
+            super()._check_algorithm_metric()  # type: ignore[misc]
+
+    def _check_brute(self) -> None:
+        if self.algorithm not in ("auto", "brute"):
+            raise ValueError(
+                f"algorithm: expected 'auto' or 'brute' with metric={self.metric!r} and such rows, "
+                f"got {self.algorithm!r}"
+            )
+
+    def _gower_params(self) -> dict[str, Any]:
+        params = self.metric_params or {}
+        known = {"weights", "scale", "categorical_features"}
+        if set(params) - known:
+            raise ValueError(
+                f"metric_params: expected some of {sorted(known)} with metric='gower', got "
+                f"{sorted(set(params) - known)}"
+            )
+        return params
+
+    def _has_name(self, *names: str) -> bool:
+        return isinstance(self.metric, str) and self.metric in names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        if self._has_name(*MIXED):
+            tags.input_tags.allow_nan = True
+            tags.input_tags.categorical = True
+            tags.input_tags.sparse = False
+        if self._has_name("edit"):
+            tags.input_tags.string = True
+            tags.input_tags.sparse = False
+        return tags
+
+    # --------------------------------------------------------------------------------- search
+
+    def _read_queries(self, X: Any) -> Any:
+        if isinstance(self._index, GowerIndex):
+            return self._index.read(self, X)
+        if isinstance(self._index, StringIndex):
+            return StringRows(read_strings(X, required=True) or [])
+        if self._has_name("precomputed"):
+            distances = _check_precomputed(X)
+            if distances.shape[1] != self.n_samples_fit_:
+                raise ValueError(
+                    f"X: expected distances to {self.n_samples_fit_} rows with "
+                    f"metric='precomputed', got {distances.shape[1]}"
+                )
+            return distances
+        finite: Any = "allow-nan" if get_tags(self).input_tags.allow_nan else True
+        X = validate_data(
+            self, X, accept_sparse="csr", order="C", ensure_all_finite=finite, reset=False
+        )
+        if sp.issparse(X) and self._fit_method != "brute":
+            raise ValueError(
+                f"{self._fit_method} does not work with sparse matrices. Densify the data, or set "
+                "algorithm='brute'"
+            )
+        return X
+
+    def _is_graph(self, X: Any) -> bool:
+        """Whether distances are a sparse graph, of the queries or of the rows of fit."""
+        return self._index is None or (self._has_name("precomputed") and sp.issparse(X))
+
+
+class KNeighborSearch(NeighborSearch):
+    """Searches for the k nearest rows."""
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Find the nearest rows of fit of each query.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, default=None
+            The queries, as the rows of fit; or their distances to these with
+            ``metric="precomputed"``. None asks for the neighbours of each row of fit other than
+            itself.
+        n_neighbors : int, default=None
+            How many; None is the parameter of the estimator.
+        return_distance : bool, default=True
+            Whether distances are wanted, too.
+
+        Returns
+        -------
+        neigh_dist : ndarray of shape (n_queries, n_neighbors)
+            Distances, ascending; only with `return_distance`.
+        neigh_ind : ndarray of shape (n_queries, n_neighbors)
+            Numbers of rows of fit; of equally distant ones the smaller comes first.
+        """
+        check_is_fitted(self)
+        if n_neighbors is not None and n_neighbors <= 0:
+            raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
+        if n_neighbors is not None and not isinstance(n_neighbors, Integral):
+            raise TypeError(
+                f"n_neighbors does not take {type(n_neighbors)} value, enter integer value"
+            )
+        if self._is_graph(X):  # scikit-learn reads it
+            return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+        assert self._index is not None
+        k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
+        queries = self._fit_X if X is None else self._read_queries(X)
+        n_rows, n_queries = self.n_samples_fit_, queries.shape[0]
+        if k > n_rows - (X is None):
+            sign = "<" if X is None else "<="
+            raise ValueError(
+                f"Expected n_neighbors {sign} n_samples_fit, but n_neighbors = {k}, "
+                f"n_samples_fit = {n_rows}, n_samples = {n_queries}"
+            )
+        n_threads = effective_n_jobs(self.n_jobs)
+        if X is not None:
+            distances, rows = self._index.query(queries, int(k), n_threads)
+        else:
+            distances, rows = self._index.query(queries, int(k) + 1, n_threads)
+            is_other = rows != np.arange(n_queries)[:, None]
+            # A row that has k + 1 others no farther than itself is not among them: these but one.
+            is_other[is_other.all(axis=1), -1] = False
+            distances = distances[is_other].reshape(n_queries, k)
+            rows = rows[is_other].reshape(n_queries, k)
+        return (distances, rows) if return_distance else rows
+
+
+class RadiusNeighborSearch(NeighborSearch):
+    """Searches for all rows within a radius."""
+
+    def radius_neighbors(
+        self,
+        X: Any = None,
+        radius: Any = None,
+        return_distance: bool = True,
+        sort_results: bool = False,
+    ) -> Any:
+        """Find all rows of fit within a radius of each query, the boundary included.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or strings, default=None
+            As in `kneighbors`.
+        radius : float or array-like of shape (n_queries,), default=None
+            How far; None is the parameter of the estimator.
+        return_distance : bool, default=True
+            Whether distances are wanted, too.
+        sort_results : bool, default=False
+            Whether the nearest come first (of equally distant rows the smaller); needs
+            `return_distance`.
+
+        Returns
+        -------
+        neigh_dist : ndarray of shape (n_queries,) of arrays
+            Distances; only with `return_distance`.
+        neigh_ind : ndarray of shape (n_queries,) of arrays
+            Numbers of rows of fit.
+        """
+        check_is_fitted(self)
+        if sort_results and not return_distance:
+            raise ValueError("return_distance must be True if sort_results is True.")
+        if self._is_graph(X):
+            return super().radius_neighbors(  # type: ignore[misc]
+                X, radius, return_distance, sort_results
+            )
+        assert self._index is not None
+        queries = self._fit_X if X is None else self._read_queries(X)
+        reach = self.radius if radius is None else radius
+        n_threads = effective_n_jobs(self.n_jobs)
+        distances, rows = self._index.query_radius(queries, reach, n_threads, sort_results)
+        if X is None:
+            for i, found in enumerate(rows):
+                is_other = found != i
+                rows[i], distances[i] = found[is_other], distances[i][is_other]
+        return (distances, rows) if return_distance else rows
+
+
+def flatten(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All neighbours of all queries one after the other, and whose they are."""
+    counts = np.fromiter(map(len, rows), dtype=np.intp, count=len(rows))
+    flat = np.concatenate([np.empty(0, dtype=np.intp), *rows])
+    return flat, np.repeat(np.arange(len(rows)), counts)

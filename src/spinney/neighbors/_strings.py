@@ -1,0 +1,54 @@
+"""Neighbours of strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney import _core
+from spinney._strings import encode_strings
+from spinney.neighbors._index import BlockIndex
+
+__all__ = ["StringIndex", "StringRows"]
+
+
+class StringRows:
+    """Strings, as the index takes them."""
+
+    def __init__(self, strings: list[str]) -> None:
+        self.strings = strings
+        self.shape = (len(strings), 1)
+
+    def __getitem__(self, part: slice) -> StringRows:
+        return StringRows(self.strings[part])
+
+    def encoded(self) -> _core.Strings:
+        """Strings for the core."""
+        return _core.Strings(*encode_strings(self.strings))
+
+
+class StringIndex(BlockIndex):
+    """Strings under "edit" or "hamming" distance, or a function of two strings."""
+
+    def __init__(self, rows: StringRows, metric: Any, params: dict[str, Any]) -> None:
+        self.rows = rows
+        self.n_rows = rows.shape[0]
+        self.metric = metric
+        self.params = params
+        self._encoded: Any = None  # made when it is needed, as pickles cannot have it
+
+    def measure(self, X: StringRows, n_threads: int) -> NDArray[np.float64]:
+        out = np.empty((X.shape[0], self.n_rows))
+        if callable(self.metric):
+            for line, x in zip(out, X.strings, strict=True):
+                line[:] = [self.metric(x, row, **self.params) for row in self.rows.strings]
+            return out
+        if self._encoded is None:
+            self._encoded = self.rows.encoded()
+        _core.string_distances(self.metric, X.encoded(), self._encoded, n_threads, out)
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_encoded": None}

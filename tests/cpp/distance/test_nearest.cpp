@@ -1,0 +1,71 @@
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "spinney/common/check.h"
+#include "spinney/distance/gower.h"
+#include "spinney/distance/nearest.h"
+#include "spinney/distance/string_distances.h"
+#include "testing.h"
+
+using namespace spinney;
+
+namespace {
+
+constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST(nearest_keeps_the_smaller_of_equals) {
+  const std::vector<double> matrix = {2, 1, 2, 1, missing, 1, 0};
+  std::vector<double> distances(5);
+  std::vector<std::int64_t> columns(5);
+  select_nearest(matrix.data(), 1, 7, 5, 1, distances.data(), columns.data());
+  CHECK((columns == std::vector<std::int64_t>{6, 1, 3, 5, 0}));
+  CHECK((distances == std::vector<double>{0, 1, 1, 1, 2}));
+  distances.resize(7);
+  columns.resize(7);
+  select_nearest(matrix.data(), 1, 7, 7, 1, distances.data(), columns.data());
+  CHECK(columns.back() == 4);  // no number comes last
+  bool refused = false;
+  try {
+    select_nearest(matrix.data(), 1, 7, 8, 1, distances.data(), columns.data());
+  } catch (const InputError&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+TEST(gower_leaves_out_what_is_missing) {
+  // Two columns of three rows: numbers of range 4, and categories.
+  const std::vector<double> numbers = {0, 4, missing}, asked_numbers = {1, missing};
+  const std::vector<std::int32_t> codes = {0, -1, -1}, asked_codes = {MixedRows::unseen, -1};
+  const double scale = 0.25, weight = 1;
+  const bool misses = true;
+  const MixedColumns columns{1, 1, &scale, &weight, &weight, &misses, &misses};
+  const MixedRows rows{numbers.data(), codes.data(), 3};
+  const MixedRows queries{asked_numbers.data(), asked_codes.data(), 2};
+  std::vector<double> all(6);
+  gower_distances(columns, queries, rows, 1, all.data());
+  CHECK((all == std::vector<double>{0.625, 0.75, 1, 1, 1, 1}));
+  std::vector<double> distances(4);
+  std::vector<std::int64_t> indices(4);
+  find_nearest_gower(columns, queries, rows, 2, 1, distances.data(), indices.data());
+  CHECK((indices == std::vector<std::int64_t>{0, 1, 0, 1}));
+  CHECK((distances == std::vector<double>{0.625, 0.75, 1, 1}));
+}
+
+TEST(one_pattern_against_many_strings) {
+  for (const std::size_t length : {0u, 1u, 63u, 64u, 65u, 90u}) {
+    std::vector<std::uint32_t> pattern(length), text(70);
+    for (std::size_t i = 0; i < length; ++i) pattern[i] = static_cast<std::uint32_t>(i * i % 5);
+    for (std::size_t i = 0; i < 70; ++i) text[i] = static_cast<std::uint32_t>(i * i % 7) + 300;
+    for (std::size_t i = 0; i < 70; i += 2) text[i] -= 300;
+    const EditPattern many(pattern);
+    for (std::size_t n = 0; n <= 70; n += 7) {
+      const Characters part = Characters(text).first(n);
+      CHECK(many.distance(part) == edit_distance(pattern, part));
+    }
+  }
+}
