@@ -116,9 +116,9 @@ struct Block {
     Sums values;
     if (!nearest.is_full() || (shared == 0 && !has_weights)) {
       write(values.data());
-      return nearest.offer_block(values.data(), n, first);
+      return nearest.add_block(values.data(), n, first);
     }
-    const double bound = nearest.bound() * (1 + 1e-14);
+    const double bound = nearest.worst() * (1 + 1e-14);
     const double* asked = sums.data();
     double limit = bound * shared;
     if (has_weights) {
@@ -127,7 +127,7 @@ struct Block {
       limit = 0;
     }
     for (std::size_t i = 0; (i = find_below(asked, i, n, limit)) < n; ++i) {
-      nearest.offer(distance(i), first + static_cast<std::int64_t>(i));
+      nearest.add(distance(i), first + static_cast<Place>(i));
     }
   }
 };

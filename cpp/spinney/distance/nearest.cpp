@@ -19,11 +19,16 @@ SPINNEY_KERNEL std::size_t find_below(const double* values, std::size_t i, std::
   return i;
 }
 
-void Nearest::offer_block(const double* distances, std::size_t n, std::int64_t first) {
+void Nearest::add_block(const double* distances, std::size_t n, Place first) {
   std::size_t i = 0;
-  for (; i < n && !is_full(); ++i) offer(distances[i], first + static_cast<std::int64_t>(i));
-  while ((i = find_below(distances, i, n, bound_)) < n) {
-    offer(distances[i], first + static_cast<std::int64_t>(i));
+  for (; i < n && !is_full(); ++i) {
+    const bool is_number = distances[i] == distances[i];
+    add(is_number ? distances[i] : std::numeric_limits<double>::infinity(),
+        first + static_cast<Place>(i));
+  }
+  // Rows come in ascending order: one that is as far as the worst comes too late.
+  while ((i = find_below(distances, i, n, worst())) < n) {
+    add(distances[i], first + static_cast<Place>(i));
     ++i;
   }
 }
@@ -34,7 +39,7 @@ void select_nearest(const double* matrix, std::size_t n_rows, std::size_t n_colu
   const double cells = static_cast<double>(n_rows) * static_cast<double>(n_columns);
   parallel_for(n_rows, worthwhile_threads(cells, n_threads), [&](std::size_t row, int) {
     Nearest nearest(k);
-    nearest.offer_block(matrix + row * n_columns, n_columns, 0);
+    nearest.add_block(matrix + row * n_columns, n_columns, 0);
     nearest.drain(distances + row * k, columns + row * k);
   });
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "spinney/common/types.h"
-#include "spinney/neighbors/nearest.h"
+#include "spinney/distance/nearest.h"
 
 namespace spinney {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "spinney/neighbors/nearest.h"
+#include "spinney/distance/nearest.h"
 
 namespace spinney {
 

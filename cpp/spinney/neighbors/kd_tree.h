@@ -9,7 +9,7 @@
 
 #include "spinney/common/large_array.h"
 #include "spinney/common/types.h"
-#include "spinney/neighbors/nearest.h"
+#include "spinney/distance/nearest.h"
 
 namespace spinney {
 
