@@ -43,6 +43,19 @@ nb::tuple within(const KdTree& tree, const Matrix<double>& queries, const Array<
                         to_numpy(std::move(found.distances)));
 }
 
+template <class T>
+nb::tuple finish(BruteSelection& self, const Matrix<T>& points, const Matrix<double>& queries,
+                 std::size_t k, int n_threads) {
+  std::vector<double> distances(queries.shape(0) * k);
+  std::vector<Place> places(queries.shape(0) * k);
+  {
+    const nb::gil_scoped_release release;
+    self.finish(points.data(), points.shape(0), points.shape(1), queries.data(), n_threads,
+                distances.data(), places.data());
+  }
+  return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
+}
+
 BallDistance ball_distance(const std::string& name, double p, std::vector<double> weights,
                            nb::object function, std::size_t d) {
   BallDistance distance;
@@ -141,15 +154,6 @@ void bind_neighbors(nb::module_& m) {
              const nb::gil_scoped_release release;
              self.look(products.data(), half_norms.data(), half_norms.size(), first, n_threads);
            })
-      .def("finish", [](BruteSelection& self, const Matrix<double>& points,
-                        const Matrix<double>& queries, std::size_t k, int n_threads) {
-        std::vector<double> distances(queries.shape(0) * k);
-        std::vector<Place> places(queries.shape(0) * k);
-        {
-          const nb::gil_scoped_release release;
-          self.finish(points.data(), points.shape(0), points.shape(1), queries.data(), n_threads,
-                      distances.data(), places.data());
-        }
-        return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
-      });
+      .def("finish", &finish<double>)
+      .def("finish", &finish<float>);
 }

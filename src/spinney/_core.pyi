@@ -461,7 +461,7 @@ class BruteSelection:
         self, products: NDArray[Any], half_norms: NDArray[Any], first: int, n_threads: int
     ) -> None: ...
     def finish(
-        self, points: NDArray[float64], queries: NDArray[float64], k: int, n_threads: int
+        self, points: NDArray[Any], queries: NDArray[float64], k: int, n_threads: int
     ) -> tuple[NDArray[float64], NDArray[int64]]: ...
 
 class LocalModel:

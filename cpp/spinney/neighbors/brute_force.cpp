@@ -58,19 +58,20 @@ SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norm
   return j;
 }
 
-double squared_distance(const double* a, const double* b, std::size_t d) {
+template <class T>
+double squared_distance(const double* a, const T* b, std::size_t d) {
   constexpr std::size_t n_sums = 8;
   double sums[n_sums] = {};
   std::size_t j = 0;
   for (; j + n_sums <= d; j += n_sums) {
     for (std::size_t s = 0; s < n_sums; ++s) {
-      const double gap = a[j + s] - b[j + s];
+      const double gap = a[j + s] - static_cast<double>(b[j + s]);
       sums[s] += gap * gap;
     }
   }
   double sum = 0;
   for (; j < d; ++j) {
-    const double gap = a[j] - b[j];
+    const double gap = a[j] - static_cast<double>(b[j]);
     sum += gap * gap;
   }
   for (const double part : sums) sum += part;
@@ -151,7 +152,8 @@ void BruteSelection::compact(std::size_t query) {
   }
 }
 
-void BruteSelection::finish(const double* points, std::size_t n_points, std::size_t d,
+template <class T>
+void BruteSelection::finish(const T* points, std::size_t n_points, std::size_t d,
                             const double* queries, int n_threads, double* distances,
                             Place* places) {
   parallel_for(limit_.size(), n_threads, [&](std::size_t i, int) {
@@ -173,5 +175,10 @@ void BruteSelection::finish(const double* points, std::size_t n_points, std::siz
     }
   });
 }
+
+template void BruteSelection::finish(const double*, std::size_t, std::size_t, const double*, int,
+                                     double*, Place*);
+template void BruteSelection::finish(const float*, std::size_t, std::size_t, const double*, int,
+                                     double*, Place*);
 
 }  // namespace spinney

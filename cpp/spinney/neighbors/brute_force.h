@@ -22,7 +22,8 @@ class BruteSelection {
             int n_threads);
 
   // Exact distances of candidates (of all rows where they are too many), and the k nearest.
-  void finish(const double* points, std::size_t n_points, std::size_t d, const double* queries,
+  template <class T>
+  void finish(const T* points, std::size_t n_points, std::size_t d, const double* queries,
               int n_threads, double* distances, Place* places);
 
  private:
