@@ -14,6 +14,7 @@ void bind_adaboost(nanobind::module_& m);
 void bind_boosting(nanobind::module_& m);
 void bind_multiway(nanobind::module_& m);
 void bind_distance(nanobind::module_& m);
+void bind_hnsw(nanobind::module_& m);
 
 // A vector becomes a NumPy array without a copy: the array owns it from then on.
 template <class T>

@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   bind_boosting(m);
   bind_multiway(m);
   bind_distance(m);
+  bind_hnsw(m);
 }

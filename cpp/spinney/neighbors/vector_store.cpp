@@ -1,0 +1,138 @@
+#include "spinney/neighbors/vector_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "spinney/neighbors/hnsw_graph.h"
+
+namespace spinney {
+
+VectorStore::VectorStore(SearchMetric metric, std::size_t n_features, bool has_codes)
+    : metric_(metric),
+      n_features_(n_features),
+      has_codes_(has_codes),
+      stride_(padded(n_features, 16)),
+      code_stride_(has_codes ? padded(n_features, 64) : 0) {}
+
+void VectorStore::reserve(std::size_t n_rows) {
+  grow(rows_, size_ * stride_, n_rows * stride_);
+  if (has_codes_) grow(codes_, size_ * code_stride_, n_rows * code_stride_);
+}
+
+void VectorStore::prepare(const float* values, float* out) const {
+  double scale = 1;
+  if (metric_ == SearchMetric::cosine) {
+    double squares = 0;
+    for (std::size_t j = 0; j < n_features_; ++j) {
+      squares += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+    }
+    // A row of zeros stays one: it is at right angles to everything.
+    scale = squares > 0 ? 1 / std::sqrt(squares) : 1;
+  }
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    out[j] = static_cast<float>(scale * static_cast<double>(values[j]));
+  }
+  std::fill(out + n_features_, out + stride_, 0.0F);
+}
+
+void VectorStore::add(const float* values, std::size_t n_rows, bool prepared) {
+  // Room for a quarter more, unless it is the first rows: adding again and again stays linear.
+  const std::size_t needed = size_ + n_rows;
+  if (needed * stride_ > rows_.size()) reserve(size_ == 0 ? needed : needed + needed / 4);
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    float* const out = rows_.data() + (size_ + i) * stride_;
+    if (prepared) {
+      std::memcpy(out, values + i * n_features_, n_features_ * sizeof(float));
+      std::fill(out + n_features_, out + stride_, 0.0F);
+    } else {
+      prepare(values + i * n_features_, out);
+    }
+  }
+  if (has_codes_) {
+    if (scale_ == 0) choose_codes(n_rows);
+    for (std::size_t i = size_; i < needed; ++i) {
+      code_error_ = std::max(code_error_,
+                             encode(rows_.data() + i * stride_, codes_.data() + i * code_stride_));
+    }
+  }
+  size_ = needed;
+}
+
+void VectorStore::choose_codes(std::size_t n_rows) {
+  if (n_rows == 0) return;
+  std::vector<float> least(rows_.data(), rows_.data() + n_features_), most = least;
+  for (std::size_t i = 1; i < n_rows; ++i) {
+    const float* const values = rows_.data() + i * stride_;
+    for (std::size_t j = 0; j < n_features_; ++j) {
+      least[j] = std::min(least[j], values[j]);
+      most[j] = std::max(most[j], values[j]);
+    }
+  }
+  double widest = 0;
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    widest = std::max(widest, static_cast<double>(most[j]) - static_cast<double>(least[j]));
+  }
+  scale_ = widest > 0 ? widest / 255 : 1;
+  offsets_.resize(n_features_);
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    const double middle = (static_cast<double>(least[j]) + static_cast<double>(most[j])) / 2;
+    offsets_[j] = static_cast<float>(middle - 127.5 * scale_);
+  }
+}
+
+void VectorStore::set_codes(double scale, std::vector<float> offsets) {
+  scale_ = scale;
+  offsets_ = std::move(offsets);
+}
+
+double VectorStore::encode(const float* prepared, std::uint8_t* out) const {
+  double squares = 0;
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    const double place =
+        (static_cast<double>(prepared[j]) - static_cast<double>(offsets_[j])) / scale_;
+    const double code = std::floor(std::clamp(place, 0.0, 255.0) + 0.5);
+    out[j] = static_cast<std::uint8_t>(code);
+    squares += (place - code) * (place - code);
+  }
+  std::fill(out + n_features_, out + code_stride_, std::uint8_t{0});
+  return scale_ * std::sqrt(squares);
+}
+
+double VectorStore::least_distance(float distance, double error) const {
+  return scale_ * std::sqrt(static_cast<double>(distance)) - error - code_error_;
+}
+
+namespace {
+
+template <class T>
+void reorder_rows(LargeArray<T>& rows, std::size_t stride, const std::vector<Slot>& order) {
+  // Round by round, with one row aside: no second copy of the vectors.
+  std::vector<bool> done(order.size(), false);
+  std::vector<T> aside(stride);
+  const auto row = [&](std::size_t i) { return rows.data() + i * stride; };
+  for (std::size_t first = 0; first < order.size(); ++first) {
+    if (done[first]) continue;
+    std::memcpy(aside.data(), row(first), stride * sizeof(T));
+    std::size_t at = first;
+    for (; order[at] != first; at = order[at]) {
+      std::memcpy(row(at), row(order[at]), stride * sizeof(T));
+      done[at] = true;
+    }
+    std::memcpy(row(at), aside.data(), stride * sizeof(T));
+    done[at] = true;
+  }
+}
+
+}  // namespace
+
+void VectorStore::reorder(const std::vector<Slot>& order) {
+  reorder_rows(rows_, stride_, order);
+  if (has_codes_) reorder_rows(codes_, code_stride_, order);
+}
+
+std::size_t VectorStore::n_bytes() const {
+  return rows_.size() * sizeof(float) + codes_.size() + offsets_.size() * sizeof(float);
+}
+
+}  // namespace spinney
