@@ -62,7 +62,9 @@ nb::dict state_of(const Hnsw& index) {
   out["post_levels"] = to_numpy(std::vector<std::uint8_t>(graph.upper.levels));
   out["post_links"] = to_numpy(std::vector<Post>(graph.upper.links));
   out["deleted"] = to_numpy(std::vector<std::uint8_t>(index.deleted()));
-  out["code_offsets"] = to_numpy(std::vector<float>(store.offsets()));
+  out["code_offsets"] = to_numpy(std::vector<float>(
+      store.offsets().begin(),
+      store.offsets().begin() + (store.offsets().empty() ? 0 : index.n_features())));
   out["code_scale"] = store.scale();
   out["top"] = graph.top;
   out["ground"] = graph.ground;

@@ -40,6 +40,11 @@ Hnsw::Hnsw(const HnswOptions& options, std::size_t n_features)
   if (options.has_codes && n_features > 32768) throw InputError("Hnsw: too many columns for codes");
   rule_.ef = std::max(options.ef_construction, options.n_links);
   rule_.n_links = options.n_links;
+  // Measured on glove_50d and fashion_mnist: a tenth more than the paper's 1 gives a fifth more
+  // links and an eighth more queries a second at the same recall; two tenths gave less again.
+  // Inner products are no distances, and have no such scale.
+  if (options.metric != SearchMetric::inner_product) rule_.alpha = 1.1F;
+  if (options.metric == SearchMetric::cosine && !options.has_codes) rule_.shift = 1;
   graph_.width = 2 * options.n_links;
   graph_.upper.width = options.n_links;
 }

@@ -10,18 +10,20 @@ namespace {
 template <class Space, class Layer>
 SPINNEY_INLINE std::size_t choose_links(const Space& space, const Layer& layer,
                                         const Key* candidates, std::size_t n, std::size_t most,
-                                        float alpha, WalkSpace& walk, Key* out) {
+                                        const LinkRule& rule, WalkSpace& walk, Key* out) {
   if (walk.chosen.size() < most + 4) walk.chosen.resize(most + 4);
   Slot* const chosen = walk.chosen.data();
   std::size_t n_chosen = 0;
   for (std::size_t i = 0; i < n && n_chosen < most; ++i) {
-    const float distance = distance_of(candidates[i]);
+    const float distance = distance_of(candidates[i]) + rule.shift;
     const Slot slot = layer.slot(number_of(candidates[i]));
     bool keep = true;
     for (std::size_t j = 0; j < n_chosen && keep; j += 4) {
       float to_chosen[4];
       space.distances(space.row(slot), chosen + j, to_chosen);
-      for (const float other : to_chosen) keep = keep && alpha * other > distance;
+      for (const float other : to_chosen) {
+        keep = keep && rule.alpha * (other + rule.shift) > distance;
+      }
     }
     if (!keep) continue;
     out[n_chosen] = candidates[i] & ~Key{1};
@@ -62,8 +64,8 @@ SPINNEY_INLINE void links(const Space& space, const HnswGraph& graph, Slot slot,
       walk_layer(space, layer, graph.upper.size(), query, {&best, 1}, rule.ef, walk);
       std::vector<Key>& row = out.upper[at - 1];
       row.resize(rule.n_links);
-      row.resize(choose_links(space, layer, walk.nearest.data(), walk.n_nearest, rule.n_links,
-                              rule.alpha, walk, row.data()));
+      row.resize(choose_links(space, layer, walk.nearest.data(), walk.n_nearest, rule.n_links, rule,
+                              walk, row.data()));
       best = walk.nearest[0] & ~Key{1};
     }
     entry = key_of(distance_of(best), graph.upper.slots[number_of(best)]);
@@ -72,7 +74,7 @@ SPINNEY_INLINE void links(const Space& space, const HnswGraph& graph, Slot slot,
   walk_layer(space, layer, graph.size, query, {&entry, 1}, rule.ef, walk);
   out.ground.resize(rule.n_links);
   out.ground.resize(choose_links(space, layer, walk.nearest.data(), walk.n_nearest, rule.n_links,
-                                 rule.alpha, walk, out.ground.data()));
+                                 rule, walk, out.ground.data()));
 }
 
 template <class Space, class Layer>
@@ -91,7 +93,7 @@ SPINNEY_INLINE void prune(const Space& space, const Layer& layer, std::uint32_t 
   std::sort(walk.found.begin(), walk.found.begin() + static_cast<std::ptrdiff_t>(n));
   Key* const kept = walk.found.data() + n;
   const std::size_t n_kept =
-      choose_links(space, layer, walk.found.data(), n, out.size(), rule.alpha, walk, kept);
+      choose_links(space, layer, walk.found.data(), n, out.size(), rule, walk, kept);
   for (std::size_t i = 0; i < n_kept; ++i) out[i] = number_of(kept[i]);
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(n_kept), out.end(), no_slot);
 }

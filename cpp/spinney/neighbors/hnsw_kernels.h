@@ -13,11 +13,13 @@
 namespace spinney {
 
 // How links are chosen among candidates: closest first, and one that lies closer to a link chosen
-// before (times `alpha`, squared in Euclidean spaces) than to the vector itself is left out.
+// before than to the vector itself is left out. Closer by a factor `alpha` of the squared distance,
+// which is, but for a factor, the space's distance and `shift`.
 struct LinkRule {
   std::size_t ef = 200;      // candidates looked for
   std::size_t n_links = 16;  // links that a new vector gets on each layer
   float alpha = 1;
+  float shift = 0;
 };
 
 // The links of a vector under way into the graph: keys with the distance to each.

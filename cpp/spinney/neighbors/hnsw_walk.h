@@ -211,23 +211,19 @@ SPINNEY_INLINE void walk_allowed(const Space& space, const Layer& layer, std::si
   walk.n_nearest = n;
 }
 
-// Goes to the closest number of a layer as long as a link leads closer.
+// Goes to the closest number of a layer as long as a link leads closer. What was met before, here
+// or on a layer above, was no closer and is not measured again.
 template <class Space>
 SPINNEY_INLINE Key descend(const Space& space, const UpperLayer& layer,
                            const typename Space::Value* query, Key from, WalkSpace& walk) {
   Key best = from;
   for (;;) {
-    const Post* const row = layer.row(number_of(best));
-    std::size_t n = 0;
-    for (; n < layer.width() && row[n] != no_slot; ++n) {
-      walk.slots[n] = layer.slot(row[n]);
-      space.prefetch(walk.slots[n]);
-    }
+    const std::size_t n = find_fresh(space, layer, layer.row(number_of(best)), walk);
     if (n == 0) return best;
     measure(space, query, walk.slots.data(), n, walk.distances.data());
     Key closest = best;
     for (std::size_t i = 0; i < n; ++i) {
-      const Key key = key_of(walk.distances[i], row[i]);
+      const Key key = key_of(walk.distances[i], walk.fresh[i]);
       closest = key < closest ? key : closest;
     }
     if (closest == best) return best;
@@ -241,6 +237,7 @@ SPINNEY_INLINE Key descend_to(const Space& space, const HnswGraph& graph,
                               const typename Space::Value* query, std::size_t level,
                               WalkSpace& walk) {
   walk.reserve(1, std::max(graph.width, graph.upper.width));
+  walk.visited.start(graph.upper.size());
   const Slot slot = graph.upper.slots[graph.top];
   Key best = key_of(space.distance(query, space.row(slot)), graph.top);
   for (std::size_t at = graph.top_level(); at > level; --at) {

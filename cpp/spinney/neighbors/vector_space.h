@@ -23,7 +23,7 @@ constexpr std::size_t padded(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-SPINNEY_INLINE Floats16 load_lanes(const float* from) {
+SPINNEY_INLINE Floats16 load_floats(const float* from) {
   Floats16 out;
   __builtin_memcpy(&out, from, sizeof(out));
   return out;
@@ -31,14 +31,14 @@ SPINNEY_INLINE Floats16 load_lanes(const float* from) {
 
 SPINNEY_INLINE Floats4 fold(const Floats16& sums) {
   const Floats8 eight = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
-                       __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
+                        __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
   return __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
          __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
 }
 
-// The sums of four vectors at once: the same additions as `sum_lanes`, four side by side.
-SPINNEY_INLINE Floats4 sum_lanes(const Floats16& a, const Floats16& b, const Floats16& c,
-                                const Floats16& d) {
+// The sums of four vectors at once: the same additions as `sum_floats`, four side by side.
+SPINNEY_INLINE Floats4 sum_floats(const Floats16& a, const Floats16& b, const Floats16& c,
+                                  const Floats16& d) {
   const Floats4 p = fold(a), q = fold(b), r = fold(c), s = fold(d);
   const Floats4 pq =
       __builtin_shufflevector(p, q, 0, 1, 4, 5) + __builtin_shufflevector(p, q, 2, 3, 6, 7);
@@ -47,7 +47,7 @@ SPINNEY_INLINE Floats4 sum_lanes(const Floats16& a, const Floats16& b, const Flo
   return __builtin_shufflevector(pq, rs, 0, 2, 4, 6) + __builtin_shufflevector(pq, rs, 1, 3, 5, 7);
 }
 
-SPINNEY_INLINE float sum_lanes(const Floats16& a) {
+SPINNEY_INLINE float sum_floats(const Floats16& a) {
   const Floats4 p = fold(a);
   return (p[0] + p[2]) + (p[1] + p[3]);
 }
@@ -86,11 +86,11 @@ struct FloatSpace {
     Floats16 even = {}, odd = {};
     std::size_t j = 0;
     for (; j + 2 * n_floats <= stride; j += 2 * n_floats) {
-      even += Term::of(load_lanes(x + j), load_lanes(y + j));
-      odd += Term::of(load_lanes(x + j + n_floats), load_lanes(y + j + n_floats));
+      even += Term::of(load_floats(x + j), load_floats(y + j));
+      odd += Term::of(load_floats(x + j + n_floats), load_floats(y + j + n_floats));
     }
-    if (j < stride) even += Term::of(load_lanes(x + j), load_lanes(y + j));
-    return Term::sign * sum_lanes(even + odd);
+    if (j < stride) even += Term::of(load_floats(x + j), load_floats(y + j));
+    return Term::sign * sum_floats(even + odd);
   }
 
   // Four at once, with the same bits as one at a time.
@@ -100,24 +100,24 @@ struct FloatSpace {
     Floats16 a0 = {}, a1 = {}, b0 = {}, b1 = {}, c0 = {}, c1 = {}, d0 = {}, d1 = {};
     std::size_t j = 0;
     for (; j + 2 * n_floats <= stride; j += 2 * n_floats) {
-      const Floats16 x0 = load_lanes(x + j), x1 = load_lanes(x + j + n_floats);
-      a0 += Term::of(x0, load_lanes(a + j));
-      b0 += Term::of(x0, load_lanes(b + j));
-      c0 += Term::of(x0, load_lanes(c + j));
-      d0 += Term::of(x0, load_lanes(d + j));
-      a1 += Term::of(x1, load_lanes(a + j + n_floats));
-      b1 += Term::of(x1, load_lanes(b + j + n_floats));
-      c1 += Term::of(x1, load_lanes(c + j + n_floats));
-      d1 += Term::of(x1, load_lanes(d + j + n_floats));
+      const Floats16 x0 = load_floats(x + j), x1 = load_floats(x + j + n_floats);
+      a0 += Term::of(x0, load_floats(a + j));
+      b0 += Term::of(x0, load_floats(b + j));
+      c0 += Term::of(x0, load_floats(c + j));
+      d0 += Term::of(x0, load_floats(d + j));
+      a1 += Term::of(x1, load_floats(a + j + n_floats));
+      b1 += Term::of(x1, load_floats(b + j + n_floats));
+      c1 += Term::of(x1, load_floats(c + j + n_floats));
+      d1 += Term::of(x1, load_floats(d + j + n_floats));
     }
     if (j < stride) {
-      const Floats16 x0 = load_lanes(x + j);
-      a0 += Term::of(x0, load_lanes(a + j));
-      b0 += Term::of(x0, load_lanes(b + j));
-      c0 += Term::of(x0, load_lanes(c + j));
-      d0 += Term::of(x0, load_lanes(d + j));
+      const Floats16 x0 = load_floats(x + j);
+      a0 += Term::of(x0, load_floats(a + j));
+      b0 += Term::of(x0, load_floats(b + j));
+      c0 += Term::of(x0, load_floats(c + j));
+      d0 += Term::of(x0, load_floats(d + j));
     }
-    const Floats4 sums = Term::sign * sum_lanes(a0 + a1, b0 + b1, c0 + c1, d0 + d1);
+    const Floats4 sums = Term::sign * sum_floats(a0 + a1, b0 + b1, c0 + c1, d0 + d1);
     __builtin_memcpy(out, &sums, sizeof(sums));
   }
 };

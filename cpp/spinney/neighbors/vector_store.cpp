@@ -21,19 +21,20 @@ void VectorStore::reserve(std::size_t n_rows) {
 }
 
 void VectorStore::prepare(const float* values, float* out) const {
-  double scale = 1;
-  if (metric_ == SearchMetric::cosine) {
-    double squares = 0;
-    for (std::size_t j = 0; j < n_features_; ++j) {
-      squares += static_cast<double>(values[j]) * static_cast<double>(values[j]);
-    }
-    // A row of zeros stays one: it is at right angles to everything.
-    scale = squares > 0 ? 1 / std::sqrt(squares) : 1;
+  std::fill(out + n_features_, out + stride_, 0.0F);
+  if (metric_ != SearchMetric::cosine) {
+    std::memcpy(out, values, n_features_ * sizeof(float));
+    return;
   }
+  double squares = 0;
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    squares += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+  }
+  // A row of zeros stays one: it is at right angles to everything.
+  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 1;
   for (std::size_t j = 0; j < n_features_; ++j) {
     out[j] = static_cast<float>(scale * static_cast<double>(values[j]));
   }
-  std::fill(out + n_features_, out + stride_, 0.0F);
 }
 
 void VectorStore::add(const float* values, std::size_t n_rows, bool prepared) {
@@ -74,7 +75,7 @@ void VectorStore::choose_codes(std::size_t n_rows) {
     widest = std::max(widest, static_cast<double>(most[j]) - static_cast<double>(least[j]));
   }
   scale_ = widest > 0 ? widest / 255 : 1;
-  offsets_.resize(n_features_);
+  offsets_.assign(stride_, 0.0F);
   for (std::size_t j = 0; j < n_features_; ++j) {
     const double middle = (static_cast<double>(least[j]) + static_cast<double>(most[j])) / 2;
     offsets_[j] = static_cast<float>(middle - 127.5 * scale_);
@@ -84,19 +85,38 @@ void VectorStore::choose_codes(std::size_t n_rows) {
 void VectorStore::set_codes(double scale, std::vector<float> offsets) {
   scale_ = scale;
   offsets_ = std::move(offsets);
+  offsets_.resize(stride_, 0.0F);
 }
 
-double VectorStore::encode(const float* prepared, std::uint8_t* out) const {
-  double squares = 0;
-  for (std::size_t j = 0; j < n_features_; ++j) {
-    const double place =
-        (static_cast<double>(prepared[j]) - static_cast<double>(offsets_[j])) / scale_;
-    const double code = std::floor(std::clamp(place, 0.0, 255.0) + 0.5);
-    out[j] = static_cast<std::uint8_t>(code);
-    squares += (place - code) * (place - code);
+namespace {
+
+using Ints16 = std::int32_t __attribute__((vector_size(64)));
+using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
+
+// Returns the squared distance from the bytes, in their unit.
+SPINNEY_KERNEL float encode_row(const float* values, const float* offsets, float per_unit,
+                                std::size_t stride, std::uint8_t* out) {
+  Floats16 squares = {};
+  for (std::size_t j = 0; j < stride; j += n_floats) {
+    const Floats16 place = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
+    const Floats16 least = {}, most = least + 255.0F;
+    const Floats16 low = place < least ? least : place;
+    const Ints16 code = __builtin_convertvector((low > most ? most : low) + 0.5F, Ints16);
+    const Floats16 error = place - __builtin_convertvector(code, Floats16);
+    squares += error * error;
+    const Bytes16 bytes = __builtin_convertvector(code, Bytes16);
+    __builtin_memcpy(out + j, &bytes, sizeof(bytes));
   }
-  std::fill(out + n_features_, out + code_stride_, std::uint8_t{0});
-  return scale_ * std::sqrt(squares);
+  return sum_floats(squares);
+}
+
+}  // namespace
+
+double VectorStore::encode(const float* prepared, std::uint8_t* out) const {
+  std::fill(out + stride_, out + code_stride_, std::uint8_t{0});
+  const float squares =
+      encode_row(prepared, offsets_.data(), static_cast<float>(1 / scale_), stride_, out);
+  return scale_ * std::sqrt(static_cast<double>(squares));
 }
 
 double VectorStore::least_distance(float distance, double error) const {
