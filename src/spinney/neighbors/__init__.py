@@ -1,0 +1,5 @@
+"""Nearest neighbours."""
+
+from spinney.neighbors._hnsw import HNSW
+
+__all__ = ["HNSW"]
