@@ -2,9 +2,9 @@
 // and Yashunin, 2018).
 //
 // Vectors enter in batches, so that the graph is the same for any number of threads. The vectors of
-// a batch look for their links in the graph as it is, each by itself; then every vector that got
-// links from the batch chooses which to keep, again each by itself. A batch is at most a twentieth
-// of the graph.
+// a batch look for their links in the graph as it is and among each other, each by itself; then
+// every vector that got links from the batch chooses which to keep, again each by itself. A batch
+// is at most a twentieth of the graph.
 #pragma once
 
 #include <cstddef>

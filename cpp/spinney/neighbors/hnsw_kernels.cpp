@@ -1,20 +1,47 @@
 #include "spinney/neighbors/hnsw_kernels.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "spinney/common/random.h"
 
 namespace spinney {
 
 namespace {
 
-// Chooses among sorted candidates; numbers into `out`, how many is returned.
+// Copies of a vector are all the same to it, and a quarter of the links is for them. The draw of
+// the slots decides which: if all copies chose the same few, the others would be out of reach.
+template <class Layer>
+std::size_t choose_copies(const Layer& layer, Slot centre, std::span<const Key> copies,
+                          std::size_t most, Key* out) {
+  const std::size_t n = std::min(most, copies.size());
+  std::vector<std::pair<std::uint64_t, Key>> drawn;
+  for (const Key copy : copies) {
+    drawn.emplace_back(combine(centre, layer.slot(number_of(copy))), copy & ~Key{1});
+  }
+  std::partial_sort(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(n), drawn.end());
+  for (std::size_t i = 0; i < n; ++i) out[i] = drawn[i].second;
+  return n;
+}
+
+// Chooses among sorted candidates; keys into `out`, how many is returned.
 template <class Space, class Layer>
-SPINNEY_INLINE std::size_t choose_links(const Space& space, const Layer& layer,
+SPINNEY_INLINE std::size_t choose_links(const Space& space, const Layer& layer, Slot centre,
                                         const Key* candidates, std::size_t n, std::size_t most,
                                         const LinkRule& rule, WalkSpace& walk, Key* out) {
   if (walk.chosen.size() < most + 4) walk.chosen.resize(most + 4);
   Slot* const chosen = walk.chosen.data();
-  std::size_t n_chosen = 0;
-  for (std::size_t i = 0; i < n && n_chosen < most; ++i) {
+  std::size_t n_copies = 0;
+  while (n_copies < n && distance_of(candidates[n_copies]) + rule.shift <= rule.same) ++n_copies;
+  std::size_t n_out = 0, n_chosen = 0;
+  if (n_copies > 0) {
+    const std::size_t room = std::max<std::size_t>(1, most / 4);
+    n_out = choose_copies(layer, centre, {candidates, n_copies}, room, out);
+    // To the others they are one.
+    for (std::size_t j = 0; j < 4; ++j) chosen[j] = layer.slot(number_of(out[0]));
+    n_chosen = 1;
+  }
+  for (std::size_t i = n_copies; i < n && n_out < most; ++i) {
     const float distance = distance_of(candidates[i]) + rule.shift;
     const Slot slot = layer.slot(number_of(candidates[i]));
     bool keep = true;
@@ -26,12 +53,12 @@ SPINNEY_INLINE std::size_t choose_links(const Space& space, const Layer& layer,
       }
     }
     if (!keep) continue;
-    out[n_chosen] = candidates[i] & ~Key{1};
+    out[n_out++] = candidates[i] & ~Key{1};
     chosen[n_chosen++] = slot;
     // Read in fours: what is not there yet repeats the last.
     for (std::size_t j = n_chosen; j % 4 != 0; ++j) chosen[j] = slot;
   }
-  return n_chosen;
+  return n_out;
 }
 
 template <class Space>
@@ -64,17 +91,46 @@ SPINNEY_INLINE void links(const Space& space, const HnswGraph& graph, Slot slot,
       walk_layer(space, layer, graph.upper.size(), query, {&best, 1}, rule.ef, walk);
       std::vector<Key>& row = out.upper[at - 1];
       row.resize(rule.n_links);
-      row.resize(choose_links(space, layer, walk.nearest.data(), walk.n_nearest, rule.n_links, rule,
-                              walk, row.data()));
+      row.resize(choose_links(space, layer, slot, walk.nearest.data(), walk.n_nearest, rule.n_links,
+                              rule, walk, row.data()));
       best = walk.nearest[0] & ~Key{1};
     }
     entry = key_of(distance_of(best), graph.upper.slots[number_of(best)]);
   }
   const GroundLayer layer{graph};
   walk_layer(space, layer, graph.size, query, {&entry, 1}, rule.ef, walk);
+  // Those of the batch before it are not in the graph yet: without them a batch that lies apart
+  // from all else would be linked to strangers only.
+  walk.found.clear();
+  for (Slot first = static_cast<Slot>(graph.size); first < slot; first += 4) {
+    const std::size_t n = std::min<std::size_t>(4, slot - first);
+    const auto last = static_cast<Slot>(n - 1);
+    const Slot four[4] = {first, first + std::min<Slot>(1, last), first + std::min<Slot>(2, last),
+                          first + last};
+    float distances[4];
+    space.distances(query, four, distances);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Key key = key_of(distances[i], four[i]);
+      if (walk.n_nearest < rule.ef || key < walk.nearest[walk.n_nearest - 1]) {
+        walk.found.push_back(key);
+      }
+    }
+  }
+  const Key* candidates = walk.nearest.data();
+  std::size_t n_candidates = walk.n_nearest;
+  if (!walk.found.empty()) {
+    for (std::size_t i = 0; i < walk.n_nearest; ++i) {
+      walk.found.push_back(walk.nearest[i] & ~Key{1});
+    }
+    n_candidates = std::min(walk.found.size(), rule.ef);
+    std::partial_sort(walk.found.begin(),
+                      walk.found.begin() + static_cast<std::ptrdiff_t>(n_candidates),
+                      walk.found.end());
+    candidates = walk.found.data();
+  }
   out.ground.resize(rule.n_links);
-  out.ground.resize(choose_links(space, layer, walk.nearest.data(), walk.n_nearest, rule.n_links,
-                                 rule, walk, out.ground.data()));
+  out.ground.resize(choose_links(space, layer, slot, candidates, n_candidates, rule.n_links, rule,
+                                 walk, out.ground.data()));
 }
 
 template <class Space, class Layer>
@@ -92,8 +148,8 @@ SPINNEY_INLINE void prune(const Space& space, const Layer& layer, std::uint32_t 
   for (std::size_t i = 0; i < n; ++i) walk.found[i] = key_of(walk.distances[i], candidates[i]);
   std::sort(walk.found.begin(), walk.found.begin() + static_cast<std::ptrdiff_t>(n));
   Key* const kept = walk.found.data() + n;
-  const std::size_t n_kept =
-      choose_links(space, layer, walk.found.data(), n, out.size(), rule, walk, kept);
+  const std::size_t n_kept = choose_links(space, layer, layer.slot(number), walk.found.data(), n,
+                                          out.size(), rule, walk, kept);
   for (std::size_t i = 0; i < n_kept; ++i) out[i] = number_of(kept[i]);
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(n_kept), out.end(), no_slot);
 }
