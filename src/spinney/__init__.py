@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spinney import datasets, ensemble, model_selection, report, tree
+    from spinney import datasets, ensemble, model_selection, neighbors, report, tree
     from spinney._threads import get_num_threads, set_num_threads
     from spinney.report.compare import compare
 
@@ -24,6 +24,7 @@ __all__ = [
     "ensemble",
     "get_num_threads",
     "model_selection",
+    "neighbors",
     "report",
     "set_num_threads",
     "tree",
@@ -31,7 +32,7 @@ __all__ = [
 
 # A new submodule adds its name here, a new top-level function the module that defines it below;
 # both also go into `__all__` (and under TYPE_CHECKING, for editors and mypy).
-_SUBMODULES = frozenset({"datasets", "ensemble", "model_selection", "report", "tree"})
+_SUBMODULES = frozenset({"datasets", "ensemble", "model_selection", "neighbors", "report", "tree"})
 _NAMES = {
     "compare": "spinney.report.compare",
     "get_num_threads": "spinney._threads",
