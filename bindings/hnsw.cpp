@@ -111,6 +111,8 @@ void bind_hnsw(nb::module_& m) {
           nb::arg("deleted"), nb::arg("code_offsets"), nb::arg("code_scale"), nb::arg("top"),
           nb::arg("ground"))
       .def("state", &state_of)
+      .def("deleted",
+           [](const Hnsw& self) { return to_numpy(std::vector<std::uint8_t>(self.deleted())); })
       .def("__len__", &Hnsw::size)
       .def_prop_ro("n_deleted", &Hnsw::n_deleted)
       .def_prop_ro("n_bytes", &Hnsw::n_bytes)

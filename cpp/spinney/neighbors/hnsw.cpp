@@ -89,6 +89,18 @@ void Hnsw::add(const float* values, std::size_t n_rows, int n_threads, Watch& wa
   }
   std::fill(graph_.row(static_cast<Slot>(before)), graph_.row(static_cast<Slot>(size())), no_slot);
   if (!deleted_.empty()) deleted_.resize(size(), 0);
+  try {
+    link_all(n_threads, watch);
+  } catch (...) {
+    // Those that are linked are in, the others never were.
+    store_.drop_after(graph_.size);
+    if (!deleted_.empty()) deleted_.resize(size());
+    throw;
+  }
+}
+
+// Links what is in the store and not in the graph yet, batch by batch.
+void Hnsw::link_all(int n_threads, Watch& watch) {
   Batch batch;
   while (graph_.size < size()) {
     const std::size_t most = std::clamp<std::size_t>(graph_.size / 20, 1, largest_batch);

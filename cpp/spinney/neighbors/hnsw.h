@@ -83,6 +83,7 @@ class Hnsw {
  private:
   struct Batch;
   std::size_t level_of(Slot slot) const;
+  void link_all(int n_threads, Watch& watch);
   void link_batch(Batch& batch, int n_threads, Watch& watch);
   void settle_batch(Batch& batch, int n_threads);
   std::unique_ptr<WalkSpace> take_walk() const;

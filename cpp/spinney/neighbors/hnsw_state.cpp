@@ -41,12 +41,16 @@ Hnsw::Hnsw(const HnswOptions& options, std::size_t n_features, const HnswState& 
   UpperLayers& upper = graph_.upper;
   const std::size_t n_posts = state.post_slots.size();
   require(n_posts <= n && state.post_levels.size() == n_posts, "Hnsw: posts differ in number");
+  std::size_t n_post_links = 0;
   for (std::size_t post = 0; post < n_posts; ++post) {
     require(state.post_slots[post] < n, "Hnsw: a post is out of range");
     require(state.post_levels[post] >= 1, "Hnsw: a post stands on no layer");
+    n_post_links += state.post_levels[post] * upper.width;
+  }
+  require(n_post_links == state.post_links.size(), "Hnsw: post links have the wrong size");
+  for (std::size_t post = 0; post < n_posts; ++post) {
     upper.add(state.post_slots[post], state.post_levels[post]);
   }
-  require(upper.links.size() == state.post_links.size(), "Hnsw: post links have the wrong size");
   std::copy(state.post_links.begin(), state.post_links.end(), upper.links.begin());
   for (Post post = 0; post < n_posts; ++post) {
     for (std::size_t level = 1; level <= upper.levels[post]; ++level) {

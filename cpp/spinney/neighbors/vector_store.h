@@ -54,6 +54,7 @@ class VectorStore {
   // they are so already (`prepared`). The first rows decide how bytes are made.
   void add(const float* values, std::size_t n_rows, bool prepared);
   void reserve(std::size_t n_rows);
+  void drop_after(std::size_t n_rows) { size_ = n_rows; }
 
   // One row as it is stored; `out` has stride() floats.
   void prepare(const float* values, float* out) const;

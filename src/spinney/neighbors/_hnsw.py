@@ -259,7 +259,9 @@ class HNSW(BaseEstimator):
         if (places < 0).any():
             raise ValueError(f"ids: there is no vector {named[places < 0][0]}")
         self._index.erase(np.ascontiguousarray(places, dtype=np.uint32))
-        self._lookup = None
+        assert self._lookup is not None
+        known, slots = self._lookup
+        slots[np.searchsorted(known, named)] = -1
         return self
 
     def tune(self, X_queries: Any = None, k: int = 10, target_recall: float = 0.95) -> HNSW:
@@ -349,7 +351,7 @@ class HNSW(BaseEstimator):
         check_is_fitted(self, "_index")
         if self._index.n_deleted == 0:
             return self._ids.astype(np.int64)
-        return self._ids[self._index.state()["deleted"] == 0].astype(np.int64)
+        return self._ids[self._index.deleted() == 0].astype(np.int64)
 
     @property
     def n_bytes_(self) -> int:
@@ -439,12 +441,15 @@ class HNSW(BaseEstimator):
         self.recall_k_ = None
 
     def _insert(self, rows: Vectors, ids: Ids) -> None:
-        self._index.add(np.ascontiguousarray(rows), effective_n_jobs(self.n_jobs))
-        # Half the memory where ids are small, as they mostly are.
-        small = len(ids) == 0 or (
-            ids.min() >= np.iinfo(np.int32).min and ids.max() <= np.iinfo(np.int32).max
-        )
-        self._ids = np.concatenate([self._ids, ids.astype(np.int32) if small else ids])
+        before = len(self._index)
+        try:
+            self._index.add(np.ascontiguousarray(rows), effective_n_jobs(self.n_jobs))
+        finally:
+            # All of them, unless somebody interrupted.
+            self._name(ids[: len(self._index) - before])
+
+    def _name(self, ids: Ids) -> None:
+        self._ids = np.concatenate([self._ids, _compact(ids)])
         self._lookup = None
         if len(ids):
             self._next_id = max(self._next_id, int(ids.max()) + 1)
@@ -486,7 +491,7 @@ class HNSW(BaseEstimator):
         if self._lookup is None:
             slots = np.arange(len(self._ids))
             if self._index.n_deleted > 0:
-                slots = slots[self._index.state()["deleted"] == 0]
+                slots = slots[self._index.deleted() == 0]
             slots = slots[np.argsort(self._ids[slots], kind="stable")]
             self._lookup = self._ids[slots].astype(np.int64), slots
         known, slots = self._lookup
@@ -545,8 +550,7 @@ class HNSW(BaseEstimator):
         if len(ids) != len(index):
             raise ValueError(f"expected {len(index)} ids, got {len(ids)}")
         self._index = index
-        small = len(ids) == 0 or np.abs(ids).max() <= np.iinfo(np.int32).max
-        self._ids = ids.astype(np.int32) if small else ids
+        self._ids = _compact(ids)
         live = self._ids if index.n_deleted == 0 else self._ids[state["deleted"] == 0]
         if len(np.unique(live)) != len(live):
             raise ValueError("an id occurs twice")
@@ -569,6 +573,13 @@ def _as_ids(ids: Any) -> Ids:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError("ids must be integers, in an array with one dimension")
     return array.astype(np.int64)
+
+
+def _compact(ids: Ids) -> NDArray[Any]:
+    # Half the memory where ids are small, as they mostly are.
+    bounds = np.iinfo(np.int32)
+    small = len(ids) == 0 or (ids.min() >= bounds.min and ids.max() <= bounds.max)
+    return ids.astype(np.int32) if small else ids
 
 
 def _at_least_one(name: str, value: Any) -> int:
