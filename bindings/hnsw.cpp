@@ -116,6 +116,7 @@ void bind_hnsw(nb::module_& m) {
       .def("__len__", &Hnsw::size)
       .def_prop_ro("n_deleted", &Hnsw::n_deleted)
       .def_prop_ro("n_bytes", &Hnsw::n_bytes)
+      .def("reserve", &Hnsw::reserve, nb::arg("n_vectors"))
       .def(
           "add",
           [](Hnsw& self, const Matrix<float>& values, int n_threads) {

@@ -76,6 +76,13 @@ std::size_t Hnsw::level_of(Slot slot) const {
   return level;
 }
 
+void Hnsw::reserve(std::size_t n_vectors) {
+  const std::unique_lock lock(mutex_);
+  if (n_vectors >= max_vectors) throw InputError("Hnsw: too many vectors");
+  store_.reserve(n_vectors);
+  grow(graph_.links, size() * graph_.width, n_vectors * graph_.width);
+}
+
 void Hnsw::add(const float* values, std::size_t n_rows, int n_threads, Watch& watch) {
   const std::unique_lock lock(mutex_);
   if (n_rows == 0) return;
@@ -220,8 +227,28 @@ void Hnsw::erase(std::span<const Slot> slots) {
   }
 }
 
+void Hnsw::link_the_forgotten() {
+  std::vector<bool> has_link(size(), false);
+  for (Slot slot = 0; slot < size(); ++slot) {
+    const Slot* const row = graph_.row(slot);
+    for (std::size_t i = 0; i < graph_.width && row[i] != no_slot; ++i) has_link[row[i]] = true;
+  }
+  for (Slot slot = 0; slot < size(); ++slot) {
+    if (has_link[slot]) continue;
+    const Slot* const row = graph_.row(slot);
+    for (std::size_t i = 0; i < graph_.width && row[i] != no_slot; ++i) {
+      Slot* const other = graph_.row(row[i]);
+      Slot* const free = std::find(other, other + graph_.width, no_slot);
+      if (free == other + graph_.width) continue;
+      *free = slot;
+      break;
+    }
+  }
+}
+
 std::vector<Slot> Hnsw::reorder() {
   const std::unique_lock lock(mutex_);
+  link_the_forgotten();
   const std::size_t n = size();
   std::vector<Slot> order, place(n, no_slot);
   order.reserve(n);

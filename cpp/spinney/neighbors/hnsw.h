@@ -54,6 +54,8 @@ class Hnsw {
   std::size_t n_features() const { return store_.n_features(); }
   std::size_t n_deleted() const { return n_deleted_; }
 
+  // Room for so many vectors in all, and no more.
+  void reserve(std::size_t n_vectors);
   void add(const float* values, std::size_t n_rows, int n_threads, Watch& watch);
 
   // The k closest of each query, closest first: distances and slots (or infinity and no_slot where
@@ -72,7 +74,8 @@ class Hnsw {
   void erase(std::span<const Slot> slots);
 
   // Numbers vectors in the order of a search through the graph in breadth, so that neighbours lie
-  // near each other. Returns where each came from.
+  // near each other. Returns where each came from. Vectors that no link leads to get one first,
+  // where there is room.
   std::vector<Slot> reorder();
 
   const VectorStore& store() const { return store_; }
@@ -83,6 +86,7 @@ class Hnsw {
  private:
   struct Batch;
   std::size_t level_of(Slot slot) const;
+  void link_the_forgotten();
   void link_all(int n_threads, Watch& watch);
   void link_batch(Batch& batch, int n_threads, Watch& watch);
   void settle_batch(Batch& batch, int n_threads);

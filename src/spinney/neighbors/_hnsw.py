@@ -139,6 +139,7 @@ class HNSW(BaseEstimator):
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self._start()
         n_rows = len(rows)
+        self._index.reserve(n_rows)
         held_out = min(_MOST_HELD_OUT, n_rows // 10)
         if self.target_recall is None or held_out < _FEWEST_HELD_OUT:
             self._insert(rows, np.arange(n_rows))
