@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
   bind_distance(m);
   bind_gower(m);
   bind_local(m);
+  bind_hnsw(m);
 }

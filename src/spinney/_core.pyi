@@ -488,3 +488,59 @@ class LocalModel:
         with_gradients: bool,
         n_threads: int,
     ) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], NDArray[float64]]: ...
+
+
+class Hnsw:
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        metric: str,
+        n_links: int,
+        ef_construction: int,
+        has_codes: bool,
+        seed: int,
+    ) -> None: ...
+    @staticmethod
+    def from_state(
+        n_features: int,
+        *,
+        metric: str,
+        n_links: int,
+        ef_construction: int,
+        has_codes: bool,
+        seed: int,
+        vectors: NDArray[Any],
+        links: NDArray[Any],
+        post_slots: NDArray[Any],
+        post_levels: NDArray[Any],
+        post_links: NDArray[Any],
+        deleted: NDArray[Any],
+        code_offsets: NDArray[Any],
+        code_scale: float,
+        top: int,
+        ground: int,
+    ) -> Hnsw: ...
+    def state(self) -> dict[str, Any]: ...
+    def deleted(self) -> NDArray[Any]: ...
+    def __len__(self) -> int: ...
+    @property
+    def n_deleted(self) -> int: ...
+    @property
+    def n_bytes(self) -> int: ...
+    def reserve(self, n_vectors: int) -> None: ...
+    def add(self, values: NDArray[Any], n_threads: int) -> None: ...
+    def search(
+        self,
+        queries: NDArray[Any],
+        *,
+        k: int,
+        ef: int,
+        allowed: NDArray[Any] | None,
+        exact: bool,
+        n_threads: int,
+        distances: NDArray[Any],
+        slots: NDArray[Any],
+    ) -> None: ...
+    def erase(self, slots: NDArray[Any]) -> None: ...
+    def reorder(self) -> NDArray[Any]: ...

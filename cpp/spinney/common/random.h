@@ -13,6 +13,7 @@ enum class Purpose : std::uint64_t {
   rows = 3,
   shuffles = 4,
   orders = 5,
+  levels = 6,
 };
 
 // A bijective scrambling of 64 bits (the finaliser of SplitMix64).

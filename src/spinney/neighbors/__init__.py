@@ -4,6 +4,7 @@ from spinney.neighbors._algorithm import choose_algorithm
 from spinney.neighbors._ball_tree import BallTree
 from spinney.neighbors._brute_force import BruteForce
 from spinney.neighbors._classifiers import KNeighborsClassifier, RadiusNeighborsClassifier
+from spinney.neighbors._hnsw import HNSW
 from spinney.neighbors._kd_tree import KDTree
 from spinney.neighbors._local import LocalClassifier, LocalRegression
 from spinney.neighbors._nearest import NearestNeighbors
@@ -11,6 +12,7 @@ from spinney.neighbors._regressors import KNeighborsRegressor, RadiusNeighborsRe
 from spinney.neighbors._transformers import KNeighborsTransformer, RadiusNeighborsTransformer
 
 __all__ = [
+    "HNSW",
     "BallTree",
     "BruteForce",
     "KDTree",

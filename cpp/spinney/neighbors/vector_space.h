@@ -1,0 +1,153 @@
+// Vectors as a graph walks them: a space knows where the vector of a slot lies and how far it is
+// from a query, as a float that only has to put vectors in the right order. Sums run in sixteen
+// lanes whatever the instruction set, so that all give the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "spinney/common/dispatch.h"
+
+namespace spinney {
+
+// The number of a vector in the arrays of an index.
+using Slot = std::uint32_t;
+
+using Floats16 = float __attribute__((vector_size(64)));
+using Floats8 = float __attribute__((vector_size(32)));
+using Floats4 = float __attribute__((vector_size(16)));
+constexpr std::size_t n_floats = 16;
+
+// Rows are padded with zeros to whole cache lines.
+constexpr std::size_t padded(std::size_t n, std::size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+SPINNEY_INLINE Floats16 load_floats(const float* from) {
+  Floats16 out;
+  __builtin_memcpy(&out, from, sizeof(out));
+  return out;
+}
+
+SPINNEY_INLINE Floats4 fold(const Floats16& sums) {
+  const Floats8 eight = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
+                        __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
+  return __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
+         __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+}
+
+// The sums of four vectors at once: the same additions as `sum_floats`, four side by side.
+SPINNEY_INLINE Floats4 sum_floats(const Floats16& a, const Floats16& b, const Floats16& c,
+                                  const Floats16& d) {
+  const Floats4 p = fold(a), q = fold(b), r = fold(c), s = fold(d);
+  const Floats4 pq =
+      __builtin_shufflevector(p, q, 0, 1, 4, 5) + __builtin_shufflevector(p, q, 2, 3, 6, 7);
+  const Floats4 rs =
+      __builtin_shufflevector(r, s, 0, 1, 4, 5) + __builtin_shufflevector(r, s, 2, 3, 6, 7);
+  return __builtin_shufflevector(pq, rs, 0, 2, 4, 6) + __builtin_shufflevector(pq, rs, 1, 3, 5, 7);
+}
+
+SPINNEY_INLINE float sum_floats(const Floats16& a) {
+  const Floats4 p = fold(a);
+  return (p[0] + p[2]) + (p[1] + p[3]);
+}
+
+SPINNEY_INLINE void prefetch_bytes(const void* from, std::size_t n_bytes) {
+  const char* const first = static_cast<const char*>(from);
+  // Beyond a few lines the processor has understood.
+  const std::size_t n = n_bytes < 512 ? n_bytes : 512;
+  for (std::size_t i = 0; i < n; i += 64) __builtin_prefetch(first + i);
+}
+
+// What a pair of coordinates adds to a sum, and the sign of the sum in the order.
+struct SquaredDifference {
+  static SPINNEY_INLINE Floats16 of(const Floats16& x, const Floats16& y) {
+    const Floats16 difference = x - y;
+    return difference * difference;
+  }
+  static constexpr float sign = 1;
+};
+
+struct Product {
+  static SPINNEY_INLINE Floats16 of(const Floats16& x, const Floats16& y) { return x * y; }
+  static constexpr float sign = -1;
+};
+
+template <class Term>
+struct FloatSpace {
+  using Value = float;
+  const float* rows;
+  std::size_t stride;  // floats a row, a multiple of sixteen
+
+  SPINNEY_INLINE const float* row(Slot slot) const { return rows + slot * stride; }
+  SPINNEY_INLINE void prefetch(Slot slot) const { prefetch_bytes(row(slot), stride * 4); }
+
+  SPINNEY_INLINE float distance(const float* x, const float* y) const {
+    Floats16 even = {}, odd = {};
+    std::size_t j = 0;
+    for (; j + 2 * n_floats <= stride; j += 2 * n_floats) {
+      even += Term::of(load_floats(x + j), load_floats(y + j));
+      odd += Term::of(load_floats(x + j + n_floats), load_floats(y + j + n_floats));
+    }
+    if (j < stride) even += Term::of(load_floats(x + j), load_floats(y + j));
+    return Term::sign * sum_floats(even + odd);
+  }
+
+  // Four at once, with the same bits as one at a time.
+  SPINNEY_INLINE void distances(const float* x, const Slot* slots, float* out) const {
+    const float *const a = row(slots[0]), *const b = row(slots[1]), *const c = row(slots[2]),
+                       *const d = row(slots[3]);
+    Floats16 a0 = {}, a1 = {}, b0 = {}, b1 = {}, c0 = {}, c1 = {}, d0 = {}, d1 = {};
+    std::size_t j = 0;
+    for (; j + 2 * n_floats <= stride; j += 2 * n_floats) {
+      const Floats16 x0 = load_floats(x + j), x1 = load_floats(x + j + n_floats);
+      a0 += Term::of(x0, load_floats(a + j));
+      b0 += Term::of(x0, load_floats(b + j));
+      c0 += Term::of(x0, load_floats(c + j));
+      d0 += Term::of(x0, load_floats(d + j));
+      a1 += Term::of(x1, load_floats(a + j + n_floats));
+      b1 += Term::of(x1, load_floats(b + j + n_floats));
+      c1 += Term::of(x1, load_floats(c + j + n_floats));
+      d1 += Term::of(x1, load_floats(d + j + n_floats));
+    }
+    if (j < stride) {
+      const Floats16 x0 = load_floats(x + j);
+      a0 += Term::of(x0, load_floats(a + j));
+      b0 += Term::of(x0, load_floats(b + j));
+      c0 += Term::of(x0, load_floats(c + j));
+      d0 += Term::of(x0, load_floats(d + j));
+    }
+    const Floats4 sums = Term::sign * sum_floats(a0 + a1, b0 + b1, c0 + c1, d0 + d1);
+    __builtin_memcpy(out, &sums, sizeof(sums));
+  }
+};
+
+using EuclideanSpace = FloatSpace<SquaredDifference>;
+using ProductSpace = FloatSpace<Product>;
+
+// Squared Euclidean distances of bytes: integers, so the order of additions does not matter.
+struct CodeSpace {
+  using Value = std::uint8_t;
+  const std::uint8_t* rows;
+  std::size_t stride;  // a multiple of 64
+
+  SPINNEY_INLINE const std::uint8_t* row(Slot slot) const { return rows + slot * stride; }
+  SPINNEY_INLINE void prefetch(Slot slot) const { prefetch_bytes(row(slot), stride); }
+
+  SPINNEY_INLINE float distance(const std::uint8_t* x, const std::uint8_t* y) const {
+    std::int32_t sum = 0;
+    // Spelt out that whole blocks are read: compilers leave no loop for a rest then.
+    const std::size_t n = stride & ~std::size_t{63};
+    for (std::size_t j = 0; j < n; ++j) {
+      const auto difference = static_cast<std::int16_t>(x[j] - y[j]);
+      sum += difference * difference;
+    }
+    return static_cast<float>(sum);
+  }
+
+  SPINNEY_INLINE void distances(const std::uint8_t* x, const Slot* slots, float* out) const {
+    for (std::size_t i = 0; i < 4; ++i) out[i] = distance(x, row(slots[i]));
+  }
+};
+
+}  // namespace spinney

@@ -1,0 +1,158 @@
+#include "spinney/neighbors/vector_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "spinney/neighbors/hnsw_graph.h"
+
+namespace spinney {
+
+VectorStore::VectorStore(SearchMetric metric, std::size_t n_features, bool has_codes)
+    : metric_(metric),
+      n_features_(n_features),
+      has_codes_(has_codes),
+      stride_(padded(n_features, 16)),
+      code_stride_(has_codes ? padded(n_features, 64) : 0) {}
+
+void VectorStore::reserve(std::size_t n_rows) {
+  grow(rows_, size_ * stride_, n_rows * stride_);
+  if (has_codes_) grow(codes_, size_ * code_stride_, n_rows * code_stride_);
+}
+
+void VectorStore::prepare(const float* values, float* out) const {
+  std::fill(out + n_features_, out + stride_, 0.0F);
+  if (metric_ != SearchMetric::cosine) {
+    std::memcpy(out, values, n_features_ * sizeof(float));
+    return;
+  }
+  double squares = 0;
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    squares += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+  }
+  // A row of zeros stays one: it is at right angles to everything.
+  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 1;
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    out[j] = static_cast<float>(scale * static_cast<double>(values[j]));
+  }
+}
+
+void VectorStore::add(const float* values, std::size_t n_rows, bool prepared) {
+  // Room for a quarter more, unless it is the first rows: adding again and again stays linear.
+  const std::size_t needed = size_ + n_rows;
+  if (needed * stride_ > rows_.size()) reserve(size_ == 0 ? needed : needed + needed / 4);
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    float* const out = rows_.data() + (size_ + i) * stride_;
+    if (prepared) {
+      std::memcpy(out, values + i * n_features_, n_features_ * sizeof(float));
+      std::fill(out + n_features_, out + stride_, 0.0F);
+    } else {
+      prepare(values + i * n_features_, out);
+    }
+  }
+  if (has_codes_) {
+    if (scale_ == 0) choose_codes(n_rows);
+    for (std::size_t i = size_; i < needed; ++i) {
+      code_error_ = std::max(code_error_,
+                             encode(rows_.data() + i * stride_, codes_.data() + i * code_stride_));
+    }
+  }
+  size_ = needed;
+}
+
+void VectorStore::choose_codes(std::size_t n_rows) {
+  if (n_rows == 0) return;
+  std::vector<float> least(rows_.data(), rows_.data() + n_features_), most = least;
+  for (std::size_t i = 1; i < n_rows; ++i) {
+    const float* const values = rows_.data() + i * stride_;
+    for (std::size_t j = 0; j < n_features_; ++j) {
+      least[j] = std::min(least[j], values[j]);
+      most[j] = std::max(most[j], values[j]);
+    }
+  }
+  double widest = 0;
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    widest = std::max(widest, static_cast<double>(most[j]) - static_cast<double>(least[j]));
+  }
+  scale_ = widest > 0 ? widest / 255 : 1;
+  offsets_.assign(stride_, 0.0F);
+  for (std::size_t j = 0; j < n_features_; ++j) {
+    const double middle = (static_cast<double>(least[j]) + static_cast<double>(most[j])) / 2;
+    offsets_[j] = static_cast<float>(middle - 127.5 * scale_);
+  }
+}
+
+void VectorStore::set_codes(double scale, std::vector<float> offsets) {
+  scale_ = scale;
+  offsets_ = std::move(offsets);
+  offsets_.resize(stride_, 0.0F);
+}
+
+namespace {
+
+using Ints16 = std::int32_t __attribute__((vector_size(64)));
+using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
+
+// Returns the squared distance from the bytes, in their unit.
+SPINNEY_KERNEL float encode_row(const float* values, const float* offsets, float per_unit,
+                                std::size_t stride, std::uint8_t* out) {
+  Floats16 squares = {};
+  for (std::size_t j = 0; j < stride; j += n_floats) {
+    const Floats16 place = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
+    const Floats16 least = {}, most = least + 255.0F;
+    const Floats16 low = place < least ? least : place;
+    const Ints16 code = __builtin_convertvector((low > most ? most : low) + 0.5F, Ints16);
+    const Floats16 error = place - __builtin_convertvector(code, Floats16);
+    squares += error * error;
+    const Bytes16 bytes = __builtin_convertvector(code, Bytes16);
+    __builtin_memcpy(out + j, &bytes, sizeof(bytes));
+  }
+  return sum_floats(squares);
+}
+
+}  // namespace
+
+double VectorStore::encode(const float* prepared, std::uint8_t* out) const {
+  std::fill(out + stride_, out + code_stride_, std::uint8_t{0});
+  const float squares =
+      encode_row(prepared, offsets_.data(), static_cast<float>(1 / scale_), stride_, out);
+  return scale_ * std::sqrt(static_cast<double>(squares));
+}
+
+double VectorStore::least_distance(float distance, double error) const {
+  return scale_ * std::sqrt(static_cast<double>(distance)) - error - code_error_;
+}
+
+namespace {
+
+template <class T>
+void reorder_rows(LargeArray<T>& rows, std::size_t stride, const std::vector<Slot>& order) {
+  // Round by round, with one row aside: no second copy of the vectors.
+  std::vector<bool> done(order.size(), false);
+  std::vector<T> aside(stride);
+  const auto row = [&](std::size_t i) { return rows.data() + i * stride; };
+  for (std::size_t first = 0; first < order.size(); ++first) {
+    if (done[first]) continue;
+    std::memcpy(aside.data(), row(first), stride * sizeof(T));
+    std::size_t at = first;
+    for (; order[at] != first; at = order[at]) {
+      std::memcpy(row(at), row(order[at]), stride * sizeof(T));
+      done[at] = true;
+    }
+    std::memcpy(row(at), aside.data(), stride * sizeof(T));
+    done[at] = true;
+  }
+}
+
+}  // namespace
+
+void VectorStore::reorder(const std::vector<Slot>& order) {
+  reorder_rows(rows_, stride_, order);
+  if (has_codes_) reorder_rows(codes_, code_stride_, order);
+}
+
+std::size_t VectorStore::n_bytes() const {
+  return rows_.size() * sizeof(float) + codes_.size() + offsets_.size() * sizeof(float);
+}
+
+}  // namespace spinney

@@ -1,0 +1,94 @@
+// The vectors of an index: one float32 copy in padded rows and, where asked for, every coordinate
+// as a byte too. Bytes have an offset for each column and one scale for all, so that their squared
+// distances are those of the vectors but for rounding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "spinney/common/large_array.h"
+#include "spinney/neighbors/vector_space.h"
+
+namespace spinney {
+
+enum class SearchMetric { euclidean, cosine, inner_product };
+
+class VectorStore {
+ public:
+  VectorStore(SearchMetric metric, std::size_t n_features, bool has_codes);
+
+  SearchMetric metric() const { return metric_; }
+  std::size_t size() const { return size_; }
+  std::size_t n_features() const { return n_features_; }
+  bool has_codes() const { return has_codes_; }
+  std::size_t stride() const { return stride_; }
+  std::size_t code_stride() const { return code_stride_; }
+  const float* row(Slot slot) const { return rows_.data() + slot * stride_; }
+
+  EuclideanSpace euclidean_space() const { return {rows_.data(), stride_}; }
+  ProductSpace product_space() const { return {rows_.data(), stride_}; }
+  CodeSpace code_space() const { return {codes_.data(), code_stride_}; }
+
+  // body(space), with the space of the floats.
+  template <class Body>
+  void with_float_space(const Body& body) const {
+    if (metric_ == SearchMetric::euclidean) {
+      body(euclidean_space());
+    } else {
+      body(product_space());
+    }
+  }
+
+  // … with that of the bytes, where there are some.
+  template <class Body>
+  void with_space(const Body& body) const {
+    if (has_codes_) {
+      body(code_space());
+    } else {
+      with_float_space(body);
+    }
+  }
+
+  // Rows one after the other, without padding. With cosine they are brought to length one unless
+  // they are so already (`prepared`). The first rows decide how bytes are made.
+  void add(const float* values, std::size_t n_rows, bool prepared);
+  void reserve(std::size_t n_rows);
+  void drop_after(std::size_t n_rows) { size_ = n_rows; }
+
+  // One row as it is stored; `out` has stride() floats.
+  void prepare(const float* values, float* out) const;
+
+  // A prepared row as bytes; returns how far they are from it.
+  double encode(const float* prepared, std::uint8_t* out) const;
+
+  // How far apart vectors are at least if their bytes are (squared) `distance` apart and those of
+  // one of them are `error` from it.
+  double least_distance(float distance, double error) const;
+
+  // The row that was at order[i] comes to i.
+  void reorder(const std::vector<Slot>& order);
+
+  double scale() const { return scale_; }
+  const std::vector<float>& offsets() const { return offsets_; }
+  void set_codes(double scale, std::vector<float> offsets);
+
+  std::size_t n_bytes() const;
+
+ private:
+  void choose_codes(std::size_t n_rows);
+
+  SearchMetric metric_;
+  std::size_t n_features_;
+  bool has_codes_;
+  std::size_t stride_;
+  std::size_t code_stride_;
+  std::size_t size_ = 0;
+  LargeArray<float> rows_;
+  LargeArray<std::uint8_t> codes_;
+  std::vector<float> offsets_;
+  double scale_ = 0;
+  double code_error_ = 0;  // the largest of the rows
+};
+
+}  // namespace spinney
