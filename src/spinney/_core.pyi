@@ -489,7 +489,6 @@ class LocalModel:
         n_threads: int,
     ) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], NDArray[float64]]: ...
 
-
 class Hnsw:
     def __init__(
         self,

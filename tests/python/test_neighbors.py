@@ -472,8 +472,8 @@ def test_bad_input(kind):
             kind().fit(broken, y)
         with pytest.raises(ValueError, match="contains"):
             kind(2).fit(X, y).predict(broken)
-    with pytest.raises(ValueError, match="algorithm: 'hnsw' does not exist yet"):
-        kind(algorithm="hnsw").fit(X, y)
+    with pytest.raises(ValueError, match="algorithm: 'hnsw' takes dense rows and metric="):
+        kind(algorithm="hnsw", metric="manhattan").fit(X, y)
     with pytest.raises(ValueError, match="'metric' parameter"):
         kind(metric="crow").fit(X, y)
     with pytest.raises(ValueError, match="inconsistent"):
@@ -692,3 +692,23 @@ def test_strings_in_estimators():
         KNeighborsClassifier(metric="hamming", algorithm="ball_tree").fit(words, kinds)
     lengths = NearestNeighbors(n_neighbors=2, metric=lambda a, b: abs(len(a) - len(b))).fit(words)
     assert lengths.kneighbors(["four"])[1].tolist() == [[1, 4]]
+
+
+def test_a_graph_finds_nearly_all():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 8))
+    y = (X[:, 0] > 0).astype(int)
+    Q = rng.normal(size=(200, 8))
+    for metric in ("euclidean", "cosine"):
+        exact = NearestNeighbors(n_neighbors=5, algorithm="brute", metric=metric).fit(X)
+        graph = NearestNeighbors(n_neighbors=5, algorithm="hnsw", metric=metric).fit(X)
+        far, rows = exact.kneighbors(Q)
+        nearly, found = graph.kneighbors(Q)
+        shared = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(rows, found, strict=True)])
+        assert shared > 0.95
+        same = (rows == found).all(axis=1)
+        np.testing.assert_allclose(nearly[same], far[same], rtol=1e-12)
+    model = KNeighborsClassifier(algorithm="hnsw").fit(X, y)
+    assert model.score(Q, Q[:, 0] > 0) > 0.85
+    with pytest.raises(ValueError, match="for those within a radius"):
+        NearestNeighbors(algorithm="hnsw").fit(X).radius_neighbors(Q)

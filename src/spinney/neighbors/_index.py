@@ -22,6 +22,7 @@ from sklearn.utils import gen_even_slices
 from spinney import _core
 from spinney.neighbors._ball_tree import BallTree
 from spinney.neighbors._brute_force import BruteForce
+from spinney.neighbors._hnsw import HNSW
 from spinney.neighbors._kd_tree import KDTree
 from spinney.neighbors._metrics import VectorDistances
 
@@ -32,6 +33,7 @@ Rows = NDArray[np.int64]
 Ragged = NDArray[Any]  # an object array of arrays
 
 _CELLS = 2**21  # of a block of distances
+_RECALL = 0.98  # share of the nearest rows that a graph is to find
 
 _OURS: dict[str, Any] = {"kd_tree": KDTree, "ball_tree": BallTree, "brute": BruteForce}
 _THEIRS: dict[str, Any] = {"kd_tree": theirs.KDTree, "ball_tree": theirs.BallTree}
@@ -63,9 +65,9 @@ def make_index(
     metric_params: dict[str, Any],
     leaf_size: int,
 ) -> Index:
-    """Build the index that `algorithm` ("kd_tree", "ball_tree", "brute") names over vectors."""
+    """Build the index that `algorithm` names ("kd_tree", "ball_tree", "brute", "hnsw")."""
     if algorithm == "hnsw":
-        raise ValueError("algorithm: 'hnsw' does not exist yet; 'brute' or a tree is exact")
+        return GraphIndex(X, VectorDistances(metric, metric_params))
     if algorithm == "brute":
         distances = VectorDistances(metric, metric_params)
         if not sp.issparse(X) and distances.is_named("euclidean", "l2"):
@@ -156,6 +158,47 @@ class VectorIndex(BlockIndex):
                 distances[:, j] = np.sqrt(difference.multiply(difference).sum(axis=1))
             distances, rows = _sorted(distances, rows)
         return distances, rows
+
+
+class GraphIndex(VectorIndex):
+    """Rows in a graph, of which the nearest are found nearly always. Distances are exact."""
+
+    def __init__(self, X: Any, distances: VectorDistances) -> None:
+        if sp.issparse(X) or not distances.is_named("euclidean", "l2", "cosine"):
+            raise ValueError(
+                "algorithm: 'hnsw' takes dense rows and metric='euclidean' or 'cosine'; for others "
+                "there are 'brute' and the trees"
+            )
+        super().__init__(X, distances)
+        name = "cosine" if distances.is_named("cosine") else "euclidean"
+        self.graph = HNSW(metric=name, target_recall=_RECALL).fit(X)
+
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, Rows]:
+        self.graph.n_jobs = n_threads
+        rows = self.graph.query(X, k, return_distance=False)
+        # The graph measures in single precision.
+        distances = np.empty(rows.shape)
+        length = max(1, _CELLS // (k * X.shape[1]))
+        for first in range(0, len(rows), length):
+            part = slice(first, first + length)
+            distances[part] = self._measure_pairs(X[part], self.X[rows[part]])
+        return _sorted(distances, rows)
+
+    def _measure_pairs(self, X: Any, near: Any) -> Floats:
+        """Distances of each query to rows of its own, (n_queries, k, n_features)."""
+        if self.graph.metric == "euclidean":
+            return np.sqrt(np.square(X[:, np.newaxis] - near, dtype=np.float64).sum(axis=2))
+        products = np.einsum("ij,ikj->ik", X, near, dtype=np.float64)
+        lengths = np.linalg.norm(X, axis=1)[:, np.newaxis] * np.linalg.norm(near, axis=2)
+        return np.asarray(1 - products / np.where(lengths > 0, lengths, 1.0))
+
+    def query_radius(
+        self, X: Any, radius: Any, n_threads: int, sort_results: bool
+    ) -> tuple[Ragged, Ragged]:
+        raise ValueError(
+            "algorithm: 'hnsw' finds the k nearest rows; for those within a radius there are "
+            "'brute' and the trees"
+        )
 
 
 # -------------------------------------------------------------------------------------- trees
