@@ -56,6 +56,18 @@ nb::tuple finish(BruteSelection& self, const Matrix<T>& points, const Matrix<dou
   return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
 }
 
+template <class T>
+double centre(const Matrix<T>& points, const Array<double>& about, int n_threads,
+              const OutArray<float>& centred, const OutArray<float>& half_norms) {
+  if (about.size() != points.shape(1) || centred.size() != points.size() ||
+      half_norms.size() != points.shape(0)) {
+    throw InputError("brute force: the arrays do not fit together");
+  }
+  const nb::gil_scoped_release release;
+  return centre_rows(points.data(), points.shape(0), points.shape(1), about.data(), n_threads,
+                     centred.data(), half_norms.data());
+}
+
 BallDistance ball_distance(const std::string& name, double p, std::vector<double> weights,
                            nb::object function, std::size_t d) {
   BallDistance distance;
@@ -141,6 +153,8 @@ void bind_neighbors(nb::module_& m) {
         return nb::make_tuple(to_numpy(std::move(counts)), to_numpy(std::move(places)),
                               to_numpy(std::move(distances)));
       });
+  m.def("centre_rows", &centre<double>);
+  m.def("centre_rows", &centre<float>);
   nb::class_<BruteSelection>(m, "BruteSelection")
       .def("__init__",
            [](BruteSelection* self, std::size_t k, const Array<float>& error) {

@@ -455,6 +455,14 @@ class BallTree:
         self, queries: NDArray[float64], radii: NDArray[float64]
     ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
 
+def centre_rows(
+    points: NDArray[Any],
+    centre: NDArray[float64],
+    n_threads: int,
+    centred: NDArray[Any],
+    half_norms: NDArray[Any],
+) -> float: ...
+
 class BruteSelection:
     def __init__(self, k: int, error: NDArray[Any]) -> None: ...
     def look(

@@ -80,6 +80,34 @@ double squared_distance(const double* a, const T* b, std::size_t d) {
 
 }  // namespace
 
+template <class T>
+double centre_rows(const T* points, std::size_t n, std::size_t d, const double* centre,
+                   int n_threads, float* centred, float* half_norms) {
+  constexpr std::size_t block = 256;
+  const std::size_t n_blocks = (n + block - 1) / block;
+  std::vector<double> largest(n_blocks);
+  const double work = static_cast<double>(n) * static_cast<double>(d);
+  parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
+    const std::size_t end = std::min(n, (piece + 1) * block);
+    for (std::size_t i = piece * block; i < end; ++i) {
+      const T* const from = points + i * d;
+      float* const to = centred + i * d;
+      for (std::size_t j = 0; j < d; ++j) {
+        to[j] = static_cast<float>(static_cast<double>(from[j]) - centre[j]);
+      }
+      const double half = 0.5 * squared_distance(centre, from, d);
+      half_norms[i] = static_cast<float>(half);
+      largest[piece] = std::max(largest[piece], half);
+    }
+  });
+  return *std::max_element(largest.begin(), largest.end());
+}
+
+template double centre_rows(const double*, std::size_t, std::size_t, const double*, int, float*,
+                            float*);
+template double centre_rows(const float*, std::size_t, std::size_t, const double*, int, float*,
+                            float*);
+
 BruteSelection::BruteSelection(std::size_t n_queries, std::size_t k, std::vector<float> error)
     : k_(k),
       error_(std::move(error)),

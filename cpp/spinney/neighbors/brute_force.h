@@ -10,6 +10,12 @@
 
 namespace spinney {
 
+// Rows about a centre, in single precision, and half of their squared lengths. Returns the largest
+// of these, before it was rounded.
+template <class T>
+double centre_rows(const T* points, std::size_t n, std::size_t d, const double* centre,
+                   int n_threads, float* centred, float* half_norms);
+
 // Candidates of some queries, while blocks of rows pass by.
 class BruteSelection {
  public:

@@ -25,6 +25,7 @@ _NAMES = {
 _ROUNDING = 2.0**-24  # of single precision
 _QUERIES = 2048  # at once, with _ROWS rows: large enough for BLAS, and for the cache
 _ROWS = 2048
+_SAMPLE = 4096  # rows that tell where the centre is
 _BLOCK = 1 << 22  # distances that are made at once
 
 
@@ -92,22 +93,20 @@ class BruteForce:
             self._prepare()
 
     def _prepare(self) -> None:
-        self._centre = self.data.mean(axis=0, dtype=np.float64)
-        if self.data.dtype == np.float32:  # so that differences are rounded once
-            self._centre = self._centre.astype(np.float32).astype(np.float64)
-        centre = self._centre.astype(self.data.dtype)
-        self._centred = np.empty(self.data.shape, dtype=np.float32)
-        self._half_norms = np.empty(len(self.data), dtype=np.float32)
-        longest = 0.0
-        with np.errstate(over="ignore"):
-            for first in range(0, len(self.data), _ROWS):
-                part = slice(first, first + _ROWS)
-                centred = self.data[part] - centre
-                squares = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
-                self._centred[part] = centred
-                self._half_norms[part] = 0.5 * squares
-                longest = max(longest, float(squares.max()))
-        self._longest = float(np.sqrt(longest))
+        n_rows, n_features = self.data.shape
+        # Any point near the middle will do: the mean of some rows, where there are many.
+        step = max(1, n_rows // _SAMPLE)
+        self._centre = self.data[::step].mean(axis=0, dtype=np.float64)
+        self._centred = np.empty((n_rows, n_features), dtype=np.float32)
+        self._half_norms = np.empty(n_rows, dtype=np.float32)
+        largest = _core.centre_rows(
+            self.data,
+            self._centre,
+            effective_n_jobs(self.n_jobs),
+            self._centred,
+            self._half_norms,
+        )
+        self._longest = float(np.sqrt(2 * largest))
         # Where single precision cannot hold the lengths, products are of no use.
         self._fits = 1e-15 < self._longest < 1e15
 

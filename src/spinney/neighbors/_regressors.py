@@ -120,8 +120,8 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
         of an array of arrays of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
         The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" does not serve here: it finds
-        the k nearest.
+        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is of no use here: it
+        finds the k nearest.
     leaf_size : int, default=30
         Rows in a leaf of a tree. Changes the time, not the result.
     p : float, default=2

@@ -83,8 +83,8 @@ class RadiusNeighborsTransformer(  # type: ignore[misc]
         How far neighbours may be.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
         The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" does not serve here: it finds
-        the k nearest.
+        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is of no use here: it
+        finds the k nearest.
     leaf_size : int, default=30
         Rows in a leaf of a tree. Changes the time, not the result.
     metric : str, callable or DistanceMetric, default="minkowski"
