@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -366,3 +367,28 @@ def test_families_are_well_formed() -> None:
         assert family.title
         for task in family.tasks:
             assert hasattr(family.make(task, 0, None), "fit")
+
+
+def test_local_fits_of_tables_as_they_come():
+    from spinney.report.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
+
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n) * 1000,
+            "c": rng.choice(list("abc"), n),
+            "constant": 1.0,
+            "gone": np.nan,
+        }
+    )
+    y = frame["x"] / 1000 + (frame["c"] == "a") * 3
+    frame.loc[rng.random(n) < 0.05, "x"] = np.nan
+    model = ScaledLocalRegressor(max_rows=300, random_state=0).fit(frame, y)
+    assert model.score(frame, y) > 0.8
+    classes = np.where(frame["c"] == "a", "yes", "no")
+    decided = ScaledLocalClassifier().fit(frame, classes)
+    assert decided.score(frame, classes) > 0.95
+    np.testing.assert_allclose(decided.predict_proba(frame).sum(axis=1), 1)
+    odd = frame[:2].assign(c=["never seen", None])
+    assert np.isfinite(model.predict(odd)).all()

@@ -237,6 +237,14 @@ def test_bad_input_is_named(kind):
         kind(X).query(X[0], 1)
 
 
+@pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
+def test_no_queries(kind):
+    index = kind(np.random.default_rng(0).random((20, 3)))
+    distances, rows = index.query(np.empty((0, 3)), 2)
+    assert distances.shape == rows.shape == (0, 2)
+    assert len(index.query_radius(np.empty((0, 3)), 1.0)) == 0
+
+
 def test_bad_parameters_of_the_tree():
     X = np.random.default_rng(0).random((20, 3))
     with pytest.raises(ValueError, match=r"metric: expected one of .* got 'cosine'"):

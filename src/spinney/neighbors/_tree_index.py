@@ -16,7 +16,9 @@ __all__ = ["TreeIndex", "as_objects", "check_points"]
 
 def check_points(X: Any, name: str, n_features: int | None = None) -> NDArray[np.float64]:
     """Return points as float64, row by row; of the given number of columns, if there is one."""
-    points = check_array(X, dtype=np.float64, order="C", input_name=name)
+    # No queries are a question that can be answered; no rows are not.
+    fewest = 1 if n_features is None else 0
+    points = check_array(X, dtype=np.float64, order="C", input_name=name, ensure_min_samples=fewest)
     if n_features is not None and points.shape[1] != n_features:
         raise ValueError(f"{name}: expected {n_features} columns, got {points.shape[1]}")
     return np.asarray(points)
@@ -114,10 +116,11 @@ class TreeIndex(ABC):
         counts, rows, distances = self._within(queries, radii, count_only, sort_results)
         if count_only:
             return counts
-        ends = np.cumsum(counts)[:-1]
+        ends = np.cumsum(counts)
+        found = as_objects(np.split(rows, ends)[:-1])
         if return_distance:
-            return as_objects(np.split(rows, ends)), as_objects(np.split(distances, ends))
-        return as_objects(np.split(rows, ends))
+            return found, as_objects(np.split(distances, ends)[:-1])
+        return found
 
     def kernel_density(
         self,

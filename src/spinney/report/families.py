@@ -52,6 +52,13 @@ def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> An
     return kind(random_state=random_state, n_jobs=n_jobs)
 
 
+def _local_fit(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
+
+    kind = ScaledLocalClassifier if task == "classification" else ScaledLocalRegressor
+    return kind(random_state=random_state, n_jobs=n_jobs)
+
+
 def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -112,6 +119,7 @@ def _adaboost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
     Family("k_neighbors", "15 nearest of at most 50,000 rows, columns scaled", _k_neighbors),
+    Family("local_fit", "a plane at each place, from at most 20,000 rows", _local_fit),
     Family("decision_tree", "CART grown to the end", _decision_tree),
     Family("decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned),
     Family("bagging", "100 trees on bootstrap samples", _bagging),
