@@ -59,8 +59,9 @@ class NearestNeighbors(  # type: ignore[misc]
     --------
     >>> from spinney.neighbors import NearestNeighbors
     >>> search = NearestNeighbors(n_neighbors=2).fit([[0.0], [1.0], [3.0]])
-    >>> search.kneighbors([[2.0]])
-    (array([[1., 1.]]), array([[1, 2]]))
+    >>> distances, rows = search.kneighbors([[2.0]])
+    >>> distances.tolist(), rows.tolist()
+    ([[1.0, 1.0]], [[1, 2]])
     """
 
     _parameter_constraints: dict[str, Any] = extend_constraints(
