@@ -157,7 +157,7 @@ def test_accuracy_is_that_of_the_literature(name, least):
 
 
 @settings(max_examples=100, deadline=None)
-@given(n=st.integers(1, 500), share=st.floats(0, 1), confidence=st.floats(0.05, 0.5))
+@given(n=st.integers(1, 500), share=st.floats(0, 1), confidence=st.floats(0.1, 0.5))
 def test_expected_errors_are_the_limit_of_a_binomial(n, share, confidence):
     e = int(share * n)
     limit = _core.extra_errors(n, e, confidence) + e
@@ -167,7 +167,7 @@ def test_expected_errors_are_the_limit_of_a_binomial(n, share, confidence):
         assert limit == n
     elif e + 0.5 < n:
         exact = n * beta.ppf(1 - confidence, e + 1, n - e)  # Clopper and Pearson
-        assert abs(limit - exact) < 0.4  # of a row
+        assert abs(limit - exact) < 0.25  # of a row: at most 0.2 for so many rows
         z, f = norm.isf(confidence), (e + 0.5) / n  # the root of a quadratic, in full
         p = (limit) / n
         np.testing.assert_allclose((p - f) ** 2 * n, z * z * p * (1 - p), rtol=1e-6, atol=1e-9)
@@ -522,6 +522,54 @@ def test_a_deep_chain_does_no_harm():
 
 
 # ------------------------------------------------------------------------------------------- ID3
+
+
+def slow_id3(columns, labels, rows, used):
+    """ID3 as the paper tells it, in the form of `written`; missing is a category, the last."""
+    counts = Counter(labels[i] for i in rows)
+    leaf = tuple(sorted((k, float(v)) for k, v in counts.items()))
+    best = None
+    for f in range(len(columns)):
+        parts = {}
+        for i in rows:
+            parts.setdefault(columns[f][i], []).append(i)
+        if f in used or len(parts) < 2 or len(counts) < 2:
+            continue
+        left = sum(bits(Counter(labels[i] for i in part).values()) for part in parts.values())
+        gain = (bits(counts.values()) - left) / len(rows)
+        if best is None or gain > best[0] + 1e-12:
+            best = (gain, f, parts)
+    if best is None:
+        return leaf
+    _, f, parts = best
+    known = sorted({v for v in columns[f] if v is not None})
+    values = [*known, *([None] if None in columns[f] else [])]
+    children = [
+        slow_id3(columns, labels, parts[v], used | {f}) if v in parts else () for v in values
+    ]
+    return (f, None, tuple(children))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 60),
+    n_columns=st.integers(1, 4),
+    n_values=st.integers(1, 5),
+    gaps=st.sampled_from([0.0, 0.2]),
+)
+def test_id3_is_what_the_paper_says(seed, n, n_columns, n_values, gaps):
+    rng = np.random.default_rng(seed)
+    columns = [
+        [None if rng.random() < gaps else str(v) for v in rng.integers(0, n_values, n)]
+        for _ in range(n_columns)
+    ]
+    for column in columns:
+        column[0] = "0"
+    y = rng.integers(0, 3, n).tolist()
+    frame = pd.DataFrame({f"x{i}": pd.Categorical(column) for i, column in enumerate(columns)})
+    model = ID3Classifier().fit(frame, y)
+    assert written(model) == slow_id3(columns, y, range(n), frozenset())
 
 
 def test_a_feature_is_asked_once_on_a_path():

@@ -16,13 +16,7 @@ QuinlanRows::QuinlanRows(const Table& table, const Targets& targets, bool missin
     const double weight = targets.weights == nullptr ? 1.0 : targets.weights[row];
     if (weight > 0) items.add(static_cast<Row>(row), weight);
   }
-  std::size_t largest = table.n_rows;
-  for (const Column& column : table.columns) {
-    if (column.kind == ColumnKind::categorical) {
-      largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
-    }
-  }
-  const EntryLayout layout = EntryLayout::make(largest, 0);
+  const EntryLayout layout = EntryLayout::make(largest_code(table), 0);
   const CodingRows sample{items.rows.data(), static_cast<Row>(items.size()), nullptr};
   code_columns(table, sample, layout, false, n_threads, [&](std::size_t f, CodedColumn& coded) {
     QuinlanColumn& column = columns[f];

@@ -204,56 +204,18 @@ class KdSearch {
   // Calls body(distance part, row) for all points within a limit.
   template <class Body>
   void within(const double* query, double limit, const Body& body) {
-    stack_.assign(1, {0, nearest_in_box(0, query)});
-    while (!stack_.empty()) {
-      const Open open = stack_.back();
-      stack_.pop_back();
-      if (open.bound > limit) continue;
-      const KdTree::Node& node = tree_.nodes_[open.node];
-      if (node.child != 0) {
-        for (const std::size_t child : {node.child + 1, node.child}) {
-          stack_.push_back({child, nearest_in_box(child, query)});
-        }
-        continue;
-      }
-      const std::size_t n_here = node.uniform ? 1 : node.n_points;
-      measured_.resize(std::max(measured_.size(), kd_width(n_here)));
-      measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, kd_width(n_here),
-              limit, measured_.data());
-      for (Row i = 0; i < node.n_points; ++i) {
-        const double distance = measured_[node.uniform ? 0 : i];
-        if (distance <= limit) body(distance, tree_.order_[node.first + i]);
-      }
-    }
+    walk(query, limit, [](std::size_t) { return false; }, body);
   }
 
   // How many points lie within a limit: boxes that lie inside are not opened.
   Place count(const double* query, double limit) {
     Place n = 0;
-    stack_.assign(1, {0, nearest_in_box(0, query)});
-    while (!stack_.empty()) {
-      const Open open = stack_.back();
-      stack_.pop_back();
-      if (open.bound > limit) continue;
-      const KdTree::Node& node = tree_.nodes_[open.node];
-      if (farthest_in_box(open.node, query) <= limit) {
-        n += node.n_points;
-        continue;
-      }
-      if (node.child != 0) {
-        for (const std::size_t child : {node.child + 1, node.child}) {
-          stack_.push_back({child, nearest_in_box(child, query)});
-        }
-        continue;
-      }
-      const std::size_t n_here = node.uniform ? 1 : node.n_points;
-      measured_.resize(std::max(measured_.size(), kd_width(n_here)));
-      measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, kd_width(n_here),
-              limit, measured_.data());
-      for (Row i = 0; i < node.n_points; ++i) {
-        n += measured_[node.uniform ? 0 : i] <= limit ? 1 : 0;
-      }
-    }
+    const auto take_whole = [&](std::size_t node) {
+      if (farthest_in_box(node, query) > limit) return false;
+      n += tree_.nodes_[node].n_points;
+      return true;
+    };
+    walk(query, limit, take_whole, [&](double, Row) { ++n; });
     return n;
   }
 
@@ -263,6 +225,37 @@ class KdSearch {
     double bound;
   };
 
+  // Visits the points within a limit, but those of nodes that take_whole(node) has seen to.
+  template <class TakeWhole, class Body>
+  void walk(const double* query, double limit, const TakeWhole& take_whole, const Body& body) {
+    stack_.assign(1, {0, nearest_in_box(0, query)});
+    while (!stack_.empty()) {
+      const Open open = stack_.back();
+      stack_.pop_back();
+      if (open.bound > limit || take_whole(open.node)) continue;
+      const KdTree::Node& node = tree_.nodes_[open.node];
+      if (node.child != 0) {
+        for (const std::size_t child : {node.child + 1, node.child}) {
+          stack_.push_back({child, nearest_in_box(child, query)});
+        }
+        continue;
+      }
+      if (measure_points(node, query, limit) == 0) continue;
+      for (Row i = 0; i < node.n_points; ++i) {
+        const double distance = measured_[node.uniform ? 0 : i];
+        if (distance <= limit) body(distance, tree_.order_[node.first + i]);
+      }
+    }
+  }
+
+  // Fills measured_ with what is in a leaf; returns how many do not exceed a limit.
+  std::size_t measure_points(const KdTree::Node& node, const double* query, double limit) {
+    const std::size_t width = kd_width(node.uniform ? 1 : node.n_points);
+    measured_.resize(std::max(measured_.size(), width));
+    return measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, width, limit,
+                   measured_.data());
+  }
+
   bool may_help(std::size_t node, double bound, const Nearest& out) const {
     const double worst = out.worst();
     if (bound < worst) return true;
@@ -270,13 +263,7 @@ class KdSearch {
   }
 
   void scan(const KdTree::Node& node, const double* query, Nearest& out) {
-    const std::size_t n_here = node.uniform ? 1 : node.n_points;
-    const std::size_t width = kd_width(n_here);
-    measured_.resize(std::max(measured_.size(), width));
-    const std::size_t n_near =
-        measure(metric_, query, tree_.d_, tree_.coordinates_.data() + node.begin, width,
-                out.worst(), measured_.data());
-    if (n_near == 0) return;
+    if (measure_points(node, query, out.worst()) == 0) return;
     const Row* const rows = tree_.order_.data() + node.first;
     if (node.uniform) {  // rows are ascending: those after the first that fails fail as well
       for (Row i = 0; i < node.n_points; ++i) {

@@ -369,6 +369,16 @@ void code_column(const Column& column, Writer writer, const double* values, bool
 
 }  // namespace
 
+std::size_t largest_code(const Table& table) {
+  std::size_t largest = table.n_rows;
+  for (const Column& column : table.columns) {
+    if (column.kind == ColumnKind::categorical) {
+      largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
+    }
+  }
+  return largest;
+}
+
 void code_columns(const Table& table, const CodingRows& sample, const EntryLayout& layout,
                   bool allow_implicit, int n_threads,
                   const std::function<void(std::size_t, CodedColumn&)>& consume) {

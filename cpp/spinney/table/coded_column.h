@@ -33,6 +33,9 @@ struct CodingRows {
   const std::uint32_t* labels = nullptr;  // indexed by row
 };
 
+// The largest code that a column may have: that of missing, where all values differ.
+std::size_t largest_code(const Table& table);
+
 // Codes every column of a table and hands each to `consume`, which may take it; columns come in any
 // order, from several threads. allow_implicit = false lists every row of every column.
 void code_columns(const Table& table, const CodingRows& sample, const EntryLayout& layout,

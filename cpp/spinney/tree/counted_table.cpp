@@ -7,16 +7,6 @@
 namespace spinney {
 namespace {
 
-std::size_t largest_code(const Table& table) {
-  std::size_t largest = table.n_rows;  // missing, where all values differ
-  for (const Column& column : table.columns) {
-    if (column.kind == ColumnKind::categorical) {
-      largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
-    }
-  }
-  return largest;
-}
-
 void find_common(const std::vector<Row>& rows, std::uint32_t n_classes, CountedColumn& column) {
   std::vector<Row> n_of(column.n_codes());
   for (const Row row : rows) ++n_of[column.cells[row] / n_classes];

@@ -30,14 +30,8 @@ std::vector<Row> rows_with_weight(const Targets& targets) {
 }
 
 EntryLayout layout_for(const Table& table, const Targets& targets, CriterionKind criterion) {
-  std::size_t largest = targets.n_rows;  // code
-  for (const Column& column : table.columns) {
-    if (column.kind == ColumnKind::categorical) {
-      largest = std::max(largest, static_cast<std::size_t>(column.n_categories));
-    }
-  }
   const bool labelled = is_classification(criterion) && targets.n_outputs == 1;
-  return EntryLayout::make(largest, labelled ? targets.n_classes[0] : 0);
+  return EntryLayout::make(largest_code(table), labelled ? targets.n_classes[0] : 0);
 }
 
 class Grower {
