@@ -43,7 +43,8 @@ class LargeArray {
       void* const got = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
       if (got == nullptr) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-      if (large) madvise(got, (bytes + unit - 1) / unit * unit, MADV_HUGEPAGE);
+      // Only whole ones: of the last, most would be there for nothing.
+      if (large) madvise(got, bytes / unit * unit, MADV_HUGEPAGE);
 #endif
       data_ = static_cast<T*>(got);
       capacity_ = size;

@@ -69,7 +69,7 @@ void Hnsw::rank_again(std::size_t k, double code_error, WalkSpace& walk) const {
 // The k closest by walking, into walk.found.
 void Hnsw::walk_one(const float* query, std::size_t k, std::size_t ef, const std::uint8_t* allowed,
                     WalkSpace& walk) const {
-  walk.query.resize(store_.stride());
+  walk.query.resize(store_.padded_size());
   store_.prepare(query, walk.query.data());
   if (options_.has_codes) {
     walk.code.resize(store_.code_stride());
@@ -152,7 +152,7 @@ void Hnsw::search_exactly(const float* queries, std::size_t n_queries, std::size
 void Hnsw::scan_blocks(const float* queries, std::size_t n_queries, std::size_t k,
                        std::span<const Slot> slots, int n_threads, Watch& watch, Answer out) const {
   constexpr std::size_t n_together = 16;
-  const std::size_t stride = store_.stride();
+  const std::size_t stride = store_.padded_size();
   const std::size_t n_in_cache = std::max<std::size_t>(64, 65536 / stride);
   const std::size_t n_blocks = (n_queries + n_together - 1) / n_together;
   const double nanoseconds =

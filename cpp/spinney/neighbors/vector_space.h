@@ -18,7 +18,6 @@ using Floats8 = float __attribute__((vector_size(32)));
 using Floats4 = float __attribute__((vector_size(16)));
 constexpr std::size_t n_floats = 16;
 
-// Rows are padded with zeros to whole cache lines.
 constexpr std::size_t padded(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
@@ -27,6 +26,21 @@ SPINNEY_INLINE Floats16 load_floats(const float* from) {
   Floats16 out;
   __builtin_memcpy(&out, from, sizeof(out));
   return out;
+}
+
+using Ints16 = std::int32_t __attribute__((vector_size(64)));
+
+// Keeps the first `n` of a vector's lanes and clears the others, whatever they hold.
+SPINNEY_INLINE Floats16 keep_first(const Floats16& values, std::size_t n) {
+  alignas(64) static constexpr std::int32_t ones_and_zeros[32] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                                  -1, -1, -1, -1, -1, -1, -1, -1};
+  Ints16 mask, bits;
+  __builtin_memcpy(&mask, ones_and_zeros + (n_floats - n), sizeof(mask));
+  __builtin_memcpy(&bits, &values, sizeof(bits));
+  bits &= mask;
+  Floats16 kept;
+  __builtin_memcpy(&kept, &bits, sizeof(kept));
+  return kept;
 }
 
 SPINNEY_INLINE Floats4 fold(const Floats16& sums) {
@@ -73,11 +87,13 @@ struct Product {
   static constexpr float sign = -1;
 };
 
+// Rows follow each other without padding. Sixteen floats are read at a time, at the end of a row
+// also some of what follows it, which do not count: there must be room behind the last row.
 template <class Term>
 struct FloatSpace {
   using Value = float;
   const float* rows;
-  std::size_t stride;  // floats a row, a multiple of sixteen
+  std::size_t stride;  // floats a row
 
   SPINNEY_INLINE const float* row(Slot slot) const { return rows + slot * stride; }
   SPINNEY_INLINE void prefetch(Slot slot) const { prefetch_bytes(row(slot), stride * 4); }
@@ -89,7 +105,13 @@ struct FloatSpace {
       even += Term::of(load_floats(x + j), load_floats(y + j));
       odd += Term::of(load_floats(x + j + n_floats), load_floats(y + j + n_floats));
     }
-    if (j < stride) even += Term::of(load_floats(x + j), load_floats(y + j));
+    if (j + n_floats <= stride) {
+      even += Term::of(load_floats(x + j), load_floats(y + j));
+      j += n_floats;
+    }
+    if (j < stride) {
+      odd += keep_first(Term::of(load_floats(x + j), load_floats(y + j)), stride - j);
+    }
     return Term::sign * sum_floats(even + odd);
   }
 
@@ -110,12 +132,20 @@ struct FloatSpace {
       c1 += Term::of(x1, load_floats(c + j + n_floats));
       d1 += Term::of(x1, load_floats(d + j + n_floats));
     }
-    if (j < stride) {
+    if (j + n_floats <= stride) {
       const Floats16 x0 = load_floats(x + j);
       a0 += Term::of(x0, load_floats(a + j));
       b0 += Term::of(x0, load_floats(b + j));
       c0 += Term::of(x0, load_floats(c + j));
       d0 += Term::of(x0, load_floats(d + j));
+      j += n_floats;
+    }
+    if (j < stride) {
+      const Floats16 x1 = load_floats(x + j);
+      a1 += keep_first(Term::of(x1, load_floats(a + j)), stride - j);
+      b1 += keep_first(Term::of(x1, load_floats(b + j)), stride - j);
+      c1 += keep_first(Term::of(x1, load_floats(c + j)), stride - j);
+      d1 += keep_first(Term::of(x1, load_floats(d + j)), stride - j);
     }
     const Floats4 sums = Term::sign * sum_floats(a0 + a1, b0 + b1, c0 + c1, d0 + d1);
     __builtin_memcpy(out, &sums, sizeof(sums));

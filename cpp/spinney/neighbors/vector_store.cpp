@@ -12,16 +12,21 @@ VectorStore::VectorStore(SearchMetric metric, std::size_t n_features, bool has_c
     : metric_(metric),
       n_features_(n_features),
       has_codes_(has_codes),
-      stride_(padded(n_features, 16)),
+      padded_size_(padded(n_features, n_floats)),
       code_stride_(has_codes ? padded(n_features, 64) : 0) {}
 
 void VectorStore::reserve(std::size_t n_rows) {
-  grow(rows_, size_ * stride_, n_rows * stride_);
+  // Room behind the last row: it is read sixteen floats at a time.
+  grow(rows_, size_ * n_features_, n_rows * n_features_ + n_floats);
   if (has_codes_) grow(codes_, size_ * code_stride_, n_rows * code_stride_);
 }
 
 void VectorStore::prepare(const float* values, float* out) const {
-  std::fill(out + n_features_, out + stride_, 0.0F);
+  normalise(values, out);
+  std::fill(out + n_features_, out + padded_size_, 0.0F);
+}
+
+void VectorStore::normalise(const float* values, float* out) const {
   if (metric_ != SearchMetric::cosine) {
     std::memcpy(out, values, n_features_ * sizeof(float));
     return;
@@ -40,21 +45,21 @@ void VectorStore::prepare(const float* values, float* out) const {
 void VectorStore::add(const float* values, std::size_t n_rows, bool prepared) {
   // Room for a quarter more, unless it is the first rows: adding again and again stays linear.
   const std::size_t needed = size_ + n_rows;
-  if (needed * stride_ > rows_.size()) reserve(size_ == 0 ? needed : needed + needed / 4);
+  if (needed * n_features_ + n_floats > rows_.size())
+    reserve(size_ == 0 ? needed : needed + needed / 4);
   for (std::size_t i = 0; i < n_rows; ++i) {
-    float* const out = rows_.data() + (size_ + i) * stride_;
+    float* const out = rows_.data() + (size_ + i) * n_features_;
     if (prepared) {
       std::memcpy(out, values + i * n_features_, n_features_ * sizeof(float));
-      std::fill(out + n_features_, out + stride_, 0.0F);
     } else {
-      prepare(values + i * n_features_, out);
+      normalise(values + i * n_features_, out);
     }
   }
   if (has_codes_) {
     if (scale_ == 0) choose_codes(n_rows);
     for (std::size_t i = size_; i < needed; ++i) {
-      code_error_ = std::max(code_error_,
-                             encode(rows_.data() + i * stride_, codes_.data() + i * code_stride_));
+      code_error_ = std::max(
+          code_error_, encode(rows_.data() + i * n_features_, codes_.data() + i * code_stride_));
     }
   }
   size_ = needed;
@@ -64,7 +69,7 @@ void VectorStore::choose_codes(std::size_t n_rows) {
   if (n_rows == 0) return;
   std::vector<float> least(rows_.data(), rows_.data() + n_features_), most = least;
   for (std::size_t i = 1; i < n_rows; ++i) {
-    const float* const values = rows_.data() + i * stride_;
+    const float* const values = rows_.data() + i * n_features_;
     for (std::size_t j = 0; j < n_features_; ++j) {
       least[j] = std::min(least[j], values[j]);
       most[j] = std::max(most[j], values[j]);
@@ -75,7 +80,7 @@ void VectorStore::choose_codes(std::size_t n_rows) {
     widest = std::max(widest, static_cast<double>(most[j]) - static_cast<double>(least[j]));
   }
   scale_ = widest > 0 ? widest / 255 : 1;
-  offsets_.assign(stride_, 0.0F);
+  offsets_.assign(padded_size_, 0.0F);
   for (std::size_t j = 0; j < n_features_; ++j) {
     const double middle = (static_cast<double>(least[j]) + static_cast<double>(most[j])) / 2;
     offsets_[j] = static_cast<float>(middle - 127.5 * scale_);
@@ -85,20 +90,20 @@ void VectorStore::choose_codes(std::size_t n_rows) {
 void VectorStore::set_codes(double scale, std::vector<float> offsets) {
   scale_ = scale;
   offsets_ = std::move(offsets);
-  offsets_.resize(stride_, 0.0F);
+  offsets_.resize(padded_size_, 0.0F);
 }
 
 namespace {
 
-using Ints16 = std::int32_t __attribute__((vector_size(64)));
 using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
 
 // Returns the squared distance from the bytes, in their unit.
 SPINNEY_KERNEL float encode_row(const float* values, const float* offsets, float per_unit,
-                                std::size_t stride, std::uint8_t* out) {
+                                std::size_t n_features, std::uint8_t* out) {
   Floats16 squares = {};
-  for (std::size_t j = 0; j < stride; j += n_floats) {
-    const Floats16 place = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
+  for (std::size_t j = 0; j < n_features; j += n_floats) {
+    Floats16 place = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
+    if (n_features - j < n_floats) place = keep_first(place, n_features - j);
     const Floats16 least = {}, most = least + 255.0F;
     const Floats16 low = place < least ? least : place;
     const Ints16 code = __builtin_convertvector((low > most ? most : low) + 0.5F, Ints16);
@@ -113,9 +118,9 @@ SPINNEY_KERNEL float encode_row(const float* values, const float* offsets, float
 }  // namespace
 
 double VectorStore::encode(const float* prepared, std::uint8_t* out) const {
-  std::fill(out + stride_, out + code_stride_, std::uint8_t{0});
+  std::fill(out + padded_size_, out + code_stride_, std::uint8_t{0});
   const float squares =
-      encode_row(prepared, offsets_.data(), static_cast<float>(1 / scale_), stride_, out);
+      encode_row(prepared, offsets_.data(), static_cast<float>(1 / scale_), n_features_, out);
   return scale_ * std::sqrt(static_cast<double>(squares));
 }
 
@@ -147,7 +152,7 @@ void reorder_rows(LargeArray<T>& rows, std::size_t stride, const std::vector<Slo
 }  // namespace
 
 void VectorStore::reorder(const std::vector<Slot>& order) {
-  reorder_rows(rows_, stride_, order);
+  reorder_rows(rows_, n_features_, order);
   if (has_codes_) reorder_rows(codes_, code_stride_, order);
 }
 

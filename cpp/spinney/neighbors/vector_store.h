@@ -1,4 +1,4 @@
-// The vectors of an index: one float32 copy in padded rows and, where asked for, every coordinate
+// The vectors of an index: one float32 copy and, where asked for, every coordinate
 // as a byte too. Bytes have an offset for each column and one scale for all, so that their squared
 // distances are those of the vectors but for rounding.
 #pragma once
@@ -22,12 +22,12 @@ class VectorStore {
   std::size_t size() const { return size_; }
   std::size_t n_features() const { return n_features_; }
   bool has_codes() const { return has_codes_; }
-  std::size_t stride() const { return stride_; }
+  std::size_t padded_size() const { return padded_size_; }  // floats of a prepared row
   std::size_t code_stride() const { return code_stride_; }
-  const float* row(Slot slot) const { return rows_.data() + slot * stride_; }
+  const float* row(Slot slot) const { return rows_.data() + slot * n_features_; }
 
-  EuclideanSpace euclidean_space() const { return {rows_.data(), stride_}; }
-  ProductSpace product_space() const { return {rows_.data(), stride_}; }
+  EuclideanSpace euclidean_space() const { return {rows_.data(), n_features_}; }
+  ProductSpace product_space() const { return {rows_.data(), n_features_}; }
   CodeSpace code_space() const { return {codes_.data(), code_stride_}; }
 
   // body(space), with the space of the floats.
@@ -50,13 +50,13 @@ class VectorStore {
     }
   }
 
-  // Rows one after the other, without padding. With cosine they are brought to length one unless
+  // Rows one after the other. With cosine they are brought to length one unless
   // they are so already (`prepared`). The first rows decide how bytes are made.
   void add(const float* values, std::size_t n_rows, bool prepared);
   void reserve(std::size_t n_rows);
   void drop_after(std::size_t n_rows) { size_ = n_rows; }
 
-  // One row as it is stored; `out` has stride() floats.
+  // One row as it is stored, and zeros behind it: `out` has padded_size() floats.
   void prepare(const float* values, float* out) const;
 
   // A prepared row as bytes; returns how far they are from it.
@@ -77,11 +77,12 @@ class VectorStore {
 
  private:
   void choose_codes(std::size_t n_rows);
+  void normalise(const float* values, float* out) const;
 
   SearchMetric metric_;
   std::size_t n_features_;
   bool has_codes_;
-  std::size_t stride_;
+  std::size_t padded_size_;
   std::size_t code_stride_;
   std::size_t size_ = 0;
   LargeArray<float> rows_;
