@@ -28,19 +28,38 @@ nb::tuple query(const KdTree& tree, const Matrix<double>& queries, std::size_t k
   return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
 }
 
-nb::tuple within(const KdTree& tree, const Matrix<double>& queries, const Array<double>& radii,
-                 bool count_only, bool sorted, int n_threads) {
-  if (queries.shape(1) != tree.dimension() || radii.size() != queries.shape(0)) {
-    throw InputError("k-d tree: no such query");
-  }
-  KdTree::Found found;
-  {
-    const nb::gil_scoped_release release;
-    found =
-        tree.within(queries.data(), queries.shape(0), radii.data(), count_only, sorted, n_threads);
-  }
+nb::tuple to_tuple(Found&& found) {
   return nb::make_tuple(to_numpy(std::move(found.counts)), to_numpy(std::move(found.places)),
                         to_numpy(std::move(found.distances)));
+}
+
+template <class Tree>
+void check_radii(const Tree& tree, const Matrix<double>& queries, const Array<double>& radii) {
+  if (queries.shape(1) != tree.dimension() || radii.size() != queries.shape(0)) {
+    throw InputError("tree of neighbours: no such query");
+  }
+}
+
+nb::tuple within(const KdTree& tree, const Matrix<double>& queries, const Array<double>& radii,
+                 bool sorted, int n_threads) {
+  check_radii(tree, queries, radii);
+  Found found;
+  {
+    const nb::gil_scoped_release release;
+    found = tree.within(queries.data(), queries.shape(0), radii.data(), sorted, n_threads);
+  }
+  return to_tuple(std::move(found));
+}
+
+nb::object count_within(const KdTree& tree, const Matrix<double>& queries,
+                        const Array<double>& radii, int n_threads) {
+  check_radii(tree, queries, radii);
+  std::vector<Place> counts;
+  {
+    const nb::gil_scoped_release release;
+    counts = tree.count_within(queries.data(), queries.shape(0), radii.data(), n_threads);
+  }
+  return nb::cast(to_numpy(std::move(counts)));
 }
 
 template <class T>
@@ -76,6 +95,11 @@ BallDistance ball_distance(const std::string& name, double p, std::vector<double
   if (name == "haversine") distance.kind = BallMetric::haversine;
   if (name == "hamming") distance.kind = BallMetric::hamming;
   if (name == "canberra") distance.kind = BallMetric::canberra;
+  if (name == "jaccard") distance.kind = BallMetric::jaccard;
+  if (name == "rogerstanimoto" || name == "sokalmichener") {
+    distance.kind = BallMetric::rogers_tanimoto;
+  }
+  if (name == "sokalsneath") distance.kind = BallMetric::sokal_sneath;
   if ((distance.kind == BallMetric::haversine && d != 2) ||
       (!distance.weights.empty() && distance.weights.size() != d)) {
     throw InputError("ball tree: the metric does not fit the number of columns");
@@ -106,7 +130,8 @@ void bind_neighbors(nb::module_& m) {
                  KdTree(points.data(), points.shape(0), points.shape(1), p, leaf_size, n_threads);
            })
       .def("query", &query)
-      .def("within", &within);
+      .def("within", &within)
+      .def("count_within", &count_within);
   nb::class_<BallTree>(m, "BallTree")
       .def(
           "__init__",
@@ -138,20 +163,18 @@ void bind_neighbors(nb::module_& m) {
              return nb::make_tuple(to_numpy(std::move(distances)), to_numpy(std::move(places)));
            })
       .def("within", [](const BallTree& self, const Matrix<double>& queries,
-                        const Array<double>& radii) {
-        if (queries.shape(1) != self.dimension() || radii.size() != queries.shape(0)) {
-          throw InputError("ball tree: no such query");
+                        const Array<double>& radii, bool sorted, int n_threads) {
+        check_radii(self, queries, radii);
+        const auto ask = [&] {
+          return self.within(queries.data(), queries.shape(0), radii.data(), sorted, n_threads);
+        };
+        if (!self.is_parallel()) return to_tuple(ask());  // asks Python
+        Found found;
+        {
+          const nb::gil_scoped_release release;
+          found = ask();
         }
-        std::vector<Place> counts;
-        std::vector<Place> places;
-        std::vector<double> distances;
-        for (std::size_t i = 0; i < queries.shape(0); ++i) {
-          const std::size_t before = places.size();
-          self.within(queries.data() + i * self.dimension(), radii.data()[i], places, distances);
-          counts.push_back(static_cast<Place>(places.size() - before));
-        }
-        return nb::make_tuple(to_numpy(std::move(counts)), to_numpy(std::move(places)),
-                              to_numpy(std::move(distances)));
+        return to_tuple(std::move(found));
       });
   m.def("centre_rows", &centre<double>);
   m.def("centre_rows", &centre<float>);

@@ -433,10 +433,12 @@ class KdTree:
         self,
         queries: NDArray[float64],
         radii: NDArray[float64],
-        count_only: bool,
         sort: bool,
         n_threads: int,
     ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
+    def count_within(
+        self, queries: NDArray[float64], radii: NDArray[float64], n_threads: int
+    ) -> NDArray[int64]: ...
 
 class BallTree:
     def __init__(
@@ -452,7 +454,11 @@ class BallTree:
         self, queries: NDArray[float64], k: int, n_threads: int
     ) -> tuple[NDArray[float64], NDArray[int64]]: ...
     def within(
-        self, queries: NDArray[float64], radii: NDArray[float64]
+        self,
+        queries: NDArray[float64],
+        radii: NDArray[float64],
+        sort: bool,
+        n_threads: int,
     ) -> tuple[NDArray[int64], NDArray[int64], NDArray[float64]]: ...
 
 def centre_rows(

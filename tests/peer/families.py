@@ -158,4 +158,15 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.neighbors", "sklearn.cluster", "sklearn.manifold"),
     ),
+    "neighbor_trees": Family(
+        files=("neighbors/tests/test_neighbors_tree.py",),
+        replacements=(
+            Replacement(
+                theirs="sklearn.neighbors",
+                ours="spinney.neighbors",
+                names=("BallTree", "KDTree"),
+            ),
+        ),
+        import_first=("sklearn.neighbors",),
+    ),
 }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 from scipy.special import gamma
+from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree as SkBallTree
 from sklearn.neighbors import KDTree as SkKDTree
 
@@ -322,6 +323,13 @@ def test_other_metrics():
     Y = rng.uniform(-1, 1, (100, 2))
     theirs = SkBallTree(Y, metric="haversine").query(Y[:5], 4)[0]
     np.testing.assert_allclose(BallTree(Y, metric="haversine").query(Y[:5], 4)[0], theirs)
+    answers, asked = rng.integers(0, 2, (100, 7)), rng.integers(0, 2, (20, 7))
+    for name in ("jaccard", "rogerstanimoto", "sokalmichener", "sokalsneath"):
+        theirs = DistanceMetric.get_metric(name).pairwise(asked, answers)
+        tree = BallTree(answers, metric=name, leaf_size=3, n_jobs=2)
+        np.testing.assert_allclose(tree.query(asked, 6)[0], np.sort(theirs, axis=1)[:, :6])
+        counts = tree.query_radius(asked, 0.5 + 1e-9, count_only=True)
+        np.testing.assert_array_equal(counts, (theirs <= 0.5 + 1e-9).sum(axis=1))
     logs = BallTree(X).kernel_density(Q, 0.5)
     np.testing.assert_allclose(logs, KDTree(X).kernel_density(Q, 0.5))
 

@@ -35,6 +35,8 @@ from spinney.neighbors import (
     RadiusNeighborsTransformer,
     choose_algorithm,
 )
+from spinney.neighbors._algorithm import intrinsic_dimension
+from spinney.neighbors._metrics import is_true_metric
 from spinney.neighbors._weights import KERNELS
 
 ALL = [
@@ -436,6 +438,64 @@ def test_choice_of_algorithm():
     assert choose_algorithm(100_000, 2, "minkowski", {"p": 0.5}, n_neighbors=5) == "brute"
     assert choose_algorithm(100_000, 2, "euclidean", {}, n_neighbors=5, n_queries=1) == "brute"
     assert choose_algorithm(100_000, 2, "euclidean", {}) == "kd_tree"
+    assert choose_algorithm(100_000, 100, "euclidean", {}, dimension=2.0) == "kd_tree"
+    # Trees would miss rows: no metric, or nobody has said that it is one.
+    assert choose_algorithm(100_000, 10, "dice", {}) == "brute"
+    assert choose_algorithm(10_000, 2, _city_block, {}) == "brute"
+    assert is_true_metric(DistanceMetric.get_metric("euclidean"))
+    assert not is_true_metric(DistanceMetric.get_metric("dice"))
+    assert not is_true_metric(DistanceMetric.get_metric("pyfunc", func=_city_block))
+    assert not is_true_metric(_city_block)
+
+
+def _city_block(a, b):
+    return float(np.abs(a - b).sum())
+
+
+class _Declared:
+    is_metric = True
+
+    def __call__(self, a, b):
+        return _city_block(a, b)
+
+
+def test_a_function_that_is_declared_a_metric_gets_a_tree():
+    assert choose_algorithm(10_000, 2, _Declared(), {}, n_neighbors=5) == "ball_tree"
+    X, queries = rows_of(14)
+    search = NearestNeighbors(n_neighbors=3, metric=_Declared(), algorithm="ball_tree").fit(X)
+    far, near = nearest(cdist(queries, X, "cityblock"), 3)
+    np.testing.assert_allclose(search.kneighbors(queries)[0], far)
+    np.testing.assert_array_equal(search.kneighbors(queries)[1], near)
+
+
+@pytest.mark.parametrize("true", [1, 2, 3, 5])
+def test_intrinsic_dimension(true):
+    rng = np.random.default_rng(true)
+    X = rng.normal(size=(3000, true)) @ np.linalg.qr(rng.normal(size=(20, true)))[0].T
+    assert abs(intrinsic_dimension(X) - true) < 0.15 * true + 0.1
+    assert intrinsic_dimension(np.ones((100, 3))) == 1.0
+    assert intrinsic_dimension(np.ones((3, 3))) == 3.0
+    assert intrinsic_dimension(np.repeat(X[:40], 30, axis=0)) >= 1.0
+
+
+def test_the_distance_of_a_kernel():
+    X, queries = rows_of(15)
+
+    def kernel(x, z):
+        return np.exp(-0.3 * ((x - z) ** 2).sum())
+
+    table = np.array([[2 - 2 * kernel(x, z) for z in X] for x in queries])
+    far, near = nearest(np.sqrt(table), 4)
+    for params in ({"kernel": "rbf", "gamma": 0.3}, {"kernel": kernel}):
+        search = NearestNeighbors(n_neighbors=4, metric="kernel", metric_params=params).fit(X)
+        np.testing.assert_allclose(search.kneighbors(queries)[0], far, atol=1e-7)
+        np.testing.assert_array_equal(search.kneighbors(queries)[1], near)
+    # That of the linear kernel is the Euclidean one.
+    search = NearestNeighbors(n_neighbors=4, metric="kernel", metric_params={"kernel": "linear"})
+    far, _ = nearest(cdist(queries, X), 4)
+    np.testing.assert_allclose(search.fit(X).kneighbors(queries)[0], far, atol=1e-7)
+    with pytest.raises(ValueError, match="'kernel' needs a kernel"):
+        NearestNeighbors(metric="kernel").fit(X).kneighbors(queries)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -32,6 +32,23 @@ double haversine(const double* a, const double* b) {
   return 2 * std::asin(std::min(root, 1.0));
 }
 
+struct Answers {
+  double both = 0;    // columns where both say yes
+  double differ = 0;  // … where one does
+};
+
+Answers count_answers(const double* a, const double* b, std::size_t d) {
+  Answers answers;
+  for (std::size_t j = 0; j < d; ++j) {
+    answers.both += a[j] != 0 && b[j] != 0 ? 1 : 0;
+    answers.differ += (a[j] != 0) != (b[j] != 0) ? 1 : 0;
+  }
+  return answers;
+}
+
+// Rows without a difference have no distance, even where there is nothing to divide by.
+double share(double part, double whole) { return part == 0 ? 0 : part / whole; }
+
 }  // namespace
 
 double BallDistance::operator()(const double* a, const double* b, std::size_t d) const {
@@ -50,6 +67,18 @@ double BallDistance::operator()(const double* a, const double* b, std::size_t d)
         if (below > 0) sum += std::abs(a[j] - b[j]) / below;
       }
       return sum;
+    }
+    case BallMetric::jaccard: {
+      const Answers answers = count_answers(a, b, d);
+      return share(answers.differ, answers.both + answers.differ);
+    }
+    case BallMetric::rogers_tanimoto: {
+      const double differ = count_answers(a, b, d).differ;
+      return share(2 * differ, static_cast<double>(d) + differ);
+    }
+    case BallMetric::sokal_sneath: {
+      const Answers answers = count_answers(a, b, d);
+      return share(2 * answers.differ, answers.both + 2 * answers.differ);
     }
     case BallMetric::custom:
       return custom(a, b);
@@ -181,30 +210,32 @@ void BallTree::query(const double* queries, std::size_t n_queries, std::size_t k
                });
 }
 
-void BallTree::within(const double* query, double radius, std::vector<Place>& places,
-                      std::vector<double>& distances) const {
-  std::vector<std::size_t> stack{0};
-  std::vector<std::pair<Row, double>> found;
-  while (!stack.empty()) {
-    const Node& node = nodes_[stack.back()];
-    stack.pop_back();
-    const double centre = measure(query, node.centre);
-    if (centre - node.radius - slack * (centre + node.radius) > radius) continue;
-    if (node.child != 0) {
-      stack.push_back(node.child + 1);
-      stack.push_back(node.child);
-      continue;
-    }
-    for (Row i = node.begin; i < node.end; ++i) {
-      const double distance = measure(query, order_[i]);
-      if (distance <= radius) found.emplace_back(order_[i], distance);
-    }
-  }
-  std::sort(found.begin(), found.end());
-  for (const auto& [row, distance] : found) {
-    places.push_back(static_cast<Place>(row));
-    distances.push_back(distance);
-  }
+Found BallTree::within(const double* queries, std::size_t n_queries, const double* radii,
+                       bool sorted, int n_threads) const {
+  const double work = 2000.0 * static_cast<double>(n_queries);
+  const int threads = worthwhile_threads(work, is_parallel() ? n_threads : 1);
+  return gather_found(n_queries, sorted, threads, [&] {
+    return [&, stack = std::vector<std::size_t>()](std::size_t i, auto& rows) mutable {
+      const double* const query = queries + i * d_;
+      const double radius = radii[i];
+      stack.assign(1, 0);
+      while (!stack.empty()) {
+        const Node& node = nodes_[stack.back()];
+        stack.pop_back();
+        const double centre = measure(query, node.centre);
+        if (centre - node.radius - slack * (centre + node.radius) > radius) continue;
+        if (node.child != 0) {
+          stack.push_back(node.child + 1);
+          stack.push_back(node.child);
+          continue;
+        }
+        for (Row at = node.begin; at < node.end; ++at) {
+          const double distance = measure(query, order_[at]);
+          if (distance <= radius) rows.emplace_back(distance, order_[at]);
+        }
+      }
+    };
+  });
 }
 
 }  // namespace spinney

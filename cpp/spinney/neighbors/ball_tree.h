@@ -8,6 +8,7 @@
 
 #include "spinney/common/types.h"
 #include "spinney/distance/nearest.h"
+#include "spinney/neighbors/found.h"
 
 namespace spinney {
 
@@ -16,6 +17,10 @@ enum class BallMetric : std::uint8_t {
   haversine,  // of latitude and longitude, in radians
   hamming,    // share of coordinates that differ
   canberra,
+  // Of columns as answers, no for zero: where both say yes (a), where they differ (b).
+  jaccard,          // b / (a + b)
+  rogers_tanimoto,  // 2 b / (columns + b)
+  sokal_sneath,     // 2 b / (a + 2 b)
   custom,
 };
 
@@ -40,9 +45,9 @@ class BallTree {
 
   void query(const double* queries, std::size_t n_queries, std::size_t k, int n_threads,
              double* distances, Place* places) const;
-  // Rows within a radius of a query and their distances, by number.
-  void within(const double* query, double radius, std::vector<Place>& places,
-              std::vector<double>& distances) const;
+  // Rows within a radius of each query, by number or the nearest first.
+  Found within(const double* queries, std::size_t n_queries, const double* radii, bool sorted,
+               int n_threads) const;
   // Whether several threads may ask at once.
   bool is_parallel() const { return distance_.is_parallel(); }
 

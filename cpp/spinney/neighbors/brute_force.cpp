@@ -58,9 +58,10 @@ SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norm
   return j;
 }
 
+constexpr std::size_t n_sums = 8;
+
 template <class T>
-double squared_distance(const double* a, const T* b, std::size_t d) {
-  constexpr std::size_t n_sums = 8;
+SPINNEY_INLINE double sum_squares(const double* a, const T* b, std::size_t d) {
   double sums[n_sums] = {};
   std::size_t j = 0;
   for (; j + n_sums <= d; j += n_sums) {
@@ -78,6 +79,31 @@ double squared_distance(const double* a, const T* b, std::size_t d) {
   return sum;
 }
 
+SPINNEY_KERNEL double squared_distance(const double* a, const double* b, std::size_t d) {
+  return sum_squares(a, b, d);
+}
+SPINNEY_KERNEL double squared_distance(const double* a, const float* b, std::size_t d) {
+  return sum_squares(a, b, d);
+}
+
+// Writes what a row has beyond the centre, and returns half its square.
+template <class T>
+SPINNEY_INLINE double subtract(const T* from, const double* centre, std::size_t d, float* to) {
+  for (std::size_t j = 0; j < d; ++j) {
+    to[j] = static_cast<float>(static_cast<double>(from[j]) - centre[j]);
+  }
+  return 0.5 * sum_squares(centre, from, d);
+}
+
+SPINNEY_KERNEL double centre_row(const double* from, const double* centre, std::size_t d,
+                                 float* to) {
+  return subtract(from, centre, d, to);
+}
+SPINNEY_KERNEL double centre_row(const float* from, const double* centre, std::size_t d,
+                                 float* to) {
+  return subtract(from, centre, d, to);
+}
+
 }  // namespace
 
 template <class T>
@@ -90,12 +116,7 @@ double centre_rows(const T* points, std::size_t n, std::size_t d, const double* 
   parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
     const std::size_t end = std::min(n, (piece + 1) * block);
     for (std::size_t i = piece * block; i < end; ++i) {
-      const T* const from = points + i * d;
-      float* const to = centred + i * d;
-      for (std::size_t j = 0; j < d; ++j) {
-        to[j] = static_cast<float>(static_cast<double>(from[j]) - centre[j]);
-      }
-      const double half = 0.5 * squared_distance(centre, from, d);
+      const double half = centre_row(points + i * d, centre, d, centred + i * d);
       half_norms[i] = static_cast<float>(half);
       largest[piece] = std::max(largest[piece], half);
     }

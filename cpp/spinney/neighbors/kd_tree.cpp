@@ -384,50 +384,40 @@ void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& 
   });
 }
 
-KdTree::Found KdTree::within(const double* queries, std::size_t n_queries, const double* radii,
-                             bool count_only, bool sorted, int n_threads) const {
+Found KdTree::within(const double* queries, std::size_t n_queries, const double* radii, bool sorted,
+                     int n_threads) const {
+  const int threads = worthwhile_threads(1000.0 * static_cast<double>(n_queries), n_threads);
+  Found out;
+  with_metric([&](const auto& metric) {
+    out = gather_found(n_queries, sorted, threads, [&] {
+      return [&, search = KdSearch(*this, metric)](std::size_t i, auto& rows) mutable {
+        if (radii[i] < 0) return;
+        search.within(queries + i * d_, metric.power(radii[i]), [&](double distance, Row row) {
+          rows.emplace_back(metric.root(distance), row);
+        });
+      };
+    });
+  });
+  return out;
+}
+
+std::vector<Place> KdTree::count_within(const double* queries, std::size_t n_queries,
+                                        const double* radii, int n_threads) const {
   constexpr std::size_t block = 64;
   const std::size_t n_blocks = (n_queries + block - 1) / block;
-  const double work = 1000.0 * static_cast<double>(n_queries);
-  Found out;
-  out.counts.resize(n_queries);
-  std::vector<Found> parts(count_only ? 0 : n_blocks);
+  const int threads = worthwhile_threads(1000.0 * static_cast<double>(n_queries), n_threads);
+  std::vector<Place> counts(n_queries);
   with_metric([&](const auto& metric) {
-    parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
+    parallel_for(n_blocks, threads, [&](std::size_t piece, int) {
       KdSearch search(*this, metric);
-      std::vector<std::pair<double, Row>> found;
       const std::size_t end = std::min(n_queries, (piece + 1) * block);
       for (std::size_t i = piece * block; i < end; ++i) {
-        const double* const query = queries + i * d_;
-        const double limit = metric.power(radii[i]);
         if (radii[i] < 0) continue;
-        if (count_only) {
-          out.counts[i] = search.count(query, limit);
-          continue;
-        }
-        found.clear();
-        search.within(query, limit,
-                      [&](double distance, Row row) { found.emplace_back(distance, row); });
-        if (sorted) {
-          std::sort(found.begin(), found.end());
-        } else {
-          std::sort(found.begin(), found.end(),
-                    [](const auto& a, const auto& b) { return a.second < b.second; });
-        }
-        out.counts[i] = static_cast<Place>(found.size());
-        for (const auto& [distance, row] : found) {
-          parts[piece].places.push_back(static_cast<Place>(row));
-          parts[piece].distances.push_back(metric.root(distance));
-        }
+        counts[i] = search.count(queries + i * d_, metric.power(radii[i]));
       }
     });
   });
-  for (Found& part : parts) {
-    out.places.insert(out.places.end(), part.places.begin(), part.places.end());
-    out.distances.insert(out.distances.end(), part.distances.begin(), part.distances.end());
-    part = Found();
-  }
-  return out;
+  return counts;
 }
 
 }  // namespace spinney

@@ -9,6 +9,7 @@
 #include "spinney/common/large_array.h"
 #include "spinney/common/types.h"
 #include "spinney/distance/nearest.h"
+#include "spinney/neighbors/found.h"
 
 namespace spinney {
 
@@ -39,14 +40,11 @@ class KdTree {
              double* distances, Place* places) const;
 
   // The rows within a radius of each query (it may differ from query to query), nearest first if
-  // sorted, else by number. counts has a number for each query; the others are one after another.
-  struct Found {
-    std::vector<Place> counts;
-    std::vector<Place> places;
-    std::vector<double> distances;
-  };
-  Found within(const double* queries, std::size_t n_queries, const double* radii, bool count_only,
-               bool sorted, int n_threads) const;
+  // sorted, else by number.
+  Found within(const double* queries, std::size_t n_queries, const double* radii, bool sorted,
+               int n_threads) const;
+  std::vector<Place> count_within(const double* queries, std::size_t n_queries, const double* radii,
+                                  int n_threads) const;
 
  private:
   // Children of an inner node are `child` and `child` + 1. A leaf has its points at `begin`, padded

@@ -23,7 +23,17 @@ _POWERS = {
     "chebyshev": np.inf,
     "infinity": np.inf,
 }
-_OTHERS = ("haversine", "hamming", "canberra", "seuclidean", "mahalanobis")
+_OTHERS = (
+    "haversine",
+    "hamming",
+    "canberra",
+    "jaccard",
+    "rogerstanimoto",
+    "sokalmichener",
+    "sokalsneath",
+    "seuclidean",
+    "mahalanobis",
+)
 
 
 class BallTree(TreeIndex):
@@ -41,7 +51,8 @@ class BallTree(TreeIndex):
     metric : str or callable, default="minkowski"
         "euclidean" ("l2"), "manhattan" ("cityblock", "l1"), "chebyshev" ("infinity"), "minkowski"
         ("p") with `p` and, maybe, weights `w` of the columns, "haversine" of latitude and longitude
-        in radians, "hamming" (share of columns that differ), "canberra", "seuclidean" with the
+        in radians, "hamming" (share of columns that differ), "canberra", of columns that say yes or
+        no "jaccard", "rogerstanimoto" ("sokalmichener") and "sokalsneath", "seuclidean" with the
         variances `V`, "mahalanobis" with the inverse covariance `VI` or the covariance `V` (by
         default that of X); or a function of two rows, which must be a metric.
     n_jobs : int, default=None
@@ -171,17 +182,13 @@ class BallTree(TreeIndex):
         distances, rows = (array.reshape(len(queries), int(k)) for array in told)
         return (distances, rows) if return_distance else rows
 
-    def _within(self, queries: Any, radii: Any, count_only: bool, sort: bool) -> tuple[Any, ...]:
-        counts, rows, distances = self._tree.within(self._mapped(queries), radii)
-        if sort:
-            of_query = np.repeat(np.arange(len(counts)), counts)
-            order = np.lexsort((distances, of_query))
-            rows, distances = rows[order], distances[order]
-        return counts, rows, distances
+    def _within(self, queries: Any, radii: Any, sort: bool) -> tuple[Any, ...]:
+        n_threads = effective_n_jobs(self.n_jobs)
+        return self._tree.within(self._mapped(queries), radii, bool(sort), n_threads)
 
     def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
         everywhere = np.full(len(queries), np.inf)
-        counts, _, distances = self._within(queries, everywhere, False, False)
+        counts, _, distances = self._within(queries, everywhere, False)
         values = kernel_values(kernel, distances / h)
         of_query = np.repeat(np.arange(len(queries)), counts)
         return np.bincount(of_query, values, len(queries)).astype(np.float64)

@@ -46,7 +46,8 @@ class KNeighborsClassifier(KNeighborSearch, neighbors.KNeighborsClassifier):  # 
     metric : str, callable or DistanceMetric, default="minkowski"
         Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values.
+        for X of strings. "gower" for tables with categories and missing values. "kernel": the
+        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
     metric_params : dict or None, default=None
         Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
         whether numbers are divided by their "range" (default) or their standard deviation
@@ -157,7 +158,8 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
     metric : str, callable or DistanceMetric, default="minkowski"
         Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values.
+        for X of strings. "gower" for tables with categories and missing values. "kernel": the
+        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
     outlier_label : label, array-like of labels, "most_frequent" or None, default=None
         What is predicted where nobody is within the radius; None raises an error.
     metric_params : dict or None, default=None

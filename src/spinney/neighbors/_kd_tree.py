@@ -145,9 +145,11 @@ class KDTree(TreeIndex):
         distances, rows = (array.reshape(len(queries), int(k)) for array in told)
         return (distances, rows) if return_distance else rows
 
-    def _within(self, queries: Any, radii: Any, count_only: bool, sort: bool) -> tuple[Any, ...]:
-        n_threads = effective_n_jobs(self.n_jobs)
-        return self._tree.within(queries, radii, bool(count_only), bool(sort), n_threads)
+    def _within(self, queries: Any, radii: Any, sort: bool) -> tuple[Any, ...]:
+        return self._tree.within(queries, radii, bool(sort), effective_n_jobs(self.n_jobs))
+
+    def _count(self, queries: Any, radii: Any) -> NDArray[np.int64]:
+        return self._tree.count_within(queries, radii, effective_n_jobs(self.n_jobs))
 
     def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
         names = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}

@@ -10,15 +10,33 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import DistanceMetric, pairwise_distances
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.neighbors import VALID_METRICS
 
-__all__ = ["METRICS", "MIXED", "STRINGS", "VectorDistances", "learn_params", "takes_tree"]
+__all__ = [
+    "METRICS",
+    "MIXED",
+    "STRINGS",
+    "VectorDistances",
+    "is_true_metric",
+    "learn_params",
+    "takes_tree",
+]
 
 STRINGS = {"edit", "hamming"}  # of which the second is also one of vectors
 MIXED = {"gower"}
 
 # Every name that the parameter `metric` may have.
-METRICS = {*(name for names in VALID_METRICS.values() for name in names), *STRINGS, *MIXED}
+METRICS = {
+    *(name for names in VALID_METRICS.values() for name in names),
+    *STRINGS,
+    *MIXED,
+    "kernel",
+}
+
+# scikit-learn's trees take them, though the triangle's law does not hold: rows may be missed.
+_NO_METRICS = {"dice", "russellrao", "braycurtis"}
+_NO_OBJECTS = {"DiceDistance", "RussellRaoDistance", "BrayCurtisDistance", "PyFuncDistance"}
 
 # What cdist finds from the differences themselves: scikit-learn's own Euclidean distances come
 # from squares of lengths, and equal distances would not come out equal.
@@ -38,6 +56,15 @@ def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
     if metric == "minkowski" and params.get("w") is not None and algorithm == "kd_tree":
         return False
     return metric in VALID_METRICS[algorithm]
+
+
+def is_true_metric(metric: Any) -> bool:
+    """Whether trees find the right rows by it; a function has to say so (``is_metric = True``)."""
+    if isinstance(metric, DistanceMetric):
+        return type(metric).__name__.removesuffix("32").removesuffix("64") not in _NO_OBJECTS
+    if callable(metric):
+        return bool(getattr(metric, "is_metric", False))
+    return metric not in _NO_METRICS
 
 
 def learn_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
@@ -78,6 +105,8 @@ class VectorDistances:
             return np.asarray(self.metric.pairwise(X, Y), dtype=np.float64)
         if self.is_named("precomputed"):
             return np.ascontiguousarray(X, dtype=np.float64)
+        if self.is_named("kernel"):
+            return _kernel_distances(X, Y, self.params)
         is_dense = not (sp.issparse(X) or sp.issparse(Y))
         if is_dense and self.is_named(*_CDIST):
             name = _CDIST_NAMES.get(self.metric, self.metric)
@@ -88,3 +117,28 @@ class VectorDistances:
     def is_named(self, *names: str) -> bool:
         """Whether the metric is one of those."""
         return isinstance(self.metric, str) and self.metric in names
+
+
+def _kernel_distances(X: Any, Y: Any, params: dict[str, Any]) -> NDArray[np.float64]:
+    """Distances in the space of a kernel: the root of k(x, x) + k(z, z) - 2 k(x, z)."""
+    rest = dict(params)
+    kernel = rest.pop("kernel", None)
+    if kernel is None:
+        raise ValueError(
+            "metric_params: the metric 'kernel' needs a kernel, a name such as 'rbf' or a function "
+            f"of two rows; got {params}"
+        )
+    squares = np.asarray(pairwise_kernels(X, Y, metric=kernel, **rest), dtype=np.float64) * -2.0
+    squares += _with_itself(X, kernel, rest)[:, np.newaxis]
+    squares += _with_itself(Y, kernel, rest)
+    return np.sqrt(np.maximum(squares, 0.0))  # rounding may leave less than nothing
+
+
+def _with_itself(X: Any, kernel: Any, params: dict[str, Any]) -> NDArray[np.float64]:
+    """k(x, x) of each row; from small blocks, as kernels by name know of pairs only."""
+    step = 1 if callable(kernel) else 64
+    parts = [
+        np.diagonal(pairwise_kernels(X[first : first + step], metric=kernel, **params))
+        for first in range(0, X.shape[0], step)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)

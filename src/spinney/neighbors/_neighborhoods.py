@@ -78,12 +78,12 @@ class RowTree:
     def count_within(self, queries: Floats, radius: float, n_threads: int) -> Array:
         """Return how many rows lie within a radius of each place."""
         radii = np.full(len(queries), radius)
-        return self._tree.within(np.ascontiguousarray(queries), radii, True, False, n_threads)[0]
+        return self._tree.count_within(np.ascontiguousarray(queries), radii, n_threads)
 
     def within(self, queries: Floats, radius: float, n_threads: int) -> tuple[Array, Array, Floats]:
         """Return numbers of rows within a radius, the rows one after another, and distances."""
         radii = np.full(len(queries), radius)
-        return self._tree.within(np.ascontiguousarray(queries), radii, False, False, n_threads)
+        return self._tree.within(np.ascontiguousarray(queries), radii, False, n_threads)
 
 
 def make_tree(X: Floats, metric: str, n_threads: int = 1) -> RowTree:

@@ -45,7 +45,8 @@ class KNeighborsRegressor(KNeighborSearch, neighbors.KNeighborsRegressor):  # ty
     metric : str, callable or DistanceMetric, default="minkowski"
         Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values.
+        for X of strings. "gower" for tables with categories and missing values. "kernel": the
+        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
     metric_params : dict or None, default=None
         Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
         whether numbers are divided by their "range" (default) or their standard deviation
@@ -129,7 +130,8 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
     metric : str, callable or DistanceMetric, default="minkowski"
         Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values.
+        for X of strings. "gower" for tables with categories and missing values. "kernel": the
+        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
     metric_params : dict or None, default=None
         Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
         whether numbers are divided by their "range" (default) or their standard deviation

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney._strings import read_strings
 from spinney._threads import effective_n_jobs
-from spinney.neighbors._algorithm import choose_algorithm
+from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._index import TREES, Index, from_tree, make_index
 from spinney.neighbors._metrics import METRICS, MIXED, learn_params
@@ -163,6 +163,7 @@ class NeighborSearch:
                 params,
                 n_neighbors=self.n_neighbors,
                 leaf_size=self.leaf_size,
+                dimension=intrinsic_dimension(X),
             )
         self._check_minkowski(algorithm)
         self._index = make_index(algorithm, X, metric, params, self.leaf_size)
@@ -189,7 +190,9 @@ class NeighborSearch:
             )
 
     def _check_algorithm_metric(self) -> None:
-        is_ours = self._has_name(*MIXED, "edit")
+        is_ours = self._has_name(*MIXED, "edit", "kernel")
+        if self._has_name("kernel"):
+            self._check_brute()
         if not is_ours and self.algorithm != "hnsw":  # of which the index says what it lacks
             super()._check_algorithm_metric()  # type: ignore[misc]
 

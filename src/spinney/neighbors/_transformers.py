@@ -31,7 +31,8 @@ class KNeighborsTransformer(  # type: ignore[misc]
     metric : str, callable or DistanceMetric, default="minkowski"
         Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values.
+        for X of strings. "gower" for tables with categories and missing values. "kernel": the
+        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
     p : float, default=2
         The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
     metric_params : dict or None, default=None
@@ -90,7 +91,8 @@ class RadiusNeighborsTransformer(  # type: ignore[misc]
     metric : str, callable or DistanceMetric, default="minkowski"
         Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
         what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values.
+        for X of strings. "gower" for tables with categories and missing values. "kernel": the
+        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
     p : float, default=2
         The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
     metric_params : dict or None, default=None

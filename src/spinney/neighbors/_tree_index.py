@@ -43,8 +43,13 @@ class TreeIndex(ABC):
         """Make the tree of the core, `_tree`."""
 
     @abstractmethod
-    def _within(self, queries: Any, radii: Any, count_only: bool, sort: bool) -> tuple[Any, ...]:
+    def _within(self, queries: Any, radii: Any, sort: bool) -> tuple[Any, ...]:
         """Numbers of rows within radii, the rows one after another, and their distances."""
+
+    def _count(self, queries: Any, radii: Any) -> NDArray[np.int64]:
+        """Numbers of rows within radii."""
+        counts: NDArray[np.int64] = self._within(queries, radii, False)[0]
+        return counts
 
     @abstractmethod
     def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
@@ -113,9 +118,9 @@ class TreeIndex(ABC):
         if np.isnan(radii).any():
             raise ValueError("r: expected numbers, got NaN")
         radii = np.ascontiguousarray(np.broadcast_to(radii, len(queries)))
-        counts, rows, distances = self._within(queries, radii, count_only, sort_results)
         if count_only:
-            return counts
+            return self._count(queries, radii)
+        counts, rows, distances = self._within(queries, radii, sort_results)
         ends = np.cumsum(counts)
         found = as_objects(np.split(rows, ends)[:-1])
         if return_distance:
@@ -163,7 +168,7 @@ class TreeIndex(ABC):
             sums = self._sum_everywhere(queries, float(h), kernel)
         else:
             radii = np.full(len(queries), float(h))
-            counts, _, distances = self._within(queries, radii, False, False)
+            counts, _, distances = self._within(queries, radii, False)
             of_query = np.repeat(np.arange(len(queries)), counts)
             values = kernel_values(kernel, distances / h)
             sums = np.bincount(of_query, values, len(queries)).astype(np.float64)
