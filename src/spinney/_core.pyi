@@ -557,3 +557,91 @@ class Hnsw:
     ) -> None: ...
     def erase(self, slots: NDArray[Any]) -> None: ...
     def reorder(self) -> NDArray[Any]: ...
+
+def sum_moments(
+    x: NDArray[Any],
+    y: NDArray[float64],
+    weights: NDArray[float64],
+    centre: NDArray[float64],
+    n_threads: int,
+) -> NDArray[float64]: ...
+def sum_sparse_moments(
+    values: NDArray[float64],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    n_features: int,
+    y: NDArray[float64],
+    weights: NDArray[float64],
+    n_threads: int,
+) -> NDArray[float64]: ...
+def measure_binary(
+    x: NDArray[Any],
+    centre: NDArray[float64],
+    targets: NDArray[float64],
+    weights: NDArray[float64],
+    coefficients: NDArray[float64],
+    second: bool,
+    n_threads: int,
+) -> tuple[float, NDArray[float64], NDArray[float64]]: ...
+def measure_sparse_binary(
+    values: NDArray[float64],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    n_features: int,
+    targets: NDArray[float64],
+    weights: NDArray[float64],
+    coefficients: NDArray[float64],
+    second: bool,
+    n_threads: int,
+) -> tuple[float, NDArray[float64], NDArray[float64]]: ...
+def measure_multinomial(
+    x: NDArray[Any],
+    centre: NDArray[float64],
+    labels: NDArray[Any],
+    weights: NDArray[float64],
+    coefficients: NDArray[float64],
+    second: bool,
+    n_threads: int,
+) -> tuple[float, NDArray[float64], NDArray[float64]]: ...
+def measure_sparse_multinomial(
+    values: NDArray[float64],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    n_features: int,
+    labels: NDArray[Any],
+    weights: NDArray[float64],
+    coefficients: NDArray[float64],
+    n_threads: int,
+) -> tuple[float, NDArray[float64], NDArray[float64]]: ...
+def leave_one_out(
+    x: NDArray[Any],
+    y: NDArray[float64],
+    weights: NDArray[float64],
+    centre: NDArray[float64],
+    basis: NDArray[float64],
+    shrinkage: NDArray[float64],
+    coefficients: NDArray[float64],
+    intercepts: NDArray[float64],
+    base_leverage: float,
+    n_threads: int,
+    predictions: NDArray[float64],
+) -> NDArray[float64]: ...
+def descend_by_matrix(
+    hessian: NDArray[float64],
+    gradient: NDArray[float64],
+    absolute: NDArray[float64],
+    square: NDArray[float64],
+    tolerance: float,
+    most_sweeps: int,
+    w: NDArray[float64],
+) -> tuple[int, float]: ...
+def descend_by_columns(
+    columns: NDArray[float64],
+    slopes: NDArray[float64],
+    curvatures: NDArray[float64],
+    absolute: NDArray[float64],
+    square: NDArray[float64],
+    tolerance: float,
+    most_sweeps: int,
+    w: NDArray[float64],
+) -> tuple[int, float]: ...

@@ -1,0 +1,242 @@
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/linear/coordinate_descent.h"
+#include "spinney/linear/leave_one_out.h"
+#include "spinney/linear/logistic.h"
+#include "spinney/linear/moments.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+using namespace spinney::linear;
+
+namespace {
+
+template <class T>
+using AnyMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T>
+DenseRows<T> dense_rows(const AnyMatrix<T>& x) {
+  return {x.data(), x.stride(0), x.stride(1), x.shape(0), x.shape(1)};
+}
+
+template <class Index>
+SparseRows<Index> sparse_rows(const Array<double>& values, const Array<Index>& columns,
+                              const Array<Index>& starts, std::size_t n_features) {
+  if (starts.size() == 0 || values.size() != columns.size() ||
+      static_cast<std::size_t>(starts.data()[starts.size() - 1]) > values.size()) {
+    throw InputError("sparse rows: the arrays do not fit together");
+  }
+  return {values.data(), columns.data(), starts.data(), starts.size() - 1, n_features};
+}
+
+// Null where there are none.
+const double* optional(const Array<double>& values, std::size_t n_rows) {
+  if (values.size() == 0) return nullptr;
+  if (values.size() != n_rows) throw InputError("linear model: one weight for each row");
+  return values.data();
+}
+
+WeightedTargets row_targets(const Matrix<double>& y, const Array<double>& weights,
+                            std::size_t n_rows) {
+  if (y.shape(0) != n_rows) throw InputError("linear model: one target for each row");
+  return {y.data(), y.shape(1), optional(weights, n_rows)};
+}
+
+template <class T>
+nb::object moments(const AnyMatrix<T>& x, const Matrix<double>& y, const Array<double>& weights,
+                   const Array<double>& centre, int n_threads) {
+  const DenseRows<T> rows = dense_rows(x);
+  const WeightedTargets targets = row_targets(y, weights, rows.n_rows);
+  if (centre.size() != rows.n_features + targets.n_targets) {
+    throw InputError("linear model: one centre for each column");
+  }
+  std::vector<double> out;
+  {
+    const nb::gil_scoped_release release;
+    out = sum_moments(rows, targets, centre.data(), n_threads);
+  }
+  return to_numpy(std::move(out));
+}
+
+template <class Index>
+nb::object sparse_moments(const Array<double>& values, const Array<Index>& columns,
+                          const Array<Index>& starts, std::size_t n_features,
+                          const Matrix<double>& y, const Array<double>& weights, int n_threads) {
+  const SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
+  const WeightedTargets targets = row_targets(y, weights, rows.n_rows);
+  std::vector<double> out;
+  {
+    const nb::gil_scoped_release release;
+    out = sum_moments(rows, targets, n_threads);
+  }
+  return to_numpy(std::move(out));
+}
+
+nb::tuple to_tuple(Derivatives&& told) {
+  return nb::make_tuple(told.loss, to_numpy(std::move(told.gradient)),
+                        to_numpy(std::move(told.hessian)));
+}
+
+template <class Measure>
+nb::tuple release_and(const Measure& measure) {
+  Derivatives told;
+  {
+    const nb::gil_scoped_release release;
+    told = measure();
+  }
+  return to_tuple(std::move(told));
+}
+
+BinaryProblem binary_problem(const Array<double>& targets, const Array<double>& weights,
+                             const Array<double>& coefficients, std::size_t n_rows,
+                             std::size_t n_features) {
+  if (targets.size() != n_rows || coefficients.size() != n_features + 1) {
+    throw InputError("logistic regression: the arrays do not fit together");
+  }
+  return {targets.data(), optional(weights, n_rows), coefficients.data()};
+}
+
+template <class T>
+nb::tuple binary(const AnyMatrix<T>& x, const Array<double>& centre, const Array<double>& targets,
+                 const Array<double>& weights, const Array<double>& coefficients, bool second,
+                 int n_threads) {
+  const DenseRows<T> rows = dense_rows(x);
+  if (centre.size() != rows.n_features) throw InputError("one centre for each column");
+  const auto problem = binary_problem(targets, weights, coefficients, rows.n_rows, rows.n_features);
+  return release_and(
+      [&] { return measure_binary(rows, centre.data(), problem, second, n_threads); });
+}
+
+template <class Index>
+nb::tuple sparse_binary(const Array<double>& values, const Array<Index>& columns,
+                        const Array<Index>& starts, std::size_t n_features,
+                        const Array<double>& targets, const Array<double>& weights,
+                        const Array<double>& coefficients, bool second, int n_threads) {
+  const SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
+  const auto problem = binary_problem(targets, weights, coefficients, rows.n_rows, n_features);
+  return release_and([&] { return measure_binary(rows, problem, second, n_threads); });
+}
+
+MultinomialProblem multinomial_problem(const Array<std::int32_t>& labels,
+                                       const Array<double>& weights,
+                                       const Matrix<double>& coefficients, std::size_t n_rows,
+                                       std::size_t n_features) {
+  if (labels.size() != n_rows || coefficients.shape(1) != n_features + 1) {
+    throw InputError("logistic regression: the arrays do not fit together");
+  }
+  return {labels.data(), optional(weights, n_rows), coefficients.data(), coefficients.shape(0)};
+}
+
+template <class T>
+nb::tuple multinomial(const AnyMatrix<T>& x, const Array<double>& centre,
+                      const Array<std::int32_t>& labels, const Array<double>& weights,
+                      const Matrix<double>& coefficients, bool second, int n_threads) {
+  const DenseRows<T> rows = dense_rows(x);
+  if (centre.size() != rows.n_features) throw InputError("one centre for each column");
+  const auto problem =
+      multinomial_problem(labels, weights, coefficients, rows.n_rows, rows.n_features);
+  return release_and(
+      [&] { return measure_multinomial(rows, centre.data(), problem, second, n_threads); });
+}
+
+template <class Index>
+nb::tuple sparse_multinomial(const Array<double>& values, const Array<Index>& columns,
+                             const Array<Index>& starts, std::size_t n_features,
+                             const Array<std::int32_t>& labels, const Array<double>& weights,
+                             const Matrix<double>& coefficients, int n_threads) {
+  const SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
+  const auto problem = multinomial_problem(labels, weights, coefficients, rows.n_rows, n_features);
+  return release_and([&] { return measure_multinomial(rows, problem, n_threads); });
+}
+
+template <class T>
+nb::object loo(const AnyMatrix<T>& x, const Matrix<double>& y, const Array<double>& weights,
+               const Array<double>& centre, const Matrix<double>& basis,
+               const Matrix<double>& shrinkage, const Array<double>& coefficients,
+               const Array<double>& intercepts, double base_leverage, int n_threads,
+               const OutArray<double>& predictions) {
+  const DenseRows<T> rows = dense_rows(x);
+  const WeightedTargets targets = row_targets(y, weights, rows.n_rows);
+  const std::size_t n_alphas = shrinkage.shape(0), n_basis = basis.shape(1);
+  if (centre.size() != rows.n_features || basis.shape(0) != rows.n_features ||
+      shrinkage.shape(1) != n_basis || intercepts.size() != targets.n_targets ||
+      coefficients.size() != n_alphas * targets.n_targets * n_basis ||
+      (predictions.size() != 0 &&
+       predictions.size() != rows.n_rows * targets.n_targets * n_alphas)) {
+    throw InputError("ridge regression: the arrays do not fit together");
+  }
+  const RidgePath path{centre.data(),       basis.data(),      n_basis,  shrinkage.data(),
+                       coefficients.data(), intercepts.data(), n_alphas, base_leverage};
+  std::vector<double> out;
+  {
+    const nb::gil_scoped_release release;
+    out = leave_one_out(rows, targets, path, n_threads,
+                        predictions.size() == 0 ? nullptr : predictions.data());
+  }
+  return to_numpy(std::move(out));
+}
+
+Penalty penalty_of(const Array<double>& absolute, const Array<double>& square, std::size_t size) {
+  if (absolute.size() != size || square.size() != size) {
+    throw InputError("coordinate descent: one penalty for each coordinate");
+  }
+  return {absolute.data(), square.data()};
+}
+
+nb::tuple by_matrix(const Matrix<double>& hessian, const Array<double>& gradient,
+                    const Array<double>& absolute, const Array<double>& square, double tolerance,
+                    std::size_t most_sweeps, const OutArray<double>& w) {
+  const std::size_t size = gradient.size();
+  if (hessian.shape(0) != size || hessian.shape(1) != size || w.size() != size) {
+    throw InputError("coordinate descent: the arrays do not fit together");
+  }
+  const Penalty penalty = penalty_of(absolute, square, size);
+  Descent told;
+  {
+    const nb::gil_scoped_release release;
+    told = descend_by_matrix(hessian.data(), gradient.data(), size, penalty, tolerance, most_sweeps,
+                             w.data());
+  }
+  return nb::make_tuple(told.n_sweeps, told.violation);
+}
+
+// Columns are the rows of the matrix here.
+nb::tuple by_columns(const Matrix<double>& columns, const Array<double>& slopes,
+                     const Array<double>& curvatures, const Array<double>& absolute,
+                     const Array<double>& square, double tolerance, std::size_t most_sweeps,
+                     const OutArray<double>& w) {
+  const std::size_t size = columns.shape(0), n_rows = columns.shape(1);
+  if (slopes.size() != n_rows || curvatures.size() != n_rows || w.size() != size) {
+    throw InputError("coordinate descent: the arrays do not fit together");
+  }
+  const Penalty penalty = penalty_of(absolute, square, size);
+  Descent told;
+  {
+    const nb::gil_scoped_release release;
+    told = descend_by_columns(columns.data(), n_rows, size, slopes.data(), curvatures.data(),
+                              penalty, tolerance, most_sweeps, w.data());
+  }
+  return nb::make_tuple(told.n_sweeps, told.violation);
+}
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+  m.def("sum_moments", &moments<double>);
+  m.def("sum_moments", &moments<float>);
+  m.def("sum_sparse_moments", &sparse_moments<std::int32_t>);
+  m.def("sum_sparse_moments", &sparse_moments<std::int64_t>);
+  m.def("measure_binary", &binary<double>);
+  m.def("measure_binary", &binary<float>);
+  m.def("measure_sparse_binary", &sparse_binary<std::int32_t>);
+  m.def("measure_sparse_binary", &sparse_binary<std::int64_t>);
+  m.def("measure_multinomial", &multinomial<double>);
+  m.def("measure_multinomial", &multinomial<float>);
+  m.def("measure_sparse_multinomial", &sparse_multinomial<std::int32_t>);
+  m.def("measure_sparse_multinomial", &sparse_multinomial<std::int64_t>);
+  m.def("leave_one_out", &loo<double>);
+  m.def("leave_one_out", &loo<float>);
+  m.def("descend_by_matrix", &by_matrix);
+  m.def("descend_by_columns", &by_columns);
+}

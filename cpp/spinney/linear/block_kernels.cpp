@@ -1,0 +1,222 @@
+#include "spinney/linear/block_kernels.h"
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/exp.h"
+#include "spinney/common/log.h"
+
+namespace spinney::linear {
+
+namespace {
+
+using Lanes = double __attribute__((vector_size(64)));
+
+SPINNEY_INLINE Lanes load(const double* from) {
+  Lanes out;
+  __builtin_memcpy(&out, from, sizeof(out));
+  return out;
+}
+
+SPINNEY_INLINE void store(double* to, const Lanes& values) {
+  __builtin_memcpy(to, &values, sizeof(values));
+}
+
+template <class T>
+SPINNEY_INLINE void read_rows(const DenseRows<T>& rows, std::size_t first, std::size_t n,
+                              const double* centre, double* columns) {
+  const std::size_t d = rows.n_features;
+  const T* const from = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
+  if (rows.column_stride == 1) {
+    // Eight rows at a time, so that what is written lies together.
+    constexpr std::size_t together = 8;
+    std::size_t row = 0;
+    for (; row + together <= n; row += together) {
+      const T* const x = from + static_cast<std::ptrdiff_t>(row) * rows.row_stride;
+      for (std::size_t j = 0; j < d; ++j) {
+        double eight[together];
+        for (std::size_t i = 0; i < together; ++i) {
+          eight[i] = static_cast<double>(
+              x[static_cast<std::ptrdiff_t>(i) * rows.row_stride + static_cast<std::ptrdiff_t>(j)]);
+        }
+        store(columns + j * column_stride + row, load(eight) - centre[j]);
+      }
+    }
+    for (; row < n; ++row) {
+      const T* const x = from + static_cast<std::ptrdiff_t>(row) * rows.row_stride;
+      for (std::size_t j = 0; j < d; ++j) {
+        columns[j * column_stride + row] = static_cast<double>(x[j]) - centre[j];
+      }
+    }
+  } else {
+    for (std::size_t j = 0; j < d; ++j) {
+      const T* const x = from + static_cast<std::ptrdiff_t>(j) * rows.column_stride;
+      double* const out = columns + j * column_stride;
+      for (std::size_t row = 0; row < n; ++row) {
+        out[row] =
+            static_cast<double>(x[static_cast<std::ptrdiff_t>(row) * rows.row_stride]) - centre[j];
+      }
+    }
+  }
+  if (n < block_rows) {
+    for (std::size_t j = 0; j < d; ++j) {
+      for (std::size_t row = n; row < block_rows; ++row) columns[j * column_stride + row] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+SPINNEY_KERNEL void read_block(const DenseRows<double>& rows, std::size_t first, std::size_t n,
+                               const double* centre, double* columns) {
+  read_rows(rows, first, n, centre, columns);
+}
+
+SPINNEY_KERNEL void read_block(const DenseRows<float>& rows, std::size_t first, std::size_t n,
+                               const double* centre, double* columns) {
+  read_rows(rows, first, n, centre, columns);
+}
+
+SPINNEY_KERNEL void scale_rows(const double* columns, const double* by, std::size_t n_columns,
+                               double* out) {
+  for (std::size_t j = 0; j < n_columns; ++j) {
+    for (std::size_t row = 0; row < block_rows; row += n_lanes) {
+      store(out + j * column_stride + row,
+            load(columns + j * column_stride + row) * load(by + row));
+    }
+  }
+}
+
+SPINNEY_KERNEL void add_products(const double* left, const double* right, std::size_t n_columns,
+                                 std::size_t from, std::size_t to, double* tiles) {
+  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
+  for (std::size_t a = from; a < to; ++a) {
+    double* tile = tiles + tile_offset(a, n_columns);
+    for (std::size_t b = a; b < n_sides; ++b) {
+      Lanes sums[tile_side][tile_side];
+      for (std::size_t i = 0; i < tile_side; ++i) {
+        for (std::size_t j = 0; j < tile_side; ++j) {
+          sums[i][j] = load(tile + (i * tile_side + j) * n_lanes);
+        }
+      }
+      const double* const l = left + a * tile_side * column_stride;
+      const double* const r = right + b * tile_side * column_stride;
+      for (std::size_t row = 0; row < block_rows; row += n_lanes) {
+        Lanes factors[tile_side];
+        for (std::size_t j = 0; j < tile_side; ++j) factors[j] = load(r + j * column_stride + row);
+        for (std::size_t i = 0; i < tile_side; ++i) {
+          const Lanes values = load(l + i * column_stride + row);
+          for (std::size_t j = 0; j < tile_side; ++j) sums[i][j] += values * factors[j];
+        }
+      }
+      for (std::size_t i = 0; i < tile_side; ++i) {
+        for (std::size_t j = 0; j < tile_side; ++j) {
+          store(tile, sums[i][j]);
+          tile += n_lanes;
+        }
+      }
+    }
+  }
+}
+
+void spread_products(const double* tiles, std::size_t n_columns, double* out) {
+  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
+  for (std::size_t a = 0; a < n_sides; ++a) {
+    for (std::size_t b = a; b < n_sides; ++b) {
+      for (std::size_t i = a * tile_side; i < (a + 1) * tile_side; ++i) {
+        for (std::size_t j = b * tile_side; j < (b + 1) * tile_side; ++j) {
+          const double sum = add_up_lanes(tiles);
+          tiles += n_lanes;
+          if (i >= n_columns || j >= n_columns || j < i) continue;
+          out[i * n_columns + j] = out[j * n_columns + i] = sum;
+        }
+      }
+    }
+  }
+}
+
+SPINNEY_KERNEL void combine_columns(const double* columns, const double* weights,
+                                    std::size_t n_columns, double* out) {
+  constexpr std::size_t together = 4 * n_lanes;
+  for (std::size_t row = 0; row < block_rows; row += together) {
+    Lanes a = {}, b = {}, c = {}, d = {};
+    const double* x = columns + row;
+    for (std::size_t j = 0; j < n_columns; ++j) {
+      a += load(x) * weights[j];
+      b += load(x + n_lanes) * weights[j];
+      c += load(x + 2 * n_lanes) * weights[j];
+      d += load(x + 3 * n_lanes) * weights[j];
+      x += column_stride;
+    }
+    store(out + row, a);
+    store(out + row + n_lanes, b);
+    store(out + row + 2 * n_lanes, c);
+    store(out + row + 3 * n_lanes, d);
+  }
+}
+
+SPINNEY_KERNEL void add_sums(const double* columns, const double* factors, std::size_t n_columns,
+                             double* lanes) {
+  for (std::size_t j = 0; j < n_columns; ++j) {
+    const double* const x = columns + j * column_stride;
+    Lanes even = load(lanes + j * n_lanes), odd = {};
+    for (std::size_t row = 0; row < block_rows; row += 2 * n_lanes) {
+      even += load(x + row) * load(factors + row);
+      odd += load(x + row + n_lanes) * load(factors + row + n_lanes);
+    }
+    store(lanes + j * n_lanes, even + odd);
+  }
+}
+
+SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const double* weights,
+                                     double* loss_lanes, double* slopes, double* curvatures) {
+  double losses[block_rows], curves[block_rows];
+  for (std::size_t row = 0; row < block_rows; ++row) {
+    const double size = z[row] < 0 ? -z[row] : z[row];
+    const double e = exp(-size);
+    const double inverse = 1 / (1 + e);
+    const double p = z[row] < 0 ? e * inverse : inverse;
+    const double above = z[row] < 0 ? 0.0 : z[row];
+    losses[row] = weights[row] * (above + log_normal(1 + e) - y[row] * z[row]);
+    slopes[row] = weights[row] * (p - y[row]);
+    curves[row] = weights[row] * (e * inverse * inverse);
+  }
+  Lanes sum = load(loss_lanes);
+  for (std::size_t row = 0; row < block_rows; row += n_lanes) sum += load(losses + row);
+  store(loss_lanes, sum);
+  if (curvatures == nullptr) return;
+  for (std::size_t row = 0; row < block_rows; ++row) curvatures[row] = curves[row];
+}
+
+SPINNEY_KERNEL void share_softmax(double* scores, std::size_t n_classes, double* log_sums) {
+  double highest[block_rows], total[block_rows];
+  for (std::size_t row = 0; row < block_rows; ++row) {
+    highest[row] = scores[row];
+    total[row] = 0;
+  }
+  for (std::size_t k = 1; k < n_classes; ++k) {
+    const double* const score = scores + k * column_stride;
+    for (std::size_t row = 0; row < block_rows; ++row) {
+      highest[row] = score[row] > highest[row] ? score[row] : highest[row];
+    }
+  }
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    double* const score = scores + k * column_stride;
+    for (std::size_t row = 0; row < block_rows; ++row) {
+      score[row] = exp(score[row] - highest[row]);
+      total[row] += score[row];
+    }
+  }
+  for (std::size_t row = 0; row < block_rows; ++row) {
+    log_sums[row] = highest[row] + log_normal(total[row]);
+    total[row] = 1 / total[row];
+  }
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    double* const score = scores + k * column_stride;
+    for (std::size_t row = 0; row < block_rows; ++row) score[row] *= total[row];
+  }
+}
+
+double add_up_lanes(const double* v) {
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+}  // namespace spinney::linear

@@ -1,0 +1,333 @@
+#include "spinney/linear/logistic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "spinney/common/exp.h"
+#include "spinney/common/large_array.h"
+#include "spinney/common/log.h"
+#include "spinney/common/parallel.h"
+#include "spinney/linear/block_kernels.h"
+
+namespace spinney::linear {
+
+namespace {
+
+constexpr std::size_t most_pieces = 64;
+constexpr std::size_t most_numbers = std::size_t{1} << 23;  // that the sums of all pieces may have
+
+// Sums of pieces, added in their order.
+template <class Body>
+LargeArray<double> sum_pieces(std::size_t n_rows, std::size_t size, double work, int n_threads,
+                              const Body& body) {
+  const std::size_t room = std::max<std::size_t>(1, most_numbers / size);
+  const Pieces pieces(n_rows, block_rows, std::min(most_pieces, room));
+  LargeArray<double> sums(std::max<std::size_t>(1, pieces.n_pieces) * size);
+  std::fill(sums.begin(), sums.end(), 0.0);
+  parallel_for(pieces.n_pieces, worthwhile_threads(work, n_threads, true),
+               [&](std::size_t piece, int) {
+                 body(pieces.begin(piece), pieces.end(piece), sums.data() + piece * size);
+               });
+  for (std::size_t piece = 1; piece < pieces.n_pieces; ++piece) {
+    const double* const from = sums.data() + piece * size;
+    for (std::size_t i = 0; i < size; ++i) sums[i] += from[i];
+  }
+  return sums;
+}
+
+// A block of rows with a column of ones behind the others.
+class Block {
+ public:
+  explicit Block(std::size_t n_features)
+      : n_columns_(n_features + 1), columns_(round_to_tiles(n_columns_) * column_stride) {
+    std::fill(columns_.begin(), columns_.end(), 0.0);
+  }
+
+  template <class T>
+  void read(const DenseRows<T>& rows, const double* centre, const double* weights,
+            std::size_t first, std::size_t end) {
+    n_ = std::min(block_rows, end - first);
+    read_block(rows, first, n_, centre, columns_.data());
+    double* const ones = columns_.data() + (n_columns_ - 1) * column_stride;
+    for (std::size_t row = 0; row < block_rows; ++row) {
+      ones[row] = row < n_ ? 1 : 0;
+      weights_[row] = row >= n_ ? 0 : weights == nullptr ? 1 : weights[first + row];
+    }
+  }
+
+  std::size_t n() const { return n_; }
+  std::size_t n_columns() const { return n_columns_; }
+  const double* columns() const { return columns_.data(); }
+  const double* weights() const { return weights_; }
+
+ private:
+  std::size_t n_columns_;
+  std::size_t n_ = 0;
+  LargeArray<double> columns_;
+  double weights_[block_rows] = {};
+};
+
+double dense_work(std::size_t n_rows, std::size_t n_columns, std::size_t n_passes, bool second) {
+  const auto d = static_cast<double>(n_columns);
+  const auto passes = static_cast<double>(n_passes);
+  return static_cast<double>(n_rows) *
+         (5 + 0.5 * d + 0.3 * d * passes + (second ? 0.1 * d * d * passes * passes : 0));
+}
+
+}  // namespace
+
+template <class T>
+Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
+                           const BinaryProblem& problem, bool second, int n_threads) {
+  const std::size_t n_columns = rows.n_features + 1;
+  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
+  const std::size_t first_product = (1 + n_columns) * n_lanes;
+  const std::size_t size = first_product + (second ? lanes_of_products(n_columns) : 0);
+  const double work = dense_work(rows.n_rows, n_columns, 1, second);
+  const auto sums = sum_pieces(
+      rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
+        Block block(rows.n_features);
+        LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
+        std::fill(curved.begin(), curved.end(), 0.0);
+        double z[block_rows], y[block_rows], slopes[block_rows], curvatures[block_rows];
+        for (std::size_t first = begin; first < end; first += block_rows) {
+          block.read(rows, centre, problem.weights, first, end);
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            y[row] = row < block.n() ? problem.targets[first + row] : 0;
+          }
+          combine_columns(block.columns(), problem.coefficients, n_columns, z);
+          measure_logistic(z, y, block.weights(), out, slopes, second ? curvatures : nullptr);
+          add_sums(block.columns(), slopes, n_columns, out + n_lanes);
+          if (!second) continue;
+          scale_rows(block.columns(), curvatures, n_columns, curved.data());
+          add_products(curved.data(), block.columns(), n_columns, 0, n_sides, out + first_product);
+        }
+      });
+  Derivatives derivatives;
+  derivatives.loss = add_up_lanes(sums.data());
+  for (std::size_t j = 0; j < n_columns; ++j) {
+    derivatives.gradient.push_back(add_up_lanes(sums.data() + (1 + j) * n_lanes));
+  }
+  if (second) {
+    derivatives.hessian.resize(n_columns * n_columns);
+    spread_products(sums.data() + first_product, n_columns, derivatives.hessian.data());
+  }
+  return derivatives;
+}
+
+template <class Index>
+Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& problem, bool second,
+                           int n_threads) {
+  const std::size_t d = rows.n_features, n_columns = d + 1;
+  const std::size_t size = 1 + n_columns + (second ? n_columns * n_columns : 0);
+  const auto n_stored = static_cast<double>(rows.starts[rows.n_rows]);
+  const auto n_rows = static_cast<double>(std::max<std::size_t>(1, rows.n_rows));
+  const double work = 20 * n_rows + n_stored * (2 + (second ? n_stored / n_rows : 0));
+  const auto sums = sum_pieces(
+      rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
+        double* const gradient = out + 1;
+        double* const hessian = gradient + n_columns;
+        double z[block_rows], y[block_rows], weights[block_rows], slopes[block_rows],
+            curvatures[block_rows];
+        double lanes[n_lanes] = {};
+        for (std::size_t first = begin; first < end; first += block_rows) {
+          const std::size_t n = std::min(block_rows, end - first);
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            z[row] = y[row] = weights[row] = 0;
+            if (row >= n) continue;
+            double sum = problem.coefficients[d];
+            const auto from = static_cast<std::size_t>(rows.starts[first + row]);
+            const auto to = static_cast<std::size_t>(rows.starts[first + row + 1]);
+            for (std::size_t i = from; i < to; ++i) {
+              sum += rows.values[i] * problem.coefficients[rows.columns[i]];
+            }
+            z[row] = sum;
+            y[row] = problem.targets[first + row];
+            weights[row] = problem.weights == nullptr ? 1 : problem.weights[first + row];
+          }
+          measure_logistic(z, y, weights, lanes, slopes, curvatures);
+          for (std::size_t row = 0; row < n; ++row) {
+            const auto from = static_cast<std::size_t>(rows.starts[first + row]);
+            const auto to = static_cast<std::size_t>(rows.starts[first + row + 1]);
+            for (std::size_t i = from; i < to; ++i) {
+              gradient[rows.columns[i]] += slopes[row] * rows.values[i];
+            }
+            gradient[d] += slopes[row];
+            if (!second) continue;
+            for (std::size_t i = from; i < to; ++i) {
+              const double value = curvatures[row] * rows.values[i];
+              double* const line = hessian + static_cast<std::size_t>(rows.columns[i]) * n_columns;
+              for (std::size_t j = i; j < to; ++j) line[rows.columns[j]] += value * rows.values[j];
+              line[d] += value;
+            }
+            hessian[n_columns * n_columns - 1] += curvatures[row];
+          }
+        }
+        out[0] = add_up_lanes(lanes);
+      });
+  Derivatives derivatives;
+  derivatives.loss = sums[0];
+  derivatives.gradient.assign(sums.data() + 1, sums.data() + 1 + n_columns);
+  if (second) {
+    derivatives.hessian.assign(sums.data() + 1 + n_columns, sums.data() + size);
+    auto& h = derivatives.hessian;  // columns of a row ascend: the upper half was added to
+    for (std::size_t i = 0; i < n_columns; ++i) {
+      for (std::size_t j = i + 1; j < n_columns; ++j) h[j * n_columns + i] = h[i * n_columns + j];
+    }
+  }
+  return derivatives;
+}
+
+template <class T>
+Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
+                                const MultinomialProblem& problem, bool second, int n_threads) {
+  const std::size_t n_columns = rows.n_features + 1, n_classes = problem.n_classes;
+  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
+  const std::size_t n_products = lanes_of_products(n_columns);
+  const std::size_t n_pairs = second ? n_classes * (n_classes + 1) / 2 : 0;
+  const std::size_t first_product = (1 + n_classes * n_columns) * n_lanes;
+  const std::size_t size = first_product + n_pairs * n_products;
+  const double work = dense_work(rows.n_rows, n_columns, n_classes, second);
+  const auto sums = sum_pieces(
+      rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
+        Block block(rows.n_features);
+        LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
+        std::fill(curved.begin(), curved.end(), 0.0);
+        std::vector<double> scores(n_classes * column_stride);
+        double log_sums[block_rows], own[block_rows], factors[block_rows];
+        for (std::size_t first = begin; first < end; first += block_rows) {
+          block.read(rows, centre, problem.weights, first, end);
+          const auto label = [&](std::size_t row) {
+            return row < block.n() ? static_cast<std::size_t>(problem.labels[first + row]) : 0;
+          };
+          for (std::size_t k = 0; k < n_classes; ++k) {
+            combine_columns(block.columns(), problem.coefficients + k * n_columns, n_columns,
+                            scores.data() + k * column_stride);
+          }
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            own[row] = scores[label(row) * column_stride + row];
+          }
+          share_softmax(scores.data(), n_classes, log_sums);
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            out[row % n_lanes] += block.weights()[row] * (log_sums[row] - own[row]);
+          }
+          for (std::size_t k = 0; k < n_classes; ++k) {
+            const double* const p = scores.data() + k * column_stride;
+            for (std::size_t row = 0; row < block_rows; ++row) {
+              factors[row] = block.weights()[row] * (p[row] - (label(row) == k ? 1.0 : 0.0));
+            }
+            add_sums(block.columns(), factors, n_columns, out + (1 + k * n_columns) * n_lanes);
+          }
+          double* products = out + first_product;
+          for (std::size_t k = 0; k < n_classes && second; ++k) {
+            for (std::size_t l = k; l < n_classes; ++l) {
+              const double* const p = scores.data() + k * column_stride;
+              const double* const q = scores.data() + l * column_stride;
+              for (std::size_t row = 0; row < block_rows; ++row) {
+                factors[row] = block.weights()[row] * p[row] * ((k == l ? 1.0 : 0.0) - q[row]);
+              }
+              scale_rows(block.columns(), factors, n_columns, curved.data());
+              add_products(curved.data(), block.columns(), n_columns, 0, n_sides, products);
+              products += n_products;
+            }
+          }
+        }
+      });
+  Derivatives derivatives;
+  derivatives.loss = add_up_lanes(sums.data());
+  for (std::size_t i = 0; i < n_classes * n_columns; ++i) {
+    derivatives.gradient.push_back(add_up_lanes(sums.data() + (1 + i) * n_lanes));
+  }
+  if (second) {
+    const std::size_t width = n_classes * n_columns;
+    derivatives.hessian.resize(width * width);
+    std::vector<double> part(n_columns * n_columns);
+    const double* products = sums.data() + first_product;
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      for (std::size_t l = k; l < n_classes; ++l) {
+        spread_products(products, n_columns, part.data());
+        products += n_products;
+        for (std::size_t i = 0; i < n_columns; ++i) {
+          for (std::size_t j = 0; j < n_columns; ++j) {
+            const double value = part[i * n_columns + j];
+            derivatives.hessian[(k * n_columns + i) * width + l * n_columns + j] = value;
+            derivatives.hessian[(l * n_columns + i) * width + k * n_columns + j] = value;
+          }
+        }
+      }
+    }
+  }
+  return derivatives;
+}
+
+template <class Index>
+Derivatives measure_multinomial(const SparseRows<Index>& rows, const MultinomialProblem& problem,
+                                int n_threads) {
+  const std::size_t d = rows.n_features, n_columns = d + 1, n_classes = problem.n_classes;
+  const std::size_t size = 1 + n_classes * n_columns;
+  const auto n_stored = static_cast<double>(rows.starts[rows.n_rows]);
+  const double work =
+      static_cast<double>(n_classes) * (3 * n_stored + 20 * static_cast<double>(rows.n_rows));
+  const auto sums = sum_pieces(
+      rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
+        std::vector<double> scores(n_classes * column_stride);
+        double log_sums[block_rows], own[block_rows];
+        for (std::size_t first = begin; first < end; first += block_rows) {
+          const std::size_t n = std::min(block_rows, end - first);
+          for (std::size_t k = 0; k < n_classes; ++k) {
+            const double* const w = problem.coefficients + k * n_columns;
+            for (std::size_t row = 0; row < n; ++row) {
+              double sum = w[d];
+              const auto from = static_cast<std::size_t>(rows.starts[first + row]);
+              const auto to = static_cast<std::size_t>(rows.starts[first + row + 1]);
+              for (std::size_t i = from; i < to; ++i) sum += rows.values[i] * w[rows.columns[i]];
+              scores[k * column_stride + row] = sum;
+            }
+          }
+          for (std::size_t row = 0; row < n; ++row) {
+            own[row] =
+                scores[static_cast<std::size_t>(problem.labels[first + row]) * column_stride + row];
+          }
+          share_softmax(scores.data(), n_classes, log_sums);
+          for (std::size_t row = 0; row < n; ++row) {
+            const double weight = problem.weights == nullptr ? 1 : problem.weights[first + row];
+            out[0] += weight * (log_sums[row] - own[row]);
+            const auto label = static_cast<std::size_t>(problem.labels[first + row]);
+            const auto from = static_cast<std::size_t>(rows.starts[first + row]);
+            const auto to = static_cast<std::size_t>(rows.starts[first + row + 1]);
+            for (std::size_t k = 0; k < n_classes; ++k) {
+              const double slope =
+                  weight * (scores[k * column_stride + row] - (label == k ? 1.0 : 0.0));
+              double* const gradient = out + 1 + k * n_columns;
+              for (std::size_t i = from; i < to; ++i) {
+                gradient[rows.columns[i]] += slope * rows.values[i];
+              }
+              gradient[d] += slope;
+            }
+          }
+        }
+      });
+  Derivatives derivatives;
+  derivatives.loss = sums[0];
+  derivatives.gradient.assign(sums.data() + 1, sums.data() + size);
+  return derivatives;
+}
+
+template Derivatives measure_binary(const DenseRows<double>&, const double*, const BinaryProblem&,
+                                    bool, int);
+template Derivatives measure_binary(const DenseRows<float>&, const double*, const BinaryProblem&,
+                                    bool, int);
+template Derivatives measure_binary(const SparseRows<std::int32_t>&, const BinaryProblem&, bool,
+                                    int);
+template Derivatives measure_binary(const SparseRows<std::int64_t>&, const BinaryProblem&, bool,
+                                    int);
+template Derivatives measure_multinomial(const DenseRows<double>&, const double*,
+                                         const MultinomialProblem&, bool, int);
+template Derivatives measure_multinomial(const DenseRows<float>&, const double*,
+                                         const MultinomialProblem&, bool, int);
+template Derivatives measure_multinomial(const SparseRows<std::int32_t>&, const MultinomialProblem&,
+                                         int);
+template Derivatives measure_multinomial(const SparseRows<std::int64_t>&, const MultinomialProblem&,
+                                         int);
+
+}  // namespace spinney::linear

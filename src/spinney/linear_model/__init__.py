@@ -1,0 +1,6 @@
+"""Linear predictors."""
+
+from spinney.linear_model._linear_regression import LinearRegression
+from spinney.linear_model._ridge import Ridge, RidgeCV
+
+__all__ = ["LinearRegression", "Ridge", "RidgeCV"]

@@ -1,0 +1,124 @@
+"""The rows of a linear model as the core's passes read them: dense as they lie, or sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import assert_all_finite
+
+from spinney import _core
+
+__all__ = ["Design", "Floats"]
+
+Floats = NDArray[np.float64]
+
+_NOTHING = np.empty(0)
+_SAMPLE = 1024  # rows that tell where the centre is
+
+
+class Design:
+    """Rows, weights and the number of threads, with the passes over them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+        float64 or float32; any strides will do. What it holds need not be finite.
+    weights : ndarray of shape (n_rows,) or None
+        A weight for each row.
+    n_threads : int
+        Threads of the core. They do not change the result.
+    """
+
+    def __init__(self, X: Any, weights: Any = None, n_threads: int = 1) -> None:
+        self.is_sparse = sp.issparse(X)
+        if self.is_sparse:
+            X = sp.csr_array(X)
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+        self.X = X
+        self.n_rows, self.n_features = X.shape
+        self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        self.n_threads = n_threads
+
+    def take_columns(self, columns: Any) -> Design:
+        """Some of the columns, as a design of their own."""
+        part = self.X[:, columns]
+        return Design(part, self.weights, self.n_threads)
+
+    def centre(self) -> Floats:
+        """A point in the middle of the rows, roughly: the mean of some of them."""
+        if self.is_sparse:
+            return np.zeros(self.n_features)
+        with np.errstate(over="ignore", invalid="ignore"):
+            some = self.X[:: max(1, self.n_rows // _SAMPLE)]
+            centre = some.mean(axis=0, dtype=np.float64)
+        return np.where(np.isfinite(centre), centre, 0.0)
+
+    def check_finite(self, estimator: Any) -> None:
+        """Raise scikit-learn's error if there is something that is not a finite number."""
+        values = self.X.data if self.is_sparse else self.X
+        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+
+    def moments(self, Y: Any, centre: Floats) -> Floats:
+        """Sums of w u u' over rows, u = (x, y, 1), x and y less their centre."""
+        Y = np.ascontiguousarray(Y, dtype=np.float64)
+        weights = _NOTHING if self.weights is None else self.weights
+        if not self.is_sparse:
+            sums = _core.sum_moments(self.X, Y, weights, centre, self.n_threads)
+        else:
+            Y = Y - centre[self.n_features :]
+            values, *where = self._stored()
+            sums = _core.sum_sparse_moments(
+                values, *where, self.n_features, Y, weights, self.n_threads
+            )
+        width = self.n_features + Y.shape[1] + 1
+        return np.asarray(sums).reshape(width, width)
+
+    def binary(
+        self, targets: Floats, coefficients: Floats, centre: Floats, second: bool
+    ) -> tuple[float, Floats, Floats]:
+        """Logistic loss, its gradient and, if asked for, its second derivatives."""
+        weights = _NOTHING if self.weights is None else self.weights
+        told: Any
+        if self.is_sparse:
+            values, *where = self._stored()
+            told = _core.measure_sparse_binary(
+                values, *where, self.n_features, targets, weights, coefficients, second,
+                self.n_threads,
+            )  # fmt: skip
+        else:
+            told = _core.measure_binary(
+                self.X, centre, targets, weights, coefficients, second, self.n_threads
+            )
+        loss, gradient, hessian = told
+        return loss, gradient, hessian.reshape(len(gradient), -1) if second else hessian
+
+    def multinomial(
+        self, labels: NDArray[np.int32], coefficients: Floats, centre: Floats, second: bool
+    ) -> tuple[float, Floats, Floats]:
+        """Multinomial loss; coefficients and gradient are (n_classes, n_features + 1)."""
+        weights = _NOTHING if self.weights is None else self.weights
+        coefficients = np.ascontiguousarray(coefficients)
+        if self.is_sparse:
+            values, *where = self._stored()
+            loss, gradient, hessian = _core.measure_sparse_multinomial(
+                values, *where, self.n_features, labels, weights, coefficients, self.n_threads
+            )
+        else:
+            loss, gradient, hessian = _core.measure_multinomial(
+                self.X, centre, labels, weights, coefficients, second, self.n_threads
+            )
+        gradient = gradient.reshape(coefficients.shape)
+        return loss, gradient, hessian.reshape(gradient.size, -1) if second else hessian
+
+    def _stored(self) -> tuple[Any, Any, Any]:
+        index = self.X.indices.dtype if self.X.indices.dtype == np.int64 else np.int32
+        return (
+            np.ascontiguousarray(self.X.data, dtype=np.float64),
+            np.ascontiguousarray(self.X.indices, dtype=index),
+            np.ascontiguousarray(self.X.indptr, dtype=index),
+        )

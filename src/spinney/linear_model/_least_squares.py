@@ -1,0 +1,210 @@
+"""Least squares: by normal equations where that is safe, else by QR or singular values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from spinney.linear_model._design import Design, Floats
+
+__all__ = ["Moments", "Solution", "collect_moments", "reduce_rows", "solve_least_squares"]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Squared condition up to which normal equations are used: ten digits are left then.
+_SAFE = 1e-6
+_BLOCK = 1 << 20  # numbers of a block of rows
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Second moments of the rows about their mean (or, without an intercept, about zero).
+
+    Parameters
+    ----------
+    total : float
+        Sum of the weights.
+    means : ndarray of shape (n_features,)
+        Of the columns; zeros without an intercept.
+    target_means : ndarray of shape (n_targets,)
+        Of the targets; zeros without an intercept.
+    xx, xy, yy : ndarray
+        Sums of products over rows, each times its weight.
+    """
+
+    total: float
+    means: Floats
+    target_means: Floats
+    xx: Floats
+    xy: Floats
+    yy: Floats
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether everything is a number; else X has something that is not, or is too large."""
+        return bool(np.isfinite(self.xx).all() and np.isfinite(self.xy).all())
+
+
+def collect_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
+    """Sum the moments in one pass, or in two where the first shows that the centre was far off."""
+    d = design.n_features
+    if not fit_intercept:
+        sums = design.moments(Y, np.zeros(d + Y.shape[1]))
+        nothing = np.zeros(d + Y.shape[1])
+        return _split(sums, nothing, sums[:-1, :-1], d)
+    centre = np.concatenate([design.centre(), np.average(Y, axis=0, weights=design.weights)])
+    for _ in range(2):
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = design.moments(Y, centre)
+            shift = sums[-1, :-1] / sums[-1, -1]
+            about_mean = sums[:-1, :-1] - sums[-1, -1] * np.outer(shift, shift)
+            taken = sums[-1, -1] * shift**2
+            is_near = bool((taken <= 100 * np.diagonal(about_mean))[:d].all())
+        if is_near or design.is_sparse or not np.isfinite(shift).all():
+            break
+        centre = centre + shift
+    return _split(sums, centre + shift, about_mean, d)
+
+
+def _split(sums: Floats, means: Floats, about: Floats, d: int) -> Moments:
+    return Moments(
+        total=float(sums[-1, -1]),
+        means=means[:d],
+        target_means=means[d:],
+        xx=about[:d, :d],
+        xy=about[:d, d:],
+        yy=np.diagonal(about)[d:],
+    )
+
+
+@dataclass
+class Solution:
+    """What a fit by least squares has found.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features, n_targets)
+        Coefficients.
+    rank : int
+        Of the columns, about their means if there is an intercept.
+    singular : ndarray
+        Singular values of the columns.
+    condition : float
+        Of the columns, each brought to length one; infinite where they depend on each other.
+    solver : str
+        "cholesky", "qr" or "svd".
+    residual : ndarray of shape (n_targets,)
+        Sums of squared residuals.
+    spread : tuple or None
+        Diagonal of the inverse of the moments, and m'(inverse)m for the means m: what standard
+        errors need. None where there is no inverse.
+    """
+
+    coef: Floats
+    rank: int
+    singular: Floats
+    condition: float
+    solver: str
+    residual: Floats
+    spread: tuple[Floats, float] | None
+
+
+def solve_least_squares(design: Design, Y: Floats, moments: Moments) -> Solution:
+    """Solve by what the conditioning allows."""
+    if moments.is_finite and design.n_rows > design.n_features:
+        solution = _by_normal_equations(moments)
+        if solution is not None:
+            return solution
+    return _by_rows(design, Y, moments)
+
+
+def column_lengths(moments: Moments) -> Floats:
+    """Lengths of the columns; one for a column that is constant but for rounding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.diagonal(moments.xx))
+        rounding = 8 * _EPS * np.abs(moments.means) * np.sqrt(moments.total)
+    return np.where((lengths > rounding) & np.isfinite(lengths), lengths, 0.0)
+
+
+def _by_normal_equations(moments: Moments) -> Solution | None:
+    lengths = column_lengths(moments)
+    if not len(lengths) or not (lengths > 0).all():
+        return None
+    scaled = moments.xx / np.outer(lengths, lengths)
+    factor, failed = linalg.lapack.dpotrf(scaled, lower=1)
+    if failed:
+        return None
+    rcond, _ = linalg.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max(), uplo="L")
+    if not rcond > _SAFE:
+        return None
+    coef = linalg.cho_solve((factor, True), moments.xy / lengths[:, np.newaxis])
+    coef /= lengths[:, np.newaxis]
+    residual = moments.yy - np.einsum("ij,ij->j", coef, moments.xy)
+    if (residual < 1e-8 * moments.yy).any():
+        return None  # so little is left that the difference has no digits: ask the rows
+    inverse = linalg.lapack.dpotri(factor, lower=1)[0]
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    means = moments.means / lengths
+    spread = np.diagonal(inverse) / lengths**2, float(means @ inverse @ means)
+    values = np.sqrt(np.maximum(linalg.eigvalsh(moments.xx), 0.0))[::-1]
+    condition = float(np.sqrt(np.divide(*linalg.eigvalsh(scaled)[[-1, 0]])))
+    return Solution(coef, len(coef), values, condition, "cholesky", residual, spread)
+
+
+def reduce_rows(design: Design, Y: Floats, moments: Moments, lengths: Floats) -> Floats:
+    """Reduce (X, Y) to a triangle with the same moments, by QR of a block of rows at a time.
+
+    Columns of X are about their means and divided by their lengths.
+    """
+    d, m = design.n_features, Y.shape[1]
+    step = max(2 * (d + m), _BLOCK // (d + m))
+    triangle = np.empty((0, d + m))
+    for first in range(0, design.n_rows, step):
+        part = slice(first, first + step)
+        block = np.empty((min(step, design.n_rows - first), d + m))
+        rows = design.X[part]
+        block[:, :d] = rows.toarray() if design.is_sparse else rows
+        block[:, :d] -= moments.means
+        block[:, :d] /= lengths
+        block[:, d:] = Y[part] - moments.target_means
+        if design.weights is not None:
+            block *= np.sqrt(design.weights[part])[:, np.newaxis]
+        triangle = np.linalg.qr(np.vstack([triangle, block]), mode="r")
+    return triangle
+
+
+def _by_rows(design: Design, Y: Floats, moments: Moments) -> Solution:
+    d = design.n_features
+    lengths = column_lengths(moments)
+    if not np.isfinite(moments.xx).all():  # squares overflow: lengths by the largest value
+        with np.errstate(over="ignore"):
+            lengths = np.abs(design.X - moments.means).max(axis=0)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    constant = column_lengths(moments) == 0
+    triangle = reduce_rows(design, Y, moments, lengths)
+    upper, right = triangle[:d, :d], triangle[:d, d:]
+    if np.isfinite(moments.xx).all():
+        upper[:, constant] = 0.0  # what rounding has left of them
+    residual = np.square(triangle[d:, d:]).sum(axis=0)
+    u, values, vt = linalg.svd(upper, full_matrices=False, check_finite=False)
+    largest = values[0] if len(values) else 0.0
+    kept = values > largest * _EPS * max(design.n_rows, d)
+    rank = int(kept.sum())
+    singular = linalg.svdvals(upper * lengths)
+    if rank == d and d > 0:
+        coef = linalg.solve_triangular(upper, right) / lengths[:, np.newaxis]
+        inverse = linalg.solve_triangular(upper, np.eye(d))
+        scaled = (moments.means / lengths) @ inverse
+        spread = np.square(inverse).sum(axis=1) / lengths**2, float(scaled @ scaled)
+        condition = float(values[0] / values[-1])
+        return Solution(coef, rank, singular, condition, "qr", residual, spread)
+    u, values, vt = u[:, kept], values[kept], vt[kept]
+    coef = (vt.T @ ((u.T @ right) / values[:, np.newaxis])) / lengths[:, np.newaxis]
+    # Of all that fit as well, the shortest: what lies in the space of the rows themselves.
+    within = np.linalg.qr((vt * lengths).T)[0]
+    coef = within @ (within.T @ coef)
+    fitted = upper @ (coef * lengths[:, np.newaxis])
+    residual = residual + np.square(right - fitted).sum(axis=0)
+    return Solution(coef, rank, singular, np.inf, "svd", residual, None)

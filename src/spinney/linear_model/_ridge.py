@@ -1,0 +1,450 @@
+"""Ridge regression: one penalty, or the best of several by leaving rows out."""
+
+from __future__ import annotations
+
+import numbers
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import linalg
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.linear_model import Ridge as _TheirRidge
+from sklearn.linear_model import RidgeCV as _TheirRidgeCV
+from sklearn.utils import check_scalar
+from sklearn.utils.metadata_routing import _routing_enabled
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from spinney import _core
+from spinney._threads import effective_n_jobs
+from spinney.linear_model._design import Design, Floats
+from spinney.linear_model._least_squares import (
+    Moments,
+    collect_moments,
+    column_lengths,
+    reduce_rows,
+    solve_least_squares,
+)
+
+__all__ = ["Ridge", "RidgeCV"]
+
+_MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
+_SAFE = 1e-10  # reciprocal condition down to which normal equations are used
+
+
+def _read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr",
+        dtype=(np.float64, np.float32),
+        y_numeric=True,
+        multi_output=True,
+        ensure_all_finite=sp.issparse(X),
+    )
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    return X, y, sample_weight
+
+
+def _as_targets(y: Any) -> Floats:
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+
+def _solve(design: Design, Y: Floats, moments: Moments, alphas: Floats) -> Floats:
+    """Coefficients for each target with its own penalty, (n_features, n_targets)."""
+    coef = np.empty_like(moments.xy)
+    for alpha in np.unique(alphas):
+        which = alphas == alpha
+        coef[:, which] = _solve_one(design, Y[:, which], moments, which, float(alpha))
+    return coef
+
+
+def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: float) -> Floats:
+    d = design.n_features
+    if moments.is_finite and alpha > 0:
+        matrix = moments.xx + alpha * np.eye(d)
+        factor, failed = linalg.lapack.dpotrf(matrix, lower=1)
+        if not failed:
+            rcond, _ = linalg.lapack.dpocon(factor, np.abs(matrix).sum(axis=0).max(), uplo="L")
+            if rcond > _SAFE:
+                solved: Floats = linalg.cho_solve((factor, True), moments.xy[:, which])
+                return solved
+    part = Moments(
+        moments.total,
+        moments.means,
+        moments.target_means[which],
+        moments.xx,
+        moments.xy[:, which],
+        moments.yy[which],
+    )
+    if alpha == 0:
+        return solve_least_squares(design, Y, part).coef
+    # The penalty as further rows, below those of the triangle that the rows reduce to.
+    lengths = column_lengths(part)
+    if not np.isfinite(moments.xx).all():
+        lengths = np.abs(design.X - moments.means).max(axis=0)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    triangle = reduce_rows(design, Y, part, lengths)
+    upper = np.vstack([triangle[:d, :d], np.diag(np.sqrt(alpha) / lengths)])
+    right = np.vstack([triangle[:d, d:], np.zeros((d, Y.shape[1]))])
+    return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
+
+
+class Ridge(_TheirRidge):  # type: ignore[misc]
+    """Least squares with a penalty on the squares of the coefficients.
+
+    It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
+    squares, alpha is nλ. One pass over the rows sums their moments; nothing is copied.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        The penalty, for all targets or one for each.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which is not penalised.
+    copy_X : bool, default=True
+        As in scikit-learn; X is never changed by "auto" and "cholesky".
+    max_iter : int or None, default=None
+        Of the iterative solvers.
+    tol : float, default=1e-4
+        Of the iterative solvers.
+    solver : str, default="auto"
+        "auto" and "cholesky" solve the normal equations where that is safe, and go over the rows
+        by QR where it is not. All others are scikit-learn's: "svd", "lsqr", "sparse_cg", "sag",
+        "saga", "lbfgs".
+    positive : bool, default=False
+        Whether coefficients must not be negative (scikit-learn's solver).
+    random_state : int, RandomState or None, default=None
+        Of "sag" and "saga".
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Coefficients.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Intercept.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : None or ndarray of shape (n_targets,)
+        Iterations; one with "auto", None of solvers that have none.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(Ridge(alpha=0.1).fit(X, y).score(X, y), 3)
+    0.513
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        solver: str = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            alpha,
+            fit_intercept=fit_intercept,
+            copy_X=copy_X,
+            max_iter=max_iter,
+            tol=tol,
+            solver=solver,
+            positive=positive,
+            random_state=random_state,
+        )
+        self.n_jobs = n_jobs
+
+    _parameter_constraints: dict[str, Any] = {
+        **_TheirRidge._parameter_constraints,
+        "n_jobs": [None, numbers.Integral],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Targets.
+        sample_weight : float or array-like of shape (n_rows,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        Ridge
+            The estimator.
+        """
+        if self.positive or not self._is_ours(X):
+            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+        X, y, weights = _read(self, X, y, sample_weight)
+        if X.shape[0] <= X.shape[1]:  # an equation for each row is less work there
+            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+        targets = _as_targets(y)
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        if len(alphas) not in (1, targets.shape[1]):
+            raise ValueError(
+                "Number of targets and number of penalties do not correspond: "
+                f"{len(alphas)} != {targets.shape[1]}"
+            )
+        design = Design(X, weights, effective_n_jobs(self.n_jobs))
+        moments = collect_moments(design, targets, self.fit_intercept)
+        if not moments.is_finite:
+            design.check_finite(self)
+        alphas = np.broadcast_to(alphas, targets.shape[1])
+        coef = _solve(design, targets, moments, alphas)
+        self._keep(coef, moments, y.ndim, X.dtype)
+        self.solver_ = "cholesky"
+        # None, as scikit-learn has it, where the solver was asked for; one step otherwise.
+        is_auto = self.solver == "auto"
+        self.n_iter_ = np.ones(targets.shape[1], dtype=np.int32) if is_auto else None
+        return self
+
+    def _is_ours(self, X: Any) -> bool:
+        if not sp.issparse(X):
+            return self.solver in ("auto", "cholesky")
+        return self.solver == "auto" and X.shape[1] <= _MOST_SPARSE
+
+    def _keep(self, coef: Floats, moments: Moments, n_dimensions: int, dtype: Any) -> None:
+        self.coef_ = (coef[:, 0] if n_dimensions == 1 else coef.T).astype(dtype)
+        self.intercept_ = 0.0
+        if self.fit_intercept:
+            intercept = (moments.target_means - moments.means @ coef).astype(dtype)
+            self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
+
+
+class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
+    """Ridge regression whose penalty is chosen by leaving out each row in turn.
+
+    All penalties and all rows cost two passes: one sums the moments, one turns the rows into the
+    basis of their eigenvectors, where what a row that is left out is off by is a quotient.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
+        Penalties to choose from.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    scoring : str, callable or None, default=None
+        What to choose by; None is the mean squared error (R² with `cv`).
+    cv : int, splitter, iterable or None, default=None
+        None leaves out each row in turn; else folds.
+    gcv_mode : {"auto", "svd", "eigen"} or None, default=None
+        As in scikit-learn: "svd" is its own way.
+    store_cv_results : bool, default=False
+        Whether to keep the errors (with `scoring`, the predictions) of all rows.
+    alpha_per_target : bool, default=False
+        Whether each target gets a penalty of its own.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    alpha_ : float or ndarray of shape (n_targets,)
+        The chosen penalty.
+    best_score_ : float or ndarray of shape (n_targets,)
+        Its score.
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Coefficients.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Intercept.
+    cv_results_ : ndarray of shape (n_rows, n_alphas) or (n_rows, n_targets, n_alphas)
+        Only with `store_cv_results`.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.linear_model import RidgeCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> RidgeCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y).alpha_
+    0.01
+    """
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        gcv_mode: str | None = None,
+        store_cv_results: bool = False,
+        alpha_per_target: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            alphas,
+            fit_intercept=fit_intercept,
+            scoring=scoring,
+            cv=cv,
+            gcv_mode=gcv_mode,
+            store_cv_results=store_cv_results,
+            alpha_per_target=alpha_per_target,
+        )
+        self.n_jobs = n_jobs
+
+    _parameter_constraints: dict[str, Any] = {
+        **_TheirRidgeCV._parameter_constraints,
+        "n_jobs": [None, numbers.Integral],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeCV:
+        """Choose the penalty and fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Targets.
+        sample_weight : float or array-like of shape (n_rows,), default=None
+            Weights of rows.
+        **params : dict
+            Further parameters of the scorer, where scikit-learn's routing of them is on.
+
+        Returns
+        -------
+        RidgeCV
+            The estimator.
+        """
+        is_ours = (
+            self.cv is None
+            and not sp.issparse(X)
+            and self.gcv_mode != "svd"
+            and not params
+            and not _routing_enabled()
+        )
+        if not is_ours:
+            return super().fit(X, y, sample_weight, **params)  # type: ignore[no-any-return]
+        alphas = self._check_alphas()
+        X, y, weights = _read(self, X, y, sample_weight)
+        if X.shape[0] <= X.shape[1] or (weights is not None and not (weights > 0).all()):
+            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+        targets = _as_targets(y)
+        design = Design(X, weights, effective_n_jobs(self.n_jobs))
+        moments = collect_moments(design, targets, self.fit_intercept)
+        if not moments.is_finite:
+            design.check_finite(self)
+            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+        values, basis = linalg.eigh(moments.xx)
+        values = np.maximum(values, 0.0)
+        shrinkage = 1.0 / (values + alphas[:, np.newaxis])
+        turned = basis.T @ moments.xy
+        weights_in_basis = shrinkage[:, np.newaxis, :] * turned.T  # alphas, targets, basis
+        predictions = np.empty(0)
+        if self.scoring is not None or self.store_cv_results:
+            predictions = np.empty((len(targets), targets.shape[1], len(alphas)))
+        sums = _core.leave_one_out(
+            X,
+            targets,
+            np.empty(0) if weights is None else design.weights,
+            moments.means,
+            basis,
+            shrinkage,
+            weights_in_basis.ravel(),
+            moments.target_means,
+            1 / moments.total if self.fit_intercept else 0.0,
+            design.n_threads,
+            predictions,
+        ).reshape(len(alphas), -1)
+        scores = self._scores(sums, predictions, targets, y.ndim, sample_weight, weights)
+        best = np.argmax(scores, axis=0)  # the first of equals
+        coef = np.einsum("jb,atb->atj", basis, weights_in_basis)
+        per_target = self.alpha_per_target and targets.shape[1] > 1
+        if per_target:
+            coef = coef[best, np.arange(targets.shape[1])]
+            self.alpha_, self.best_score_ = alphas[best], scores[best, np.arange(len(best))]
+        else:
+            coef = coef[int(best)]
+            self.alpha_, self.best_score_ = alphas[int(best)], scores[int(best)]
+        self.coef_ = (coef[0] if targets.shape[1] == 1 else coef).astype(X.dtype)
+        self.intercept_ = 0.0
+        if self.fit_intercept:
+            intercept = (moments.target_means - coef @ moments.means).astype(X.dtype)
+            self.intercept_ = intercept[0] if y.ndim == 1 else intercept
+        if self.store_cv_results:
+            self._store(predictions, targets, weights, y.ndim, X.dtype)
+        return self
+
+    def _check_alphas(self) -> Floats:
+        check = partial(
+            check_scalar, target_type=numbers.Real, min_val=0.0, include_boundaries="neither"
+        )
+        alphas = np.asarray(self.alphas)
+        if alphas.ndim == 0 or len(alphas) == 1:
+            check(alphas.ravel()[0].item(), "alphas")
+        else:
+            for index, alpha in enumerate(self.alphas):
+                check(alpha, f"alphas[{index}]")
+        return alphas.astype(np.float64).ravel()
+
+    def _scores(
+        self,
+        sums: Floats,
+        predictions: Floats,
+        targets: Floats,
+        n_dimensions: int,
+        sample_weight: Any,
+        weights: Any,
+    ) -> Floats:
+        """A score for each penalty, or for each penalty and target."""
+        n_rows, n_targets = targets.shape
+        per_target = self.alpha_per_target and n_targets > 1
+        if self.scoring is None:
+            errors = sums / n_rows
+            return -errors if per_target else -errors.mean(axis=1)
+        scorer = self._get_scorer()
+        more = {} if sample_weight is None else {"sample_weight": weights}
+        model = _Identity()
+        y = targets[:, 0] if n_dimensions == 1 else targets
+        scores = []
+        for a in range(predictions.shape[2]):
+            told = predictions[:, 0, a] if n_dimensions == 1 else predictions[:, :, a]
+            if per_target:
+                columns = range(n_targets)
+                scores.append([scorer(model, told[:, t], y[:, t], **more) for t in columns])
+            else:
+                scores.append(scorer(model, told, y, **more))
+        return np.asarray(scores, dtype=np.float64)
+
+    def _store(
+        self, predictions: Floats, targets: Floats, weights: Any, n_dimensions: int, dtype: Any
+    ) -> None:
+        told = predictions
+        if self.scoring is None:
+            told = (targets[:, :, np.newaxis] - predictions) ** 2
+            if weights is not None:
+                told *= weights[:, np.newaxis, np.newaxis]
+        self.cv_results_ = (told[:, 0] if n_dimensions == 1 else told).astype(dtype)
+
+
+class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """What a scorer takes for an estimator: its rows are the predictions."""
+
+    def predict(self, predictions: Any) -> Any:
+        """Predictions as they are."""
+        return predictions
