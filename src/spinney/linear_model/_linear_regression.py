@@ -109,9 +109,7 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
         )
         weights = sample_weight
         if weights is not None:
-            weights = _check_sample_weight(
-                weights, X, dtype=np.float64, ensure_non_negative=True
-            )
+            weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
             if not weights.any():
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
         if sp.issparse(X) and X.shape[1] > _MOST_SPARSE:

@@ -1,0 +1,136 @@
+"""A logistic objective with a penalty on absolute values: most coefficients become zero.
+
+Newton steps, each of them a quadratic with the penalty, solved by coordinate descent in the core,
+over a working set: the columns whose coefficient is not zero, and of the others those that most
+want to leave zero. All columns are looked at before the search ends, so that none is missed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney import _core
+from spinney.linear_model._design import Floats
+from spinney.linear_model._logistic_loss import LogisticObjective
+from spinney.linear_model._newton import Minimum
+
+__all__ = ["minimise_with_absolute"]
+
+_SMALLEST_SET = 32  # columns of a working set, where there are as many
+_MOST_SWEEPS = 1_000
+
+
+def minimise_with_absolute(
+    objective: LogisticObjective, absolute: float, start: Floats, tol: float, max_iter: int
+) -> Minimum:
+    """Minimise objective + absolute * |coefficients|₁, both over the sum of weights.
+
+    Parameters
+    ----------
+    objective : LogisticObjective
+        Loss and penalty on squares.
+    absolute : float
+        The penalty on absolute values.
+    start : ndarray
+        Parameters to begin with.
+    tol : float
+        How far derivatives may be from zero.
+    max_iter : int
+        Newton steps at most.
+
+    Returns
+    -------
+    Minimum
+        Where the search ended.
+    """
+    w = start.copy()
+    n_columns = objective.design.n_features
+    weight = absolute / objective.total
+    steps = 0
+    n_set = min(n_columns, _SMALLEST_SET)
+    loss, gradient, _ = objective.measure(w, second=False)
+    if not np.isfinite(loss):
+        return Minimum(np.full_like(w, np.nan), 0, False)
+    while True:
+        violation = _violations(w, gradient, weight)
+        worst = max(violation.max(initial=0.0), np.abs(gradient[:, -1]).max())
+        if worst <= tol:
+            return Minimum(w, steps, True)
+        if steps >= max_iter:
+            return Minimum(w, steps, False)
+        used = np.flatnonzero((w[:, :-1] != 0).any(axis=0))
+        n_set = min(n_columns, max(n_set, 2 * len(used)))
+        wanted = violation.copy()
+        wanted[used] = np.inf
+        chosen = np.sort(np.argsort(-wanted, kind="stable")[:n_set])
+        whole = len(chosen) == n_columns
+        part = objective if whole else objective.take_columns(chosen)
+        at = np.append(chosen, n_columns)
+        # A working set need not be solved to the end before the others were looked at.
+        goal = tol if whole else max(tol, 0.1 * worst)
+        w[:, at], n_steps, gradient = _solve_set(part, weight, w[:, at], goal, max_iter - steps)
+        steps += n_steps
+        if not whole:
+            _, gradient, _ = objective.measure(w, second=False)
+            n_set = min(n_columns, 2 * n_set)
+
+
+def _violations(w: Floats, gradient: Floats, weight: float) -> Floats:
+    """By how much the derivatives of a column's coefficients miss zero."""
+    slopes, at = gradient[:, :-1], w[:, :-1]
+    missed = np.where(
+        at == 0,
+        np.maximum(np.abs(slopes) - weight, 0.0),
+        np.abs(slopes + weight * np.sign(at)),
+    )
+    return np.asarray(missed.max(axis=0)) if missed.shape[1] else np.zeros(0)
+
+
+def _solve_set(
+    objective: LogisticObjective, weight: float, w: Floats, goal: float, max_iter: int
+) -> tuple[Floats, int, Floats]:
+    """Newton steps over all columns of an objective; also the gradient where they end."""
+    absolute = np.full(objective.shape, weight)
+    absolute[:, -1] = 0.0
+    square = np.zeros(objective.shape)  # the objective has it already
+    free = objective.free()
+    w = w.copy()
+    loss, gradient, hessian = objective.measure(w, second=True)
+    for step in range(max_iter):
+        worst = max(
+            _violations(w, gradient, weight).max(initial=0.0), np.abs(gradient[:, -1]).max()
+        )
+        if worst <= goal:
+            return w, step, gradient
+        moved = w.ravel()[free].copy()
+        _core.descend_by_matrix(
+            np.ascontiguousarray(hessian[np.ix_(free, free)]),
+            gradient.ravel()[free],
+            absolute.ravel()[free],
+            square.ravel()[free],
+            max(0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal),
+            _MOST_SWEEPS,
+            moved,
+        )
+        target = w.ravel().copy()
+        target[free] = moved
+        direction = target.reshape(w.shape) - w
+        before, after = _size(w, weight), _size(w + direction, weight)
+        slope = float(np.vdot(direction, gradient)) + after - before
+        if not slope < 0:
+            return w, step, gradient
+        length, value = 1.0, loss + before
+        tried = objective.measure(w + direction, second=True)
+        while not tried[0] + _size(w + length * direction, weight) <= value + 1e-4 * length * slope:
+            if not -slope * length > 1e-15 * abs(value):
+                return w, step, gradient
+            length *= 0.5
+            tried = objective.measure(w + length * direction, second=True)
+        w = w + length * direction
+        loss, gradient, hessian = tried
+    return w, max_iter, gradient
+
+
+def _size(w: NDArray[np.float64], weight: float) -> float:
+    return weight * float(np.abs(w[:, :-1]).sum())

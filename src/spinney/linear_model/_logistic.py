@@ -1,0 +1,335 @@
+"""Logistic regression."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import linalg
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression as _Theirs
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from spinney._threads import effective_n_jobs
+from spinney.linear_model._absolute_penalty import minimise_with_absolute
+from spinney.linear_model._design import Design, Floats
+from spinney.linear_model._logistic_loss import LogisticObjective
+from spinney.linear_model._newton import (
+    Minimum,
+    choose_solver,
+    minimise_by_lbfgs,
+    minimise_by_newton,
+)
+from spinney.linear_model._summary import Summary, summarise
+
+__all__ = ["LogisticRegression"]
+
+_MOST_WITH_MATRIX = 3_000  # parameters of several classes with absolute values penalised
+
+
+class LogisticRegression(_Theirs):  # type: ignore[misc]
+    """Logistic regression: two classes, or several by softmax.
+
+    It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty
+    ``l1_ratio * |w|₁ + (1 - l1_ratio) / 2 * |w|²``, which leaves the intercept out. The optimum is
+    the same whatever finds it; what does is chosen by the size of the data: Newton's method with
+    Cholesky, or L-BFGS, and with absolute values penalised coordinate descent on working sets.
+
+    Parameters
+    ----------
+    penalty : {"l1", "l2", "elasticnet"} or None
+        Deprecated, as in scikit-learn: `l1_ratio` and `C` say the same.
+    C : float, default=1.0
+        Inverse of the penalty; ``np.inf`` for none.
+    l1_ratio : float, default=0.0
+        Share of absolute values in the penalty: 0 is ridge, 1 makes coefficients zero.
+    dual : bool, default=False
+        Of "liblinear".
+    tol : float, default=1e-4
+        How large a derivative of the mean loss may be at the end.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    intercept_scaling : float, default=1
+        Of "liblinear".
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes.
+    random_state : int, RandomState or None, default=None
+        Of "liblinear".
+    solver : str, default="lbfgs"
+        The default leaves the choice to the size of the data, for every penalty; so do "sag" and
+        "saga". "newton-cg" and "newton-cholesky" are Newton's method. "liblinear", which penalises
+        the intercept, is scikit-learn's.
+    max_iter : int, default=100
+        Steps at most.
+    verbose : int, default=0
+        Of "liblinear".
+    warm_start : bool, default=False
+        Whether to begin with the coefficients of the last fit.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    n_iter_ : ndarray of shape (1,)
+        Steps made.
+    solver_ : str
+        "newton-cholesky", "lbfgs", "coordinate_descent" or "liblinear".
+    is_separated_ : bool
+        Whether the search was ended because a plane parts the two classes: without a penalty there
+        is no optimum then, coefficients would grow without end. A warning says so, too.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from spinney.linear_model import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(C=0.1, l1_ratio=1).fit(scale(X), y)
+    >>> int((model.coef_ != 0).sum()), round(model.score(scale(X), y), 3)
+    (8, 0.979)
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            Classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        LogisticRegression
+            The estimator.
+        """
+        self._spread: Floats | None = None
+        self.is_separated_ = False
+        if self.solver == "liblinear":
+            self.solver_ = "liblinear"
+            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+        penalty, share = self._read_penalty()
+        if self.dual:
+            raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32),
+            ensure_all_finite=sp.issparse(X),
+        )  # fmt: skip
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the data "
+                f"contains only one class: {self.classes_[0]!r}"
+            )
+        weights = self._read_weights(X, y, labels, sample_weight)
+        design = Design(X, weights, effective_n_jobs(self.n_jobs))
+        objective = LogisticObjective(
+            design,
+            labels.astype(np.int32),
+            len(self.classes_),
+            (1 - share) * penalty,
+            self.fit_intercept,
+        )
+        start = self._start(objective)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._minimise(objective, start, share * penalty)
+        if not np.isfinite(found.w).all():
+            design.check_finite(self)
+            raise ValueError("X: values are so large that sums of their squares overflow")
+        self._keep(objective, found, X.dtype)
+        self._tell(found)
+        if penalty == 0 and found.converged:
+            self._learn_spread(objective, found.w)
+        return self
+
+    def _read_penalty(self) -> tuple[float, float]:
+        """The weight of the penalty, and the share of absolute values in it."""
+        ratio = self.l1_ratio
+        if self.penalty != "deprecated":
+            warnings.warn(
+                "'penalty' was deprecated in version 1.8 of scikit-learn: use l1_ratio=0 instead of "
+                "penalty='l2', l1_ratio=1 instead of penalty='l1', l1_ratio between 0 and 1 "
+                "instead of penalty='elasticnet', and C=np.inf instead of penalty=None.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            if self.penalty is None:
+                if self.C != 1.0:
+                    warnings.warn(
+                        "Setting penalty=None will ignore the C and l1_ratio parameters",
+                        stacklevel=3,
+                    )
+                return 0.0, 0.0
+            if self.penalty == "elasticnet" and ratio is None:
+                raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
+            if self.penalty != "elasticnet" and ratio is not None and 0 < ratio < 1:
+                warnings.warn(
+                    "l1_ratio parameter is only used when penalty is 'elasticnet'. Got "
+                    f"(penalty={self.penalty})",
+                    stacklevel=3,
+                )
+            if ratio is not None and {"l1": 1, "l2": 0}.get(self.penalty, ratio) != ratio:
+                warnings.warn(
+                    f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. penalty is "
+                    "deprecated. Please use l1_ratio only.",
+                    stacklevel=3,
+                )
+            ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, ratio)
+        elif ratio is None:
+            warnings.warn(
+                "'l1_ratio=None' was deprecated in version 1.8 of scikit-learn: use 0 instead.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            ratio = 0.0
+        if ratio and self.solver in ("newton-cg", "newton-cholesky", "sag"):
+            kind = "l1" if ratio == 1 else "elasticnet"
+            raise ValueError(
+                f"Solver {self.solver} supports only 'l2' or None penalties, got {kind} penalty."
+            )
+        return 1.0 / self.C, float(ratio)
+
+    def _read_weights(self, X: Any, y: Any, labels: Any, sample_weight: Any) -> Floats | None:
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
+        )
+        if not weights.any():
+            raise ValueError("sample_weight: expected a positive weight, got zeros only")
+        if self.class_weight is not None:
+            of_class = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
+            )
+            weights *= of_class[labels]
+        return np.asarray(weights)
+
+    def _start(self, objective: LogisticObjective) -> Floats:
+        start = np.zeros(objective.shape)
+        coef = getattr(self, "coef_", None) if self.warm_start else None
+        if coef is not None and coef.shape == (objective.n_scores, objective.shape[1] - 1):
+            start[:, :-1] = coef.toarray() if sp.issparse(coef) else coef
+            start[:, -1] = self.intercept_
+            return objective.inside(start)
+        return start
+
+    def _minimise(self, objective: LogisticObjective, start: Floats, absolute: float) -> Minimum:
+        if absolute > 0:
+            self.solver_ = "coordinate_descent"
+            return minimise_with_absolute(objective, absolute, start, self.tol, self.max_iter)
+        is_newton = self.solver in ("newton-cg", "newton-cholesky")
+        self.solver_ = "newton-cholesky" if is_newton else choose_solver(objective)
+        if objective.design.is_sparse and objective.n_scores > 1:
+            self.solver_ = "lbfgs"
+        minimise = minimise_by_lbfgs if self.solver_ == "lbfgs" else minimise_by_newton
+        return minimise(objective, start, self.tol, self.max_iter)
+
+    def _keep(self, objective: LogisticObjective, found: Minimum, dtype: Any) -> None:
+        w = objective.outside(found.w)
+        self.coef_ = np.ascontiguousarray(w[:, :-1]).astype(dtype)
+        self.intercept_ = w[:, -1].astype(dtype)
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(objective.n_scores, dtype=dtype)
+        self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
+        self.is_separated_ = found.is_separated
+
+    def _tell(self, found: Minimum) -> None:
+        if found.is_separated:
+            warnings.warn(
+                "A plane parts the two classes: without a penalty the loss has no minimum, and "
+                "coefficients would grow without end. They are those of the first plane found; "
+                "choose a finite C for others.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not found.converged:
+            warnings.warn(
+                f"{self.solver_} failed to converge after {found.n_iter} iteration(s) (max_iter="
+                f"{self.max_iter}): increase max_iter, scale the columns, or, without a penalty, "
+                "look whether some rows can be told apart from all others.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _learn_spread(self, objective: LogisticObjective, w: Floats) -> None:
+        """Keep what standard errors need: the inverse of the second derivatives."""
+        if objective.n_scores > 1 or objective.shape[1] > _MOST_WITH_MATRIX:
+            return
+        loss, _, hessian = objective.measure(w, second=True)
+        free = objective.free()
+        matrix = hessian[np.ix_(free, free)] * objective.total
+        scale = np.sqrt(np.diagonal(matrix))
+        try:
+            factor = linalg.cho_factor(matrix / np.outer(scale, scale), lower=True)
+        except (linalg.LinAlgError, ValueError):
+            return
+        inverse = linalg.cho_solve(factor, np.eye(len(scale))) / np.outer(scale, scale)
+        if objective.fit_intercept:  # back to columns as they came
+            turn = np.eye(len(scale))
+            turn[-1, :-1] = -objective.centre
+            inverse = turn @ inverse @ turn.T
+        self._spread = np.diagonal(inverse)
+        weights = objective.design.weights
+        own = np.bincount(objective.labels, weights)
+        share = own / own.sum()
+        alone = -float((own * np.log(share)).sum())
+        n_rows = len(objective.labels) if weights is None else int((weights > 0).sum())
+        self._facts = {
+            "n_rows": float(n_rows),
+            "log_likelihood": -loss * objective.total,
+            "log_likelihood_of_shares": -alone,
+            "pseudo_r2": 1 - loss * objective.total / alone,
+        }
+
+    def summary(self, confidence: float = 0.95) -> Summary:
+        """Tell how sure the coefficients are: of two classes, without a penalty.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        Summary
+            A table that prints itself, with the numbers as attributes.
+
+        Raises
+        ------
+        ValueError
+            If there is a penalty, or there are several classes, or columns depend on each other.
+        """
+        check_is_fitted(self)
+        if self._spread is None:
+            raise ValueError(
+                "summary: standard errors need two classes, no penalty (C=np.inf), an optimum and "
+                "columns that do not depend on each other"
+            )
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+        coef, errors = self.coef_[0].astype(np.float64), np.sqrt(self._spread)
+        if self.fit_intercept:
+            names = ["(intercept)", *names]
+            coef = np.concatenate([self.intercept_.astype(np.float64), coef])
+            errors = np.concatenate([errors[-1:], errors[:-1]])
+        return summarise([str(n) for n in names], coef, errors, confidence, None, self._facts)

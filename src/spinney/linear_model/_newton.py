@@ -1,0 +1,154 @@
+"""Minimising a logistic objective: Newton's method, or L-BFGS where that is less work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, optimize
+
+from spinney.linear_model._design import Floats
+from spinney.linear_model._logistic_loss import LogisticObjective
+
+__all__ = ["Minimum", "choose_solver", "minimise_by_lbfgs", "minimise_by_newton"]
+
+_NEWTON_STEPS, _LBFGS_STEPS = 8, 60  # that a fit takes, about
+_MOST_PARAMETERS = 2_000  # whose matrix is made and solved
+
+
+@dataclass
+class Minimum:
+    """Where a search ended.
+
+    Parameters
+    ----------
+    w : ndarray
+        Parameters, for columns about the centre.
+    n_iter : int
+        Steps made.
+    converged : bool
+        Whether the gradient is as small as was asked for.
+    is_separated : bool
+        Whether the search ended because every row was on its side without a penalty, so that
+        there is no optimum.
+    """
+
+    w: Floats
+    n_iter: int
+    converged: bool
+    is_separated: bool = False
+
+
+def choose_solver(objective: LogisticObjective) -> str:
+    """ "newton-cholesky" or "lbfgs", by what they are expected to cost."""
+    design, n_scores = objective.design, objective.n_scores
+    n_parameters = n_scores * (design.n_features + 1)
+    if n_parameters > _MOST_PARAMETERS or (design.is_sparse and n_scores > 1):
+        return "lbfgs"
+    n_rows, width = float(design.n_rows), float(design.n_features + 1)
+    n_pairs = n_scores * (n_scores + 1) / 2
+    if design.is_sparse:
+        stored = design.X.nnz / max(1.0, n_rows)
+        newton, lbfgs = n_rows * stored * (4 + stored), n_rows * stored * 6
+    else:
+        newton = n_rows * width * (1 + n_pairs * (1 + 0.1 * width))
+        lbfgs = n_rows * width * (1 + 0.6 * n_scores)
+    newton += 0.3 * n_parameters**3
+    lbfgs += 200_000  # of SciPy, a step
+    return "newton-cholesky" if newton * _NEWTON_STEPS < lbfgs * _LBFGS_STEPS else "lbfgs"
+
+
+def minimise_by_newton(
+    objective: LogisticObjective, start: Floats, tol: float, max_iter: int
+) -> Minimum:
+    """Newton's method with a search along the line where a whole step is too long."""
+    w = start.copy()
+    free = objective.free()
+    loss, gradient, hessian = objective.measure(w, second=True)
+    if not np.isfinite(loss):
+        return Minimum(np.full_like(w, np.nan), 0, False)
+    may_separate = objective.alpha == 0 and objective.n_scores == 1
+    for step in range(max_iter + 1):
+        if np.abs(gradient).max(initial=0.0) <= tol:
+            return Minimum(w, step, True)
+        if may_separate and objective.is_separated(loss):
+            return Minimum(w, step, False, is_separated=True)
+        if step == max_iter:
+            break
+        direction = _solve(objective, hessian, gradient, free)
+        slope = float(np.vdot(direction, gradient))
+        if not slope < 0:  # only rounding is left
+            return Minimum(w, step, True)
+        length = 1.0
+        # Second derivatives at once: nearly every whole step is taken.
+        tried = objective.measure(w + direction, second=True)
+        while not tried[0] <= loss + 1e-4 * length * slope:
+            if not -slope * length > 1e-14 * abs(loss):
+                return Minimum(w, step, True)
+            length *= 0.5
+            tried = objective.measure(w + length * direction, second=False)
+            if tried[0] <= loss + 1e-4 * length * slope:
+                tried = objective.measure(w + length * direction, second=True)
+        w = w + length * direction
+        loss, gradient, hessian = tried
+    return Minimum(w, max_iter, False)
+
+
+def _solve(objective: LogisticObjective, hessian: Floats, gradient: Floats, free: Any) -> Floats:
+    """Newton's direction, -(matrix)⁻¹ gradient; columns are brought to the same scale first."""
+    if objective.n_scores > 1:
+        # Adding the same to all classes changes nothing: hold that direction where it is.
+        n_classes, width = objective.shape
+        together = np.kron(np.ones((n_classes, n_classes)), np.eye(width))
+        weight = np.diagonal(hessian).max()
+        held = np.arange(width) if objective.alpha == 0 else np.array([width - 1])
+        at = (np.arange(n_classes)[:, np.newaxis] * width + held).ravel()
+        hessian = hessian.copy()
+        hessian[np.ix_(at, at)] += weight * together[np.ix_(at, at)]
+    matrix = hessian[np.ix_(free, free)]
+    right = -gradient.ravel()[free]
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    matrix = matrix / np.outer(scale, scale)
+    direction = np.zeros(len(free))
+    try:
+        factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
+        solved = linalg.cho_solve(factor, right / scale, check_finite=False)
+        if np.diagonal(factor[0]).min() < 1e-7:
+            raise linalg.LinAlgError
+    except linalg.LinAlgError:
+        # Columns depend on each other, or rows are sure of their class: the shortest direction.
+        values, vectors = linalg.eigh(matrix)
+        kept = values > 1e-13 * values[-1]
+        turned = vectors[:, kept].T @ (right / scale)
+        solved = vectors[:, kept] @ (turned / values[kept])
+    direction[free] = solved / scale
+    return direction.reshape(gradient.shape)
+
+
+def minimise_by_lbfgs(
+    objective: LogisticObjective, start: Floats, tol: float, max_iter: int
+) -> Minimum:
+    """SciPy's L-BFGS."""
+    if max_iter == 0:
+        return Minimum(start.copy(), 0, False)
+    if not np.isfinite(objective.measure(start, second=False)[0]):
+        return Minimum(np.full_like(start, np.nan), 0, False)
+
+    def measure(flat: Floats) -> tuple[float, Floats]:
+        loss, gradient, _ = objective.measure(flat.reshape(objective.shape), second=False)
+        return loss, gradient.ravel()
+
+    told = optimize.minimize(
+        measure,
+        start.ravel(),
+        method="L-BFGS-B",
+        jac=True,
+        options={"maxiter": max_iter, "gtol": tol, "ftol": 64 * np.finfo(float).eps, "maxls": 50},
+    )
+    w = told.x.reshape(objective.shape)
+    separated = False
+    if objective.alpha == 0 and objective.n_scores == 1:
+        separated = objective.is_separated(float(told.fun))
+    return Minimum(w, min(int(told.nit), max_iter), bool(told.success), separated)
