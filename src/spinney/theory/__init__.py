@@ -1,0 +1,3 @@
+"""The theory of the lectures as numbers."""
+
+__all__: list[str] = []
