@@ -13,7 +13,6 @@ using namespace spinney;
 
 namespace {
 
-using Floats = Array<double>;
 using Indices = Array<std::int32_t>;
 
 PerceptronVariant variant_named(const std::string& name) {
@@ -28,7 +27,7 @@ PerceptronVariant variant_named(const std::string& name) {
 template <class Value>
 nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
               const std::optional<Indices>& starts, std::size_t n_rows, std::size_t n_features,
-              const Matrix<double>& steps, const Floats& weights, const Matrix<double>& planes,
+              const Matrix<double>& steps, const Matrix<double>& planes,
               const Array<std::uint32_t>& seeds, const PerceptronOptions& options, int n_threads) {
   const std::size_t n_problems = steps.shape(0);
   const bool dense = !starts;
@@ -37,8 +36,8 @@ nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
           : (!columns || starts->shape(0) != n_rows + 1 || columns->shape(0) != values.shape(0))) {
     throw InputError("perceptron: arrays of the rows differ in length");
   }
-  if (steps.shape(1) != n_rows || weights.shape(0) != n_rows || seeds.shape(0) != n_problems ||
-      planes.shape(0) != n_problems || planes.shape(1) != n_features + 1) {
+  if (steps.shape(1) != n_rows || seeds.shape(0) != n_problems || planes.shape(0) != n_problems ||
+      planes.shape(1) != n_features + 1) {
     throw InputError("perceptron: arrays of the problems differ in shape");
   }
   const PerceptronRows<Value> rows{values.data(), dense ? nullptr : columns->data(),
@@ -47,7 +46,6 @@ nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
   for (std::size_t p = 0; p < n_problems; ++p) {
     const double* const plane = planes.data() + p * (n_features + 1);
     problems[p].steps = steps.data() + p * n_rows;
-    problems[p].weights = weights.data();
     problems[p].seed = seeds.data()[p];
     problems[p].plane = {{plane, plane + n_features}, plane[n_features]};
   }
@@ -80,18 +78,18 @@ void bind_run(nb::module_& m) {
       "run_perceptrons",
       [](const Array<Value>& values, const std::optional<Indices>& columns,
          const std::optional<Indices>& starts, std::size_t n_rows, std::size_t n_features,
-         const Matrix<double>& steps, const Floats& weights, const Matrix<double>& planes,
+         const Matrix<double>& steps, const Matrix<double>& planes,
          const Array<std::uint32_t>& seeds, const std::string& variant, bool fit_intercept,
          bool shuffle, int max_passes, int patience, double tolerance, int n_threads) {
         const PerceptronOptions options{
             variant_named(variant), fit_intercept, shuffle, max_passes, patience, tolerance};
-        return run<Value>(values, columns, starts, n_rows, n_features, steps, weights, planes,
-                          seeds, options, n_threads);
+        return run<Value>(values, columns, starts, n_rows, n_features, steps, planes, seeds,
+                          options, n_threads);
       },
       nb::arg("values"), nb::arg("columns").none(), nb::arg("starts").none(), nb::arg("n_rows"),
-      nb::arg("n_features"), nb::arg("steps"), nb::arg("weights"), nb::arg("planes"),
-      nb::arg("seeds"), nb::arg("variant"), nb::arg("fit_intercept"), nb::arg("shuffle"),
-      nb::arg("max_passes"), nb::arg("patience"), nb::arg("tolerance"), nb::arg("n_threads"));
+      nb::arg("n_features"), nb::arg("steps"), nb::arg("planes"), nb::arg("seeds"),
+      nb::arg("variant"), nb::arg("fit_intercept"), nb::arg("shuffle"), nb::arg("max_passes"),
+      nb::arg("patience"), nb::arg("tolerance"), nb::arg("n_threads"));
 }
 
 }  // namespace

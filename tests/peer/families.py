@@ -158,4 +158,14 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.neighbors", "sklearn.cluster", "sklearn.manifold"),
     ),
+    "perceptron": Family(
+        files=("linear_model/tests/test_perceptron.py", "linear_model/tests/test_common.py"),
+        replacements=(
+            Replacement(
+                theirs="sklearn.linear_model",
+                ours="spinney.linear_model",
+                names=("Perceptron",),
+            ),
+        ),
+    ),
 }

@@ -41,13 +41,12 @@ struct Hyperplane {
 };
 
 // One problem of two sides. `steps` is what a mistake adds of its row: sign (the side) times rate
-// times weight; rows with a step of zero are never met.
+// times weight; rows with a step of zero are never met. A wrong row counts by the size of its step.
 struct PerceptronProblem {
   const double* steps;
-  const double* weights;  // of rows, for the pocket
-  std::uint32_t seed;     // of the shuffles
-  Hyperplane plane;       // in: where to start; out: where the passes ended
-  Hyperplane answer;      // out: what the variant makes of it
+  std::uint32_t seed;  // of the shuffles
+  Hyperplane plane;    // in: where to start; out: where the passes ended
+  Hyperplane answer;   // out: what the variant makes of it
   std::int64_t n_mistakes = 0;
   int n_passes = 0;
   bool overflow = false;
