@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-__all__ = ["Columns", "power_of_two"]
+__all__ = ["Columns", "is_flat", "power_of_two"]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,12 @@ def power_of_two(sizes: Any) -> Any:
     exponents = np.frexp(np.where(sizes > 0, sizes, 0.5))[1]
     # 2**1024 does not exist; numbers that need it are then below two instead of one.
     return np.ldexp(1.0, np.minimum(exponents, 1023))
+
+
+def is_flat(X: Floats) -> NDArray[np.bool_]:
+    """Which columns are constant, but for the last bits."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    return high - low <= 4 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
 
 
 @dataclass
@@ -55,13 +61,12 @@ class Columns:
         scaled = X / scales
         centers = np.zeros(n_features)
         if fit_intercept:
+            flat = is_flat(scaled)
             centers = scaled.mean(axis=0)
             scaled -= centers
-            spreads = np.abs(scaled).max(axis=0, initial=0.0)
             # A constant column less its mean is rounding, nothing to be made large.
-            flat = spreads <= 4 * np.finfo(np.float64).eps * np.abs(centers)
             scaled[:, flat] = 0.0
-            wider = power_of_two(np.where(flat, 1.0, spreads))
+            wider = power_of_two(np.where(flat, 1.0, np.abs(scaled).max(axis=0, initial=0.0)))
             scaled /= wider
             centers = centers * scales
             scales = scales * wider

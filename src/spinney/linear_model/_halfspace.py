@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from spinney._labels import encode_labels
-from spinney.linear_model._columns import Columns, power_of_two
+from spinney.linear_model._columns import Columns, is_flat, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
 from spinney.linear_model._separation import Points, separate
@@ -136,8 +136,6 @@ class HalfspaceClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y: expected two classes, got a target of type {kind}")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         counted = weights > 0
-        if not counted.any():
-            raise ValueError("sample_weight: expected a positive weight, got none")
         classes, codes = encode_labels(y)
         if len(classes) > 2:
             raise ValueError(
@@ -147,7 +145,7 @@ class HalfspaceClassifier(ClassifierMixin, BaseEstimator):
         if len(np.unique(codes[counted])) < 2:
             raise ValueError(
                 f"y: expected two classes in rows of positive weight, got one class: "
-                f"{classes[codes[counted][0]]!r}"
+                f"{classes[codes[counted][0]]}"
             )
         self.classes_ = classes
         signs = np.where(codes == 1, 1.0, -1.0)
@@ -302,10 +300,9 @@ def _points(X: Any, sides: Floats, sizes: Floats, fit_intercept: bool) -> Points
     exact = scaled * sides[:, None]
     if fit_intercept:
         centers = np.r_[scaled.mean(axis=0), 0.0]
-        spreads = _sizes(scaled - centers[:-1])
         # What is constant but for rounding stays small: no coefficient is worth it.
-        flat = spreads <= 4 * np.finfo(np.float64).eps
-        scales = np.r_[power_of_two(np.where(flat, 1.0, spreads)), 1.0]
+        spreads = np.where(is_flat(scaled), 1.0, _sizes(scaled - centers[:-1]))
+        scales = np.r_[power_of_two(spreads), 1.0]
         exact = np.column_stack([exact, sides])
     return Points(exact, centers, scales)
 

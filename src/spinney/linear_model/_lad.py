@@ -129,8 +129,6 @@ class LADRegressor(RegressorMixin, BaseEstimator):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if sparse.issparse(X):
             X = X.toarray()
-        if not (weights > 0).any():
-            raise ValueError("sample_weight: expected a positive weight, got none")
         # Sums by BLAS depend on its threads, and these would decide between equally good fits.
         with threadpool_limits(limits=1, user_api="blas"):
             self._solve(X, y, weights)

@@ -334,10 +334,12 @@ class Perceptron(sklearn.linear_model.Perceptron):
         counted = (weighted > 0).any(axis=0)
         if not counted.all():
             X, sides, weighted = X[counted], sides[:, counted], weighted[:, counted]
-        lengths = np.hypot(row_norms(X), float(self.fit_intercept))
+        with np.errstate(over="ignore"):
+            lengths = np.hypot(row_norms(X), float(self.fit_intercept))
         self.radius_ = float(lengths.max(initial=0.0))
-        scores = np.asarray(X @ answers[:, :-1].T + answers[:, -1]).T * sides
-        with np.errstate(divide="ignore", invalid="ignore"):
+        # Where squares of huge values overflow there is no margin to speak of.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            scores = np.asarray(X @ answers[:, :-1].T + answers[:, -1]).T * sides
             self.margin_ = np.nan_to_num(
                 scores.min(axis=1, initial=np.inf) / np.linalg.norm(answers, axis=1), nan=0.0
             )
