@@ -17,8 +17,8 @@ from spinney.linear_model import HalfspaceClassifier, Perceptron
 from spinney.theory import perceptron_bound
 
 VARIANTS = ["last", "average", "pocket"]
-# A weight multiplies a step: two steps of one row, apart from each other, are not one twice as long.
-# scikit-learn says the same of its perceptron.
+# A weight multiplies a step: two steps of one row, apart from each other, are not one twice as
+# long. scikit-learn says the same of its perceptron.
 NOT_REPETITIONS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",

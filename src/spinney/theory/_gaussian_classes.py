@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 from sklearn.utils import check_random_state
 
@@ -22,9 +22,8 @@ Floats = NDArray[np.float64]
 REACH = 12.0
 # Places at which the largest density is looked for, for each component's standard deviation.
 PLACES = 400
-# Nodes and panels of the quadrature along the first of two coordinates.
-NODES = 32
-PANELS = 24
+# Secants that place the end of an interval.
+SECANTS = 4
 
 
 class GaussianClasses:
@@ -162,60 +161,69 @@ class GaussianClasses:
 
     def _right_along(self, logs: Floats, means: Floats, scales: Floats) -> float:
         """∫ max over classes of Σ exp(logs) N(means, scales²): ends of intervals, then Φ."""
+        members = self._codes[:, None] == np.arange(len(self.classes_))
+        largest = logs - np.log(scales)
 
-        def joint(places: Any) -> Floats:
-            z = (np.asarray(places)[..., None] - means) / scales
-            terms = logs - 0.5 * z**2 - np.log(scales)
-            out = [
-                logsumexp(terms[..., self._codes == c], axis=-1) for c in range(len(self.classes_))
-            ]
-            return np.stack(out, axis=-1)
+        def joint(places: Floats) -> Floats:
+            terms = largest - 0.5 * ((places[:, None] - means) / scales) ** 2
+            top = terms.max(axis=1, keepdims=True)
+            with np.errstate(divide="ignore"):
+                return np.log(np.exp(terms - top) @ members) + top
 
-        grid = np.unique(
-            (means[:, None] + scales[:, None] * np.linspace(-REACH, REACH, PLACES)).ravel()
-        )
+        steps = np.linspace(-REACH, REACH, PLACES)
+        grid = np.sort((means[:, None] + scales[:, None] * steps).ravel())
         best = np.argmax(joint(grid), axis=1)
         changes = np.flatnonzero(best[1:] != best[:-1])
-        ends = [-np.inf]
-        for i in changes:
-            before, after = best[i], best[i + 1]
+        ends = self._crossings(joint, grid[changes], grid[changes + 1], best, changes)
+        lows, highs = np.r_[-np.inf, ends], np.r_[ends, np.inf]
+        own = members[:, best[np.r_[changes, len(grid) - 1]]]
+        with np.errstate(invalid="ignore"):
+            below = ndtr((highs - means[:, None]) / scales[:, None])
+            below -= ndtr((lows - means[:, None]) / scales[:, None])
+        return float(np.exp(logs) @ (own * below).sum(axis=1))
 
-            def lead(place: float, before: Any = before, after: Any = after) -> float:
-                values = joint(place)
-                return float(values[before] - values[after])
+    @staticmethod
+    def _crossings(
+        joint: Any, lows: Floats, highs: Floats, best: NDArray[np.intp], changes: NDArray[np.intp]
+    ) -> Floats:
+        """Where the class that leads on the left is overtaken by that on the right: secants.
 
-            same = lead(grid[i]) * lead(grid[i + 1]) >= 0
-            ends.append(grid[i] if same else brentq(lead, grid[i], grid[i + 1]))
-        ends.append(np.inf)
-        right = 0.0
-        for low, high, c in zip(ends[:-1], ends[1:], best[np.r_[changes, -1]], strict=True):
-            own = self._codes == c
-            shares = ndtr((high - means[own]) / scales[own]) - ndtr(
-                (low - means[own]) / scales[own]
-            )
-            right += float(np.exp(logs[own]) @ shares)
-        return right
+        The integral is flat there: an error of the place counts by its square.
+        """
+        before, after = best[changes], best[changes + 1]
+        each = np.arange(len(changes))
+
+        def lead(places: Floats) -> Floats:
+            values = joint(places)
+            return values[each, before] - values[each, after]
+
+        if len(changes) == 0:
+            return lows
+        at_low, at_high = lead(lows), lead(highs)
+        for _ in range(SECANTS):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                share = at_low / (at_low - at_high)
+            share = np.where((share >= 0) & (share <= 1), share, 0.5)
+            middle = lows + share * (highs - lows)
+            there = lead(middle)
+            leads = there > 0
+            lows, at_low = np.where(leads, middle, lows), np.where(leads, there, at_low)
+            highs, at_high = np.where(leads, highs, middle), np.where(leads, at_high, there)
+        return middle
 
     def _right_in_the_plane(self) -> float:
         first, scales = self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
         slopes = self.covariances[:, 1, 0] / self.covariances[:, 0, 0]
-        left = self.covariances[:, 1, 1] - slopes * self.covariances[:, 0, 1]
-        edges = np.unique(
-            (first[:, None] + scales[:, None] * np.linspace(-REACH, REACH, PANELS + 1)).ravel()
+        left = np.sqrt(self.covariances[:, 1, 1] - slopes * self.covariances[:, 0, 1])
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights) - np.log(scales * np.sqrt(2 * np.pi))
+
+        def right(x: float) -> float:
+            logs = log_weights - 0.5 * ((x - first) / scales) ** 2
+            return self._right_along(logs, self.means[:, 1] + slopes * (x - first), left)
+
+        # Where a component begins to count, and its middle: adaptive quadrature sees narrow ones.
+        edges = np.unique(first[:, None] + scales[:, None] * np.array([-REACH, -3, 0, 3, REACH]))
+        return float(
+            sum(quad(right, low, high, epsabs=1e-11, limit=200)[0] for low, high in pairwise(edges))
         )
-        nodes, factors = np.polynomial.legendre.leggauss(NODES)
-        total = 0.0
-        for low, high in pairwise(edges):
-            # No more than the whole density of the panel can be right there.
-            middle = np.clip(first, low, high)
-            with np.errstate(divide="ignore"):
-                log_weights = np.log(self.weights)
-            if np.max(log_weights - 0.5 * ((middle - first) / scales) ** 2) < -40:
-                continue
-            for node, factor in zip(nodes, factors, strict=True):
-                x = low + (high - low) * (node + 1) / 2
-                z = (x - first) / scales
-                logs = log_weights - 0.5 * z**2 - np.log(scales * np.sqrt(2 * np.pi))
-                along = self._right_along(logs, self.means[:, 1] + slopes * (x - first), left**0.5)
-                total += factor * (high - low) / 2 * along
-        return float(total)
