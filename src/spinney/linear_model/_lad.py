@@ -70,8 +70,7 @@ class LADRegressor(RegressorMixin, BaseEstimator):
     -----
     The lecture's linear program has 2n rows and n + d columns. Here its dual is solved by an inner
     point method, d equations a step, and then vertex by vertex until the multipliers are within
-    their bounds (`spinney.linear_model._pinball`). Where HiGHS takes minutes this takes a fraction
-    of a second. Where several fits are optimal one of them is
+    their bounds (`spinney.linear_model._pinball`). Where several fits are optimal one of them is
     found, the same one for any order of the rows.
 
     Sparse matrices are made dense.
