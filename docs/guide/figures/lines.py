@@ -81,7 +81,7 @@ def draw_perceptron():
         axis.plot(passes, right, label=variant)
     axis.set_xlabel("passes over the rows")
     axis.set_ylabel("right on new rows")
-    axis.legend(frameon=False)
+    axis.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     save(figure, "lines_perceptron")
 
 
