@@ -9,6 +9,7 @@ is rounded. This is slow, and used where rounding leaves a doubt.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +32,7 @@ def whole_numbers(column: Floats) -> Whole:
     return np.array([n * (largest // d) for n, d in ratios], dtype=object)
 
 
-def exact_sign(row: Floats, w: Floats) -> int:
+def exact_sign(row: Floats, w: Iterable[Any]) -> int:
     """The sign of ⟨row, w⟩, without rounding."""
     total = sum((Fraction(a) * Fraction(b) for a, b in zip(row, w, strict=True)), Fraction(0))
     return (total > 0) - (total < 0)

@@ -48,7 +48,6 @@ GAP = 1e-10
 ROUNDING = 1e-13
 # Sums Xᵀa that are taken for rounding, in units of what the sizes of the terms add up to.
 INFEASIBLE = 1e-9
-EPS = np.finfo(np.float64).eps
 
 
 @dataclass
@@ -120,7 +119,7 @@ def _try_disturbances(
         infeasible = float(np.abs(dual @ X).max(initial=0.0))
         reach = float(np.abs(dual) @ np.abs(X).max(axis=1, initial=0.0))
         proven = gap <= GAP * losses.sum() + ROUNDING * size * len(y)
-        proven = proven and infeasible <= INFEASIBLE * max(reach, EPS)
+        proven = proven and infeasible <= INFEASIBLE * (reach + (high - low) * np.abs(X).max())
         if best is None or proven or gap < best.gap:
             best = Vertex(rows, dual, gap, n_steps, proven)
         if proven:
@@ -252,6 +251,8 @@ def _crossing(residuals: Floats, along: Floats, width: float, fall: float) -> in
 
     It falls at the rate `fall`, and each row whose residual changes sign takes away what it moves.
     """
+    # Losses that end in a plain (slacks) take away all of it and no more, but for rounding.
+    fall *= 1 - 1e-10
     least = 1e-11 * np.abs(along).max(initial=0.0)
     ahead = np.flatnonzero((residuals * along > 0) & (np.abs(along) > least))
     places = residuals[ahead] / along[ahead]

@@ -13,6 +13,7 @@ combination of some points is one of all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -216,13 +217,24 @@ def _decide_exactly(
             return Separation(None, out, exact=True)
         largest = max(abs(number) for number in numbers)
         normal = np.array([float(number / largest) for number in numbers])
-        within, safe = inside(points, normal)
-        if within.all():
-            return Separation(normal, None, safe, exact=True)
-        outside = np.setdiff1d(np.flatnonzero(~within), chosen)
+        outside, scores = _outside_exactly(points, normal, numbers)
         if len(outside) == 0:
-            # Separable, but by numbers of more digits than float64 has.
-            return Separation(normal, None, safe=False, exact=True)
-        scores = np.asarray(points.exact @ normal)[outside]
-        worst = outside[np.argsort(scores, kind="stable")]
+            within, safe = inside(points, normal)
+            # The normal in float64 is a rounding of the true one, and may have lost points.
+            return Separation(normal, None, safe=safe and bool(within.all()), exact=True)
+        worst = outside[np.argsort(scores[outside], kind="stable")]
         chosen = np.union1d(chosen, worst[: 2 * n_columns + 2])
+
+
+def _outside_exactly(
+    points: Points, normal: Floats, numbers: list[Fraction]
+) -> tuple[Indices, Floats]:
+    """Points not strictly inside for a normal in fractions, of which `normal` is the rounding."""
+    scores = np.asarray(points.exact @ normal)
+    doubt = 4 * (len(normal) + 2) * EPS * np.abs(normal).sum()
+    outside = np.flatnonzero(scores < -doubt)
+    if len(outside) == 0:
+        doubtful = np.flatnonzero(scores <= doubt)
+        signs = [exact_sign(points.some(np.array([row]))[0], numbers) for row in doubtful]
+        outside = doubtful[np.array(signs, dtype=int) <= 0]
+    return outside, scores
