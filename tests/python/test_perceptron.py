@@ -131,11 +131,10 @@ def test_bound_of_mistakes(n, d, seed, fit_intercept, weighted):
     assert 1 <= model.n_mistakes_[0] <= model.mistake_bound_[0]
     lengths = np.linalg.norm(np.column_stack([X, np.full(n, float(fit_intercept))]), axis=1)
     assert model.radius_ == pytest.approx(lengths.max())
+    same = perceptron_bound(X, y, model.coef_[0], model.intercept_[0], fit_intercept=fit_intercept)
+    spread = weights.max() / weights.min() if weighted else 1.0
+    assert model.mistake_bound_[0] == pytest.approx(same * spread)
     if not weighted:
-        same = perceptron_bound(
-            X, y, model.coef_[0], model.intercept_[0], fit_intercept=fit_intercept
-        )
-        assert model.mistake_bound_[0] == pytest.approx(same)
         # Every separating hyperplane bounds them.
         assert model.n_mistakes_[0] <= perceptron_bound(X, y, fit_intercept=fit_intercept)
 

@@ -94,6 +94,13 @@ def test_vc_sample_sizes(dimension, epsilon):
     assert 1.2 * n < more < 2.1 * n
 
 
+def test_vc_deviation_by_hand():
+    # P(sup > ε) <= 4 S(2n) exp(−n ε²/8), with S(2n) = 2n + 1 for dimension 1.
+    for n, delta in ((1000, 0.05), (50, 0.5)):
+        epsilon = theory.vc_deviation(n, delta, 1)
+        assert 4 * (2 * n + 1) * math.exp(-n * epsilon**2 / 8) == pytest.approx(delta)
+
+
 def test_vc_bound_holds_for_halfspaces():
     # Thresholds on a line, with a bias: dimension 2; the supremum can be computed.
     rng = np.random.default_rng(0)
