@@ -16,4 +16,5 @@ NB_MODULE(_core, m) {
   bind_local(m);
   bind_hnsw(m);
   bind_linear(m);
+  bind_perceptron(m);
 }

@@ -11,7 +11,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spinney import datasets, ensemble, model_selection, neighbors, report, tree
+    from spinney import (
+        datasets,
+        ensemble,
+        linear_model,
+        model_selection,
+        neighbors,
+        report,
+        theory,
+        tree,
+    )
     from spinney._threads import get_num_threads, set_num_threads
     from spinney.report.compare import compare
 
@@ -23,16 +32,29 @@ __all__ = [
     "datasets",
     "ensemble",
     "get_num_threads",
+    "linear_model",
     "model_selection",
     "neighbors",
     "report",
     "set_num_threads",
+    "theory",
     "tree",
 ]
 
 # A new submodule adds its name here, a new top-level function the module that defines it below;
 # both also go into `__all__` (and under TYPE_CHECKING, for editors and mypy).
-_SUBMODULES = frozenset({"datasets", "ensemble", "model_selection", "neighbors", "report", "tree"})
+_SUBMODULES = frozenset(
+    {
+        "datasets",
+        "ensemble",
+        "linear_model",
+        "model_selection",
+        "neighbors",
+        "report",
+        "theory",
+        "tree",
+    }
+)
 _NAMES = {
     "compare": "spinney.report.compare",
     "get_num_threads": "spinney._threads",

@@ -645,3 +645,20 @@ def descend_by_columns(
     most_sweeps: int,
     w: NDArray[float64],
 ) -> tuple[int, float]: ...
+def run_perceptrons(
+    values: NDArray[Any],
+    columns: NDArray[int32] | None,
+    starts: NDArray[int32] | None,
+    n_rows: int,
+    n_features: int,
+    steps: NDArray[float64],
+    planes: NDArray[float64],
+    seeds: NDArray[uint32],
+    variant: str,
+    fit_intercept: bool,
+    shuffle: bool,
+    max_passes: int,
+    patience: int,
+    tolerance: float,
+    n_threads: int,
+) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64], bool]: ...

@@ -169,4 +169,29 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.neighbors",),
     ),
+    "perceptron": Family(
+        files=("linear_model/tests/test_perceptron.py", "linear_model/tests/test_common.py"),
+        replacements=(
+            Replacement(
+                theirs="sklearn.linear_model",
+                ours="spinney.linear_model",
+                names=("Perceptron",),
+            ),
+        ),
+    ),
+    "linear": Family(
+        files=(
+            "linear_model/tests/test_base.py",
+            "linear_model/tests/test_ridge.py",
+            "linear_model/tests/test_logistic.py",
+        ),
+        replacements=(
+            Replacement(
+                theirs="sklearn.linear_model",
+                ours="spinney.linear_model",
+                names=("LinearRegression", "LogisticRegression", "Ridge", "RidgeCV"),
+            ),
+        ),
+        import_first=("sklearn.linear_model", "sklearn.ensemble", "sklearn.model_selection"),
+    ),
 }

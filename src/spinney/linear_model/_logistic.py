@@ -167,8 +167,8 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
         ratio = self.l1_ratio
         if self.penalty != "deprecated":
             warnings.warn(
-                "'penalty' was deprecated in version 1.8 of scikit-learn: use l1_ratio=0 instead of "
-                "penalty='l2', l1_ratio=1 instead of penalty='l1', l1_ratio between 0 and 1 "
+                "'penalty' was deprecated in version 1.8 of scikit-learn: use l1_ratio=0 instead "
+                "of penalty='l2', l1_ratio=1 instead of penalty='l1', l1_ratio between 0 and 1 "
                 "instead of penalty='elasticnet', and C=np.inf instead of penalty=None.",
                 FutureWarning,
                 stacklevel=3,
@@ -190,8 +190,8 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
                 )
             if ratio is not None and {"l1": 1, "l2": 0}.get(self.penalty, ratio) != ratio:
                 warnings.warn(
-                    f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. penalty is "
-                    "deprecated. Please use l1_ratio only.",
+                    f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. penalty "
+                    "is deprecated. Please use l1_ratio only.",
                     stacklevel=3,
                 )
             ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, ratio)

@@ -1,0 +1,235 @@
+#include "spinney/linear/perceptron.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/parallel.h"
+
+namespace spinney {
+
+namespace {
+
+// Sums run in eight lanes whatever the instruction set, so that all give the same bits.
+using Lanes = double __attribute__((vector_size(64)));
+constexpr std::size_t n_lanes = 8;
+
+constexpr std::size_t rows_ahead = 4;
+constexpr std::size_t most_fetched = 1024;  // bytes of a row
+
+using NarrowLanes = float __attribute__((vector_size(32)));
+
+SPINNEY_INLINE Lanes load_lanes(const double* from) {
+  Lanes out;
+  __builtin_memcpy(&out, from, sizeof(out));
+  return out;
+}
+
+SPINNEY_INLINE Lanes load_lanes(const float* from) {
+  NarrowLanes out;
+  __builtin_memcpy(&out, from, sizeof(out));
+  return __builtin_convertvector(out, Lanes);
+}
+
+template <class Value>
+SPINNEY_INLINE double dot_lanes(const Value* row, const double* coef, std::size_t n) {
+  Lanes sum = {};
+  std::size_t i = 0;
+  for (; i + n_lanes <= n; i += n_lanes) sum += load_lanes(row + i) * load_lanes(coef + i);
+  double rest = 0;
+  for (; i < n; ++i) rest += static_cast<double>(row[i]) * coef[i];
+  return (((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]))) + rest;
+}
+
+SPINNEY_KERNEL double dot(const double* row, const double* coef, std::size_t n) {
+  return dot_lanes(row, coef, n);
+}
+
+SPINNEY_KERNEL double dot(const float* row, const double* coef, std::size_t n) {
+  return dot_lanes(row, coef, n);
+}
+
+template <class Value>
+double score(const PerceptronRows<Value>& rows, std::size_t row, const Hyperplane& plane) {
+  if (rows.starts == nullptr) {
+    const double* const coef = plane.coef.data();
+    return dot(rows.values + row * rows.n_features, coef, rows.n_features) + plane.intercept;
+  }
+  double sum = 0;
+  for (auto k = rows.starts[row]; k < rows.starts[row + 1]; ++k) {
+    sum +=
+        static_cast<double>(rows.values[k]) * plane.coef[static_cast<std::size_t>(rows.columns[k])];
+  }
+  return sum + plane.intercept;
+}
+
+template <class Value>
+void add(const PerceptronRows<Value>& rows, std::size_t row, double step, bool intercept,
+         Hyperplane& plane) {
+  if (rows.starts == nullptr) {
+    const Value* const values = rows.values + row * rows.n_features;
+    for (std::size_t i = 0; i < rows.n_features; ++i) {
+      plane.coef[i] += step * static_cast<double>(values[i]);
+    }
+  } else {
+    for (auto k = rows.starts[row]; k < rows.starts[row + 1]; ++k) {
+      plane.coef[static_cast<std::size_t>(rows.columns[k])] +=
+          step * static_cast<double>(rows.values[k]);
+    }
+  }
+  if (intercept) plane.intercept += step;
+}
+
+// The order that scikit-learn gives the rows (Fisher and Yates's shuffle, Marsaglia's generator of
+// 32 bits, the same seed before each pass), so that fits are the same as there.
+void shuffle(std::vector<std::uint32_t>& order, std::uint32_t seed) {
+  if (seed == 0) seed = 1;
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+    seed ^= seed << 13;
+    seed ^= seed >> 17;
+    seed ^= seed << 5;
+    std::swap(order[i], order[i + (seed & 0x7fffffffU) % (order.size() - i)]);
+  }
+}
+
+bool is_finite(const Hyperplane& plane) {
+  double sum = plane.intercept * 0;
+  for (const double c : plane.coef) sum += c * 0;
+  return sum == 0;
+}
+
+template <class Value>
+class Run {
+ public:
+  Run(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
+      PerceptronProblem& problem, Watch& watch)
+      : rows_(rows), options_(options), problem_(problem), watch_(watch), order_(rows.n_rows) {
+    std::iota(order_.begin(), order_.end(), 0U);
+    work_ = 5 + rows.n_features / 4;
+    if (options.variant == PerceptronVariant::average) late_.coef.resize(rows.n_features);
+  }
+
+  void go() {
+    double best_loss = std::numeric_limits<double>::infinity();
+    int n_idle = 0;
+    auto& plane = problem_.plane;
+    while (problem_.n_passes < options_.max_passes) {
+      if (options_.shuffle) shuffle(order_, problem_.seed);
+      const auto mistakes_before = problem_.n_mistakes;
+      const double loss = pass();
+      ++problem_.n_passes;
+      if (!is_finite(plane)) {
+        problem_.overflow = true;
+        return;
+      }
+      if (options_.variant == PerceptronVariant::pocket) count_errors();
+      if (problem_.n_mistakes == mistakes_before) break;
+      n_idle = loss > best_loss - options_.tolerance ? n_idle + 1 : 0;
+      best_loss = std::min(best_loss, loss);
+      if (n_idle >= options_.patience) break;
+    }
+    if (options_.variant == PerceptronVariant::last) problem_.answer = plane;
+    if (options_.variant == PerceptronVariant::average) average();
+  }
+
+ private:
+  // Shuffled rows lie anywhere: ask for one before it is met.
+  void fetch(std::size_t row) const {
+    if (rows_.starts != nullptr) return;
+    const auto* const from = reinterpret_cast<const char*>(rows_.values + row * rows_.n_features);
+    const std::size_t n_bytes = std::min(rows_.n_features * sizeof(Value), most_fetched);
+    for (std::size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(from + i);
+  }
+
+  // Meets every row once and returns the mean loss, max(0, −y f(x)).
+  double pass() {
+    double loss = 0;
+    auto& plane = problem_.plane;
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      const std::size_t row = order_[k];
+      watch_.poll(work_);
+      if (k + rows_ahead < order_.size()) fetch(order_[k + rows_ahead]);
+      const double step = problem_.steps[row];
+      if (step == 0) continue;
+      ++n_met_;
+      const double signed_score = std::copysign(1.0, step) * score(rows_, row, plane);
+      if (signed_score > 0) {
+        if (options_.variant == PerceptronVariant::pocket && ++run_ > longest_run_) {
+          longest_run_ = run_;
+          if (!counted_) count_errors();
+        }
+        continue;
+      }
+      loss -= signed_score;
+      ++problem_.n_mistakes;
+      add(rows_, row, step, options_.fit_intercept, plane);
+      run_ = 0;
+      counted_ = false;
+      if (options_.variant == PerceptronVariant::average) {
+        add(rows_, row, step * static_cast<double>(n_met_ - 1), options_.fit_intercept, late_);
+      }
+    }
+    return loss / static_cast<double>(rows_.n_rows);
+  }
+
+  // The mean of the hyperplanes after each row that was met: what row t added is missing from the
+  // first t − 1 of them.
+  void average() {
+    problem_.answer = problem_.plane;
+    if (n_met_ == 0) return;
+    const auto share = 1.0 / static_cast<double>(n_met_);
+    for (std::size_t i = 0; i < rows_.n_features; ++i) {
+      problem_.answer.coef[i] -= share * late_.coef[i];
+    }
+    problem_.answer.intercept -= share * late_.intercept;
+  }
+
+  void count_errors() {
+    if (counted_) return;
+    counted_ = true;
+    double errors = 0;
+    for (std::size_t row = 0; row < rows_.n_rows && errors < least_errors_; ++row) {
+      watch_.poll(work_);
+      const double step = problem_.steps[row];
+      if (step == 0) continue;
+      if (std::copysign(1.0, step) * score(rows_, row, problem_.plane) <= 0) {
+        errors += std::fabs(step);
+      }
+    }
+    if (errors < least_errors_) {
+      least_errors_ = errors;
+      problem_.answer = problem_.plane;
+    }
+  }
+
+  const PerceptronRows<Value>& rows_;
+  const PerceptronOptions& options_;
+  PerceptronProblem& problem_;
+  Watch& watch_;
+  std::vector<std::uint32_t> order_;
+  std::uint64_t work_;
+  std::int64_t n_met_ = 0;
+  Hyperplane late_;  // each step times the number of rows met before it
+  std::int64_t run_ = 0, longest_run_ = 0;
+  bool counted_ = false;  // whether the present hyperplane's errors are known
+  double least_errors_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+template <class Value>
+void run_perceptrons(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
+                     std::vector<PerceptronProblem>& problems, int n_threads, Watch& watch) {
+  parallel_for(problems.size(), n_threads,
+               [&](std::size_t i, int) { Run<Value>(rows, options, problems[i], watch).go(); });
+}
+
+template void run_perceptrons(const PerceptronRows<float>&, const PerceptronOptions&,
+                              std::vector<PerceptronProblem>&, int, Watch&);
+template void run_perceptrons(const PerceptronRows<double>&, const PerceptronOptions&,
+                              std::vector<PerceptronProblem>&, int, Watch&);
+
+}  // namespace spinney

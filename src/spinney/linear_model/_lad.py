@@ -1,0 +1,227 @@
+"""Least absolute deviations, and quantiles, to a proven optimum."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import solve
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from spinney.linear_model._columns import Columns, power_of_two
+from spinney.linear_model._distinct_rows import DistinctRows
+from spinney.linear_model._pinball import minimise
+
+__all__ = ["LADRegressor"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+# A gap of which nothing is said, relative to the loss and to the sizes of the targets.
+GAP = 1e-7
+ROUNDING = 1e-12
+# Sums Xᵀ dual_ that are taken for zero, relative to their terms.
+SUMS = 1e-8
+
+
+class LADRegressor(RegressorMixin, BaseEstimator):
+    """Linear regression by least absolute deviations, exact.
+
+    Minimises Σ w_i |y_i − ⟨x_i, coef⟩ − intercept|, and for other quantiles than the median the sum
+    of 2 w_i ρ(r_i), where ρ(r) is `quantile` · r above the fit and (`quantile` − 1) · r below it.
+    The fit goes through as many rows as there are coefficients, and multipliers of the rows prove
+    that none is better.
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        Between 0 and 1, both excluded: about this share of the rows will be below the fit. One half
+        is least absolute deviations.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients. Columns that others determine have zero.
+    intercept_ : float
+        The intercept.
+    dual_ : ndarray of shape (n_samples,)
+        A multiplier for each row: `2 * quantile` times its weight above the fit,
+        `2 * (quantile - 1)` times its weight below it, and between both for rows on it. With these,
+        Xᵀ `dual_` = 0 (and Σ `dual_` = 0 with an intercept), so that Σ `dual_` · y is a lower bound
+        of the loss of every line.
+    duality_gap_ : float
+        The loss less that bound: zero but for rounding, that of `predict` included. A warning says
+        so where it is more.
+    loss_ : float
+        The sum that was minimised.
+    support_ : ndarray of int
+        The rows that determine the fit, which goes through them.
+    n_iter_ : int
+        Steps inside and along the edges of the polytope.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+
+    Notes
+    -----
+    The lecture's linear program has 2n rows and n + d columns. Here its dual is solved by an inner
+    point method, d equations a step, and then vertex by vertex until the multipliers are within
+    their bounds (`spinney.linear_model._pinball`). Where several fits are optimal one of them is
+    found, the same one for any order of the rows.
+
+    Sparse matrices are made dense.
+
+    References
+    ----------
+    Barrodale, Roberts: An improved algorithm for discrete l1 linear approximation, 1973.
+    Portnoy, Koenker: The Gaussian hare and the Laplacian tortoise, 1997.
+
+    Examples
+    --------
+    One point far away does not move the line:
+
+    >>> from spinney.linear_model import LADRegressor
+    >>> X = [[0], [1], [2], [3], [4]]
+    >>> line = LADRegressor().fit(X, [1, 3, 5, 700, 9])
+    >>> line.coef_.round(9).tolist(), round(line.intercept_, 9)
+    ([2.0], 1.0)
+    >>> round(line.loss_, 9)
+    693.0
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "fit_intercept": ["boolean"],
+    }
+
+    n_features_in_: int
+
+    def __init__(self, *, quantile: float = 0.5, fit_intercept: bool = True) -> None:
+        self.quantile = quantile
+        self.fit_intercept = fit_intercept
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LADRegressor:
+        """Fit the line.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, >= 0; a row of weight 2 counts as two.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True
+        )
+        y = np.asarray(y, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if sparse.issparse(X):
+            X = X.toarray()
+        # Sums by BLAS depend on its threads, and these would decide between equally good fits.
+        with threadpool_limits(limits=1, user_api="blas"):
+            self._solve(X, y, weights)
+        return self
+
+    def _solve(self, X: Floats, y: Floats, weights: Floats) -> None:
+        distinct = DistinctRows.of(X, y, weights)
+        columns = Columns.of(X[distinct.rows], self.fit_intercept)
+        scale = float(power_of_two(np.abs(y[distinct.rows]).max()))
+        targets = y[distinct.rows] / scale
+        low, high = 2 * (float(self.quantile) - 1), 2 * float(self.quantile)
+        if columns.design.shape[1] == 0:
+            solution, rows = np.zeros(0), np.zeros(0, dtype=np.intp)
+            dual = np.where(targets > 0, high, low)
+            feasible = True
+            self.n_iter_ = 0
+        else:
+            shares = distinct.weights / distinct.weights.max()
+            vertex = minimise(
+                columns.orthogonal(shares),
+                targets * shares,
+                low,
+                high,
+                distinct.disturbance(shares),
+            )
+            rows, dual = vertex.rows, vertex.dual
+            solution = solve(columns.design[rows], targets[rows])
+            # Once more from the columns themselves: orthogonal ones are not precise in rows of tiny
+            # weight.
+            others = dual * shares
+            others[rows] = 0.0
+            own = -solve(columns.design[rows].T, others @ columns.design) / shares[rows]
+            dual[rows] = np.clip(own, low, high)
+            terms = (dual * shares)[:, None] * columns.design
+            feasible = (np.abs(terms.sum(axis=0)) <= SUMS * np.abs(terms).sum(axis=0)).all()
+            self.n_iter_ = vertex.n_steps
+        self.support_ = np.sort(distinct.rows[rows])
+        self.coef_, self.intercept_ = columns.back(solution, scale)
+        self._center = columns.centers
+        self._at_center = float(solution[-1]) * scale if self.fit_intercept else 0.0
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_)):
+            raise ValueError(
+                "X and y: expected values whose coefficients float64 can hold, got y up to "
+                f"{np.abs(y).max():.3g} and columns of X up to {np.abs(X).max(axis=0)}"
+            )
+        # Of what `predict` says, with its rounding.
+        residuals = targets - self._line(X[distinct.rows]) / scale
+        losses = np.maximum(low * residuals, high * residuals)
+        loss, gap = distinct.weights @ losses, distinct.weights @ (losses - dual * residuals)
+        self.loss_, self.duality_gap_ = scale * float(loss), scale * float(gap)
+        # Rows without weight have members of -1, and multipliers of zero.
+        self.dual_ = dual[distinct.members] * weights
+        near = gap <= GAP * loss + ROUNDING * float(distinct.weights @ np.abs(targets))
+        if not (near and feasible):
+            warnings.warn(
+                "LADRegressor: rounding keeps the fit from being proven optimal (columns that "
+                "nearly repeat others, or weights of very different sizes): duality_gap_ = "
+                f"{self.duality_gap_:.3g}, and the sums Xᵀ dual_ are "
+                f"{'zero' if feasible else 'not zero'}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _line(self, X: Any) -> Floats:
+        if sparse.issparse(X):
+            return np.asarray(X @ self.coef_ + self.intercept_)
+        # Differences first: rows far from the origin lose no digits.
+        return np.asarray((X - self._center) @ self.coef_ + self._at_center)
+
+    def predict(self, X: Any) -> Floats:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The fitted line at each row.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        return self._line(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
