@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   bind_gower(m);
   bind_local(m);
   bind_hnsw(m);
+  bind_mixture(m);
 }

@@ -158,4 +158,12 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.neighbors", "sklearn.cluster", "sklearn.manifold"),
     ),
+    "mixture": Family(
+        files=("mixture/tests/test_gaussian_mixture.py",),
+        replacements=(
+            Replacement(
+                theirs="sklearn.mixture", ours="spinney.mixture", names=("GaussianMixture",)
+            ),
+        ),
+    ),
 }
