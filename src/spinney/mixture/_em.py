@@ -19,6 +19,7 @@ __all__ = [
     "Ascent",
     "Components",
     "Moments",
+    "Prior",
     "Rows",
     "climb",
     "core_mixture",
@@ -103,6 +104,22 @@ class Components:
 
 
 @dataclass(frozen=True)
+class Prior:
+    """What is known of covariances before any row: so many rows with these variances.
+
+    Attributes
+    ----------
+    n_rows : float
+        How many rows it counts as, in each component.
+    variances : ndarray of shape (n_features,)
+        Variances of uncorrelated features.
+    """
+
+    n_rows: float
+    variances: Floats
+
+
+@dataclass(frozen=True)
 class Moments:
     """Sums over rows about the means of components; see passes.h."""
 
@@ -177,32 +194,37 @@ def sum_moments(
     )
 
 
-def estimate(moments: Moments, before: Components, reg_covar: float) -> Components:
+def estimate(
+    moments: Moments, before: Components, reg_covar: float, prior: Prior | None = None
+) -> Components:
     """Do an M step: the components that the moments about the means `before` stand for.
 
     A component that no row belongs to keeps its place, with weight zero. One whose covariance has
     no inverse keeps the covariance `before`; where there is none yet, it is an error.
     """
     counts, kind = moments.counts, before.kind
-    total = counts.sum()
-    empty = counts <= _EMPTY * total
-    divisors = np.where(empty, 1.0, counts)
-    steps = np.where(empty[:, None], 0.0, moments.sums / divisors[:, None])
+    empty = counts <= _EMPTY * counts.sum()
+    known = np.where(empty, 1.0, counts)
+    steps = np.where(empty[:, None], 0.0, moments.sums / known[:, None])
     weights = np.where(empty, 0.0, counts)
     n_features = before.means.shape[1]
+    n_imagined = prior.n_rows if prior else 0.0
+    imagined = n_imagined * prior.variances if prior else np.zeros(n_features)
     if kind == "tied":
         a, b = np.tril_indices(len(counts), -1)
         apart = before.means[a] - before.means[b]
         between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], apart, apart)
         moved = np.einsum("k,ki,kj->ij", counts, steps, steps)
-        covariances = (moments.products + between - moved) / total
-        covariances = covariances + reg_covar * np.eye(n_features)
+        scatter = moments.products + between - moved + np.diag(imagined)
+        covariances = scatter / (counts.sum() + n_imagined) + reg_covar * np.eye(n_features)
     elif kind == "full":
-        covariances = moments.products / divisors[:, None, None]
-        covariances -= steps[:, :, None] * steps[:, None, :]
+        moved = known[:, None, None] * steps[:, :, None] * steps[:, None, :]
+        scatter = moments.products - moved + np.diag(imagined)
+        covariances = scatter / (known + n_imagined)[:, None, None]
         covariances += reg_covar * np.eye(n_features)
     else:
-        covariances = np.maximum(moments.products / divisors[:, None] - steps**2, 0) + reg_covar
+        scatter = np.maximum(moments.products - known[:, None] * steps**2, 0) + imagined
+        covariances = scatter / (known + n_imagined)[:, None] + reg_covar
         if kind == "spherical":
             covariances = covariances.mean(axis=1)
     if kind != "tied" and empty.any():
@@ -242,6 +264,7 @@ def climb(
     tol: float,
     max_iter: int,
     reg_covar: float,
+    prior: Prior | None = None,
     lower_bound: float = -np.inf,
     tell: Callable[[int, float], None] | None = None,
 ) -> Ascent:
@@ -249,7 +272,7 @@ def climb(
     components, bounds, converged = start, [], False
     for step in range(1, max_iter + 1):
         moments = sum_moments(rows, components)
-        components = estimate(moments, components, reg_covar)
+        components = estimate(moments, components, reg_covar, prior)
         before, lower_bound = lower_bound, moments.log_likelihood / rows.total
         bounds.append(lower_bound)
         if tell is not None:
@@ -261,7 +284,12 @@ def climb(
 
 
 def start_from_labels(
-    rows: Rows, kind: str, labels: NDArray[np.int32], n_components: int, reg_covar: float
+    rows: Rows,
+    kind: str,
+    labels: NDArray[np.int32],
+    n_components: int,
+    reg_covar: float,
+    prior: Prior | None = None,
 ) -> Components:
     """Components of rows that are divided already: their means first, then about those the rest."""
     means = np.zeros((n_components, rows.X.shape[1]))
@@ -270,4 +298,5 @@ def start_from_labels(
     centred = replace(
         rough, kind=kind, means=moments.sums / np.maximum(moments.counts, 1e-300)[:, None]
     )
-    return estimate(sum_moments(rows, centred, labels=labels), centred, reg_covar)
+    moments = sum_moments(rows, centred, labels=labels)
+    return estimate(moments, centred, reg_covar, prior)
