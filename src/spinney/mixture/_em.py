@@ -105,18 +105,18 @@ class Components:
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of covariances before any row: so many rows with these variances.
+    """What is known of covariances before any row: so many rows with this covariance.
 
     Attributes
     ----------
     n_rows : float
         How many rows it counts as, in each component.
-    variances : ndarray of shape (n_features,)
-        Variances of uncorrelated features.
+    covariance : ndarray of shape (n_features, n_features)
+        Their covariance; positive definite.
     """
 
     n_rows: float
-    variances: Floats
+    covariance: Floats
 
 
 @dataclass(frozen=True)
@@ -209,21 +209,22 @@ def estimate(
     weights = np.where(empty, 0.0, counts)
     n_features = before.means.shape[1]
     n_imagined = prior.n_rows if prior else 0.0
-    imagined = n_imagined * prior.variances if prior else np.zeros(n_features)
+    imagined = n_imagined * prior.covariance if prior else np.zeros((n_features, n_features))
     if kind == "tied":
         a, b = np.tril_indices(len(counts), -1)
         apart = before.means[a] - before.means[b]
         between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], apart, apart)
         moved = np.einsum("k,ki,kj->ij", counts, steps, steps)
-        scatter = moments.products + between - moved + np.diag(imagined)
+        scatter = moments.products + between - moved + imagined
         covariances = scatter / (counts.sum() + n_imagined) + reg_covar * np.eye(n_features)
     elif kind == "full":
         moved = known[:, None, None] * steps[:, :, None] * steps[:, None, :]
-        scatter = moments.products - moved + np.diag(imagined)
+        scatter = moments.products - moved + imagined
         covariances = scatter / (known + n_imagined)[:, None, None]
         covariances += reg_covar * np.eye(n_features)
     else:
-        scatter = np.maximum(moments.products - known[:, None] * steps**2, 0) + imagined
+        scatter = np.maximum(moments.products - known[:, None] * steps**2, 0)
+        scatter = scatter + np.diag(imagined)
         covariances = scatter / (known + n_imagined)[:, None] + reg_covar
         if kind == "spherical":
             covariances = covariances.mean(axis=1)

@@ -33,16 +33,17 @@ class GrownMixture:
     bic: float
 
 
-def count_parameters(kind: str, n_components: int, n_features: int) -> int:
-    """Free parameters of a mixture."""
-    matrix = n_features * (n_features + 1) // 2
-    covariances = {
-        "full": n_components * matrix,
-        "tied": matrix,
-        "diag": n_components * n_features,
-        "spherical": n_components,
-    }[kind]
-    return covariances + n_components * n_features + n_components - 1
+def count_parameters(components: Components, total: float, prior: Prior) -> float:
+    """Free parameters of a mixture; of covariances by the share that rows, not the prior, have.
+
+    Counted whole, BIC would choose variances where matrices that lean on the prior are better.
+    """
+    n_components, n_features = components.means.shape
+    matrix = n_features * (n_features + 1) / 2
+    a_matrix = {"full": matrix, "tied": matrix, "diag": n_features, "spherical": 1}[components.kind]
+    weights = np.ones(1) if components.kind == "tied" else components.weights
+    shares = weights * total / (weights * total + prior.n_rows)
+    return float(a_matrix * shares.sum()) + n_components * n_features + n_components - 1
 
 
 def grow_mixture(
@@ -68,7 +69,7 @@ def grow_mixture(
             break
         start = start_from_labels(rows, kind, labels, size, 0.0, prior)
         ascent = climb(rows, start, tol=tol, max_iter=max_iter, reg_covar=0.0, prior=prior)
-        n_parameters = count_parameters(kind, size, rows.X.shape[1])
+        n_parameters = count_parameters(ascent.components, rows.total, prior)
         bic = -2 * ascent.lower_bound * rows.total + n_parameters * np.log(rows.total)
         grown = GrownMixture(ascent, bic)
         if best is None or n_components is not None or bic < best.bic:
@@ -97,7 +98,7 @@ def divide_widest(rows: Rows, components: Components, prior: Prior) -> Labels | 
     counts = np.maximum(moments.counts, 1e-300)
     steps = moments.sums / counts[:, None]
     moved = moments.counts[:, None, None] * steps[:, :, None] * steps[:, None, :]
-    units = np.sqrt(prior.variances)
+    units = np.sqrt(np.diag(prior.covariance))
     scatter = (moments.products - moved) / np.outer(units, units)
     values, vectors = np.linalg.eigh(scatter)
     widest = int(values[:, -1].argmax())

@@ -33,9 +33,10 @@ class MixtureClassifier(BayesRule):
     axis and EM goes on from there, until the Bayesian information criterion gets worse. There is no
     chance in it.
 
-    Covariances start from knowledge that counts as `prior_rows` rows: uncorrelated features with
-    the variances of the class, these in turn mixed with the variances within all classes. So they
-    have an inverse whatever the rows: few of them, collinear or constant columns.
+    Covariances lean on the covariance within all classes, which counts as `prior_rows` rows in each
+    component and leans in turn on its diagonal. So they have an inverse whatever the rows (few of
+    them, collinear or constant columns), and a class of few rows has the shape of the others. The
+    parameters of a covariance count for BIC by the share that the rows have in it.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class MixtureClassifier(BayesRule):
     max_components : int, default=10
         Most components of a class that BIC may choose.
     prior_rows : float, default=None
-        How many rows the knowledge about covariances counts as; None: n_features + 2.
+        How many rows the covariance within classes counts as; None: 2 n_features + 4.
     tol : float, default=1e-3
         EM ends when the mean log-likelihood changes by less.
     max_iter : int, default=100
@@ -161,7 +162,7 @@ class MixtureClassifier(BayesRule):
             for c in range(len(self.classes_)):
                 own = codes == c
                 groups.append(Rows.about_their_mean(X[own], weights[own], n_threads))
-            best = self._choose(groups, sizes, self._class_priors(groups))
+            best = self._choose(groups, sizes, self._know_covariance(groups))
         self.mixtures_ = []
         for rows, grown in zip(groups, best, strict=True):
             mixture = GaussianMixture(
@@ -179,7 +180,7 @@ class MixtureClassifier(BayesRule):
         return self
 
     def _choose(
-        self, groups: list[Rows], sizes: list[int | None], priors: list[Prior]
+        self, groups: list[Rows], sizes: list[int | None], prior: Prior
     ) -> list[GrownMixture]:
         kinds = KINDS if self.covariance_type == "bic" else (self.covariance_type,)
         found: dict[str, list[GrownMixture]] = {}
@@ -194,30 +195,31 @@ class MixtureClassifier(BayesRule):
                     tol=self.tol,
                     max_iter=self.max_iter,
                 )
-                for rows, size, prior in zip(groups, sizes, priors, strict=True)
+                for rows, size in zip(groups, sizes, strict=True)
             ]
         self.bic_ = {kind: sum(grown.bic for grown in found[kind]) for kind in kinds}
-        self.covariance_type_ = min(kinds, key=self.bic_.__getitem__)
+        # The simplest of those that differ by rounding: of one component "tied" is "full".
+        least = min(self.bic_.values())
+        enough = least + 1e-9 * abs(least)
+        self.covariance_type_ = next(kind for kind in kinds if self.bic_[kind] <= enough)
         return found[self.covariance_type_]
 
-    def _class_priors(self, groups: list[Rows]) -> list[Prior]:
-        """What is known of each class's covariances."""
+    def _know_covariance(self, groups: list[Rows]) -> Prior:
+        """The covariance within classes, leaning on its diagonal as classes lean on it."""
         n_features = groups[0].X.shape[1]
-        n_rows = float(n_features + 2 if self.prior_rows is None else self.prior_rows)
-        middle = Components("diag", np.ones(1), np.zeros((1, n_features)), None, None)
-        own, size = [], np.zeros(n_features)
+        n_rows = float(2 * n_features + 4 if self.prior_rows is None else self.prior_rows)
+        middle = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)
+        within, total, size = np.zeros((n_features, n_features)), 0.0, np.zeros(n_features)
         for rows in groups:
             labels = np.zeros(len(rows.X), dtype=np.int32)
-            own.append(sum_moments(rows, middle, labels=labels).products[0] / rows.total)
+            within += sum_moments(rows, middle, labels=labels).products[0]
+            total += rows.total
             size = np.maximum(size, np.abs(rows.shift))
-        totals = np.array([rows.total for rows in groups])
-        within = totals @ np.array(own) / totals.sum()
+        within /= total
+        variances = np.diag(within)
         # A column that is constant in every class, but for rounding: any variance will do.
-        within = np.where(within > (1e-14 * size) ** 2, within, 1.0)
-        return [
-            Prior(n_rows, (total * variances + n_rows * within) / (total + n_rows))
-            for total, variances in zip(totals, own, strict=True)
-        ]
+        variances = np.where(variances > (1e-14 * size) ** 2, variances, 1.0)
+        return Prior(n_rows, (total * within + n_rows * np.diag(variances)) / (total + n_rows))
 
     def _check_parameters(self) -> None:
         def refuse(name: str, expected: str) -> None:
