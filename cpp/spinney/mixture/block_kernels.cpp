@@ -134,7 +134,8 @@ SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const doub
   for (std::size_t k = 0; k < n_components; ++k) {
     double* log = logs + k * block_rows;
     for (std::size_t row = 0; row < block_rows; ++row) {
-      log[row] = exp(log[row] - highest[row]);
+      const double below = log[row] - highest[row];
+      log[row] = below > -700.0 ? exp(below) : 0.0;  // exp itself never says zero
       total[row] += log[row];
     }
   }
@@ -146,6 +147,10 @@ SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const doub
     double* share = logs + k * block_rows;
     for (std::size_t row = 0; row < block_rows; ++row) share[row] *= total[row];
   }
+}
+
+SPINNEY_KERNEL void drop_small(double least, std::size_t n, double* shares) {
+  for (std::size_t i = 0; i < n; ++i) shares[i] = shares[i] > least ? shares[i] : 0.0;
 }
 
 SPINNEY_KERNEL void add_weighted(const double* weights, const double* values, double* lanes) {

@@ -48,6 +48,9 @@ void norms_to_logs(double offset, double* norms);
 void share_out(double* logs, std::size_t n_components, const double* weights,
                double* log_densities);
 
+// Shares of `least` or less become zero.
+void drop_small(double least, std::size_t n, double* shares);
+
 // lanes += Σ weight · value over rows
 void add_weighted(const double* weights, const double* values, double* lanes);
 

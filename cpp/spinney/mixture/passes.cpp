@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t rows_a_piece = 8 * block_rows;
 // A row that belongs to a component by less than this is left out of its sums: it would not change
-// a digit of them.
+// a digit of them, but be the only variance of a component that has collapsed to a point.
 constexpr double least_share = 1e-20;
 
 std::size_t round_up(std::size_t n) { return (n + tile_side - 1) / tile_side * tile_side; }
@@ -156,6 +156,7 @@ class Block {
   void add_to(double* lanes) {
     add_weighted(weights_.data(), log_densities_.data(), lanes);
     lanes += n_lanes;
+    drop_small(least_share, model_.n_components * block_rows, shares_.data());
     const std::size_t d = model_.n_features;
     if (model_.kind == CovarianceKind::full) {
       for (std::size_t k = 0; k < model_.n_components; ++k) {
@@ -178,7 +179,7 @@ class Block {
     std::size_t n_active = 0;
     for (std::size_t row = 0; row < block_rows; ++row) {
       active_[n_active] = static_cast<std::uint16_t>(row);
-      n_active += share[row] > least_share;
+      n_active += share[row] > 0;
     }
     if (n_active == 0) return;
     // Mixtures whose components lie apart: most rows say nothing about most of them.

@@ -71,6 +71,7 @@ struct Scores {
   std::int64_t* labels = nullptr;      // (n_rows) the component with the largest one
 };
 
+// Rows without weights.
 template <class T>
 void score_rows(const Rows<T>& rows, const Model& model, const Scores& out, int n_threads,
                 Watch& watch);

@@ -40,8 +40,6 @@ class BayesRule(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         said = weights > 0
-        if not said.any():
-            raise ValueError("sample_weight: expected a positive weight, got none")
         if not said.all():
             X, y, weights = X[said], y[said], weights[said]
         self.classes_, codes = encode_labels(y)

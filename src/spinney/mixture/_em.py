@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 
 # A component with less than this share of all weight has no rows.
 _EMPTY = 1e-12
+# A difference of squares below this share of them is rounding.
+_NOISE = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,13 @@ class Prior:
         How many rows it counts as, in each component.
     covariance : ndarray of shape (n_features, n_features)
         Their covariance; positive definite.
+    silent : ndarray of shape (n_features,), bool
+        Features that are to say nothing: their variance stays what it is here, whatever the rows.
     """
 
     n_rows: float
     covariance: Floats
+    silent: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -215,19 +220,22 @@ def estimate(
         apart = before.means[a] - before.means[b]
         between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], apart, apart)
         moved = np.einsum("k,ki,kj->ij", counts, steps, steps)
-        scatter = moments.products + between - moved + imagined
-        covariances = scatter / (counts.sum() + n_imagined) + reg_covar * np.eye(n_features)
+        scatter = _without_noise(moments.products + between - moved, moments.products)
+        covariances = (scatter + imagined) / (counts.sum() + n_imagined)
+        covariances += reg_covar * np.eye(n_features)
     elif kind == "full":
         moved = known[:, None, None] * steps[:, :, None] * steps[:, None, :]
-        scatter = moments.products - moved + imagined
-        covariances = scatter / (known + n_imagined)[:, None, None]
+        scatter = _without_noise(moments.products - moved, moments.products)
+        covariances = (scatter + imagined) / (known + n_imagined)[:, None, None]
         covariances += reg_covar * np.eye(n_features)
     else:
-        scatter = np.maximum(moments.products - known[:, None] * steps**2, 0)
-        scatter = scatter + np.diag(imagined)
-        covariances = scatter / (known + n_imagined)[:, None] + reg_covar
-        if kind == "spherical":
-            covariances = covariances.mean(axis=1)
+        scatter = moments.products - known[:, None] * steps**2
+        scatter = np.where(scatter > _NOISE * moments.products, scatter, 0.0)
+        covariances = (scatter + np.diag(imagined)) / (known + n_imagined)[:, None] + reg_covar
+    if prior is not None and prior.silent.any():
+        _keep_silent(covariances, kind, prior)
+    if kind == "spherical":
+        covariances = covariances.mean(axis=1)
     if kind != "tied" and empty.any():
         unit = np.eye(n_features) if kind == "full" else 1.0
         start = (reg_covar or 1.0) * unit
@@ -235,6 +243,25 @@ def estimate(
     factors, collapsed = _factor(covariances, before)
     means = before.means + steps
     return Components(kind, weights / weights.sum(), means, covariances, factors, collapsed)
+
+
+def _without_noise(scatter: Floats, products: Floats) -> Floats:
+    """Variances that are but the rounding of a difference are none."""
+    d = np.arange(scatter.shape[-1])
+    kept = scatter[..., d, d]
+    scatter[..., d, d] = np.where(kept > _NOISE * products[..., d, d], kept, 0.0)
+    return scatter
+
+
+def _keep_silent(covariances: Floats, kind: str, prior: Prior) -> None:
+    silent = np.flatnonzero(prior.silent)
+    fixed = np.diag(prior.covariance)[silent]
+    if kind in ("diag", "spherical"):
+        covariances[:, silent] = fixed
+        return
+    covariances[..., silent, :] = 0.0
+    covariances[..., :, silent] = 0.0
+    covariances[..., silent, silent] = fixed
 
 
 def _factor(covariances: Floats, before: Components) -> tuple[Floats, tuple[int, ...]]:

@@ -205,8 +205,6 @@ class GaussianMixture(SkGaussianMixture):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             positive = weights > 0
-            if not positive.any():
-                raise ValueError("sample_weight: expected a positive weight, got none")
             if not positive.all():
                 used, weights = X[positive], weights[positive]
         if used.shape[0] < self.n_components:

@@ -209,17 +209,23 @@ class MixtureClassifier(BayesRule):
         n_features = groups[0].X.shape[1]
         n_rows = float(2 * n_features + 4 if self.prior_rows is None else self.prior_rows)
         middle = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)
-        within, total, size = np.zeros((n_features, n_features)), 0.0, np.zeros(n_features)
+        total = sum(rows.total for rows in groups)
+        means = np.array([rows.shift for rows in groups])
+        within = np.zeros((n_features, n_features))
         for rows in groups:
             labels = np.zeros(len(rows.X), dtype=np.int32)
-            within += sum_moments(rows, middle, labels=labels).products[0]
-            total += rows.total
-            size = np.maximum(size, np.abs(rows.shift))
-        within /= total
+            within += sum_moments(rows, middle, labels=labels).products[0] / total
         variances = np.diag(within)
-        # A column that is constant in every class, but for rounding: any variance will do.
-        variances = np.where(variances > (1e-14 * size) ** 2, variances, 1.0)
-        return Prior(n_rows, (total * within + n_rows * np.diag(variances)) / (total + n_rows))
+        # Columns that are constant in every class, but for rounding. They tell classes apart if
+        # their means differ, and nothing else.
+        rounding = 1e-14 * np.abs(means).max(axis=0)
+        constant = variances <= rounding**2
+        apart = np.ptp(means, axis=0)
+        silent = constant & (apart <= rounding)
+        variances = np.where(constant, np.where(silent, 1.0, (0.1 * apart) ** 2), variances)
+        known = (total * within + n_rows * np.diag(variances)) / (total + n_rows)
+        known[silent, silent] = 1.0
+        return Prior(n_rows, known, silent)
 
     def _check_parameters(self) -> None:
         def refuse(name: str, expected: str) -> None:

@@ -137,8 +137,6 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             said = weights > 0
-            if not said.any():
-                raise ValueError("sample_weight: expected a positive weight, got none")
             if not said.all():
                 X, weights = X[said], weights[said]
         rows = Rows.about_their_mean(X, weights, effective_n_jobs(self.n_jobs))

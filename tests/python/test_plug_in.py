@@ -1,0 +1,438 @@
+"""Plug-in rules: the Bayes rule where it is known, and other libraries' versions of it."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, logsumexp
+from scipy.stats import multivariate_normal, norm
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KernelDensity, KNeighborsRegressor
+
+from estimator_checks import run_estimator_checks
+from spinney.mixture import GaussianMixture, MixtureClassifier, PlugInClassifier
+
+RULES = (
+    MixtureClassifier(),
+    PlugInClassifier(),
+    PlugInClassifier(regressor=Ridge()),
+)
+
+
+class Unweighted(RegressorMixin, BaseEstimator):
+    """Least squares whose fit takes no weights."""
+
+    def fit(self, X, y):
+        self.inner_ = LinearRegression().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+# ------------------------------------------------------------------------ a mixture a class
+
+
+def test_few_prior_rows_leave_a_gaussian_a_class():
+    X, y = load_iris(return_X_y=True)
+    ours = MixtureClassifier(1, covariance_type="full", prior_rows=1e-9).fit(X, y)
+    joint = []
+    for c in range(3):
+        own = X[y == c]
+        density = multivariate_normal(own.mean(axis=0), np.cov(own.T, bias=True))
+        joint.append(density.logpdf(X) + np.log(1 / 3))
+    expected = np.stack(joint, axis=1)
+    total = logsumexp(expected, axis=1)
+    np.testing.assert_allclose(ours.predict_log_proba(X), expected - total[:, None], rtol=1e-6)
+    np.testing.assert_allclose(ours.score_samples(X), total, rtol=1e-6)
+
+
+def test_variances_are_naive_bayes():
+    X, y = load_iris(return_X_y=True)
+    ours = MixtureClassifier(1, covariance_type="diag", prior_rows=1e-9).fit(X, y)
+    theirs = GaussianNB(var_smoothing=0).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+def test_prior_rows_mean_what_they_say():
+    X, y = load_iris(return_X_y=True)
+    own = [np.cov(X[y == c].T, bias=True) for c in range(3)]
+    within = np.mean(own, axis=0)
+    n = 20.0
+    leaning = (150 * within + n * np.diag(np.diag(within))) / (150 + n)
+    model = MixtureClassifier(1, covariance_type="full", prior_rows=n).fit(X, y)
+    for c in range(3):
+        expected = (50 * own[c] + n * leaning) / (50 + n)
+        np.testing.assert_allclose(model.mixtures_[c].covariances_[0], expected, rtol=1e-9)
+
+
+def test_bic_finds_the_number_of_components():
+    rng = np.random.default_rng(0)
+    centres = [np.array([[0.0, 0.0]]), np.array([[-4.0, 4.0], [4.0, 4.0], [0.0, -6.0]])]
+    X = np.concatenate([c[rng.integers(0, len(c), 900)] for c in centres])
+    X += rng.normal(size=X.shape)
+    y = np.repeat(["one", "three"], 900)
+    model = MixtureClassifier().fit(X, y)
+    assert model.n_components_.tolist() == [1, 3]
+    assert model.classes_.tolist() == ["one", "three"]
+    # The Bayes rule itself is no better on new rows, but for a little.
+    fresh = np.concatenate([c[rng.integers(0, len(c), 5000)] for c in centres])
+    fresh += rng.normal(size=fresh.shape)
+    truth = np.repeat(["one", "three"], 5000)
+    joint = [
+        logsumexp([multivariate_normal(m).logpdf(fresh) for m in c], axis=0) - np.log(len(c))
+        for c in centres
+    ]
+    bayes = np.array(["one", "three"])[np.argmax(joint, axis=0)]
+    assert model.score(fresh, truth) > (bayes == truth).mean() - 0.005
+
+
+def test_bic_is_counted():
+    X, y = load_iris(return_X_y=True)
+    model = MixtureClassifier(2, covariance_type="diag", prior_rows=1e-9, tol=1e-9, max_iter=500)
+    model.fit(X, y)
+    # With next to no prior it is scikit-learn's count.
+    expected = sum(m.bic(X[y == c]) for c, m in enumerate(model.mixtures_))
+    assert model.bic_["diag"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_better_than_one_gaussian_on_moons():
+    X, y = make_moons(600, noise=0.15, random_state=0)
+    many = cross_val_score(MixtureClassifier(), X, y).mean()
+    assert many > 0.97
+    assert many > cross_val_score(GaussianNB(), X, y).mean() + 0.05
+
+
+def test_real_table():
+    X, y = load_breast_cancer(return_X_y=True)
+    assert cross_val_score(MixtureClassifier(), X, y).mean() > 0.92
+
+
+def test_collinear_constant_and_few():
+    X, y = load_iris(return_X_y=True)
+    twins = np.column_stack([X, X[:, 0] + X[:, 1], np.full(150, 1e6), X[:, 2] * 1e9])
+    assert MixtureClassifier().fit(twins, y).score(twins, y) > 0.95
+    some = np.r_[0:50, 50:53, 100:101]  # three rows of one class, one of another
+    model = MixtureClassifier().fit(X[some], y[some])
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.n_components_.tolist()[2] == 1
+    constant = MixtureClassifier().fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 2])
+    np.testing.assert_allclose(constant.predict_proba(np.ones((1, 2))), [[1 / 2, 1 / 3, 1 / 6]])
+    apart = MixtureClassifier().fit(1e-6 * np.array([[1.0], [1.0], [2.0], [2.0]]), [0, 0, 1, 1])
+    assert apart.predict([[1.1e-6], [1.9e-6]]).tolist() == [0, 1]
+    one = MixtureClassifier().fit([[1.0, 2.0]], ["a"])
+    assert one.predict([[5.0, 5.0]])[0] == "a"
+
+
+def test_components_that_were_asked_for():
+    X, y = load_iris(return_X_y=True)
+    model = MixtureClassifier([1, 2, 3]).fit(X, y)
+    assert model.n_components_.tolist() == [1, 2, 3]
+    assert [len(m.weights_) for m in model.mixtures_] == [1, 2, 3]
+    few = MixtureClassifier(5).fit([[0.0], [1.0], [7.0], [7.0]], [0, 0, 1, 1])
+    assert few.n_components_.tolist() == [2, 1]
+
+
+def test_weights_are_repeated_rows():
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 4, 300)
+    one = MixtureClassifier().fit(X, y, weights)
+    many = MixtureClassifier().fit(X.repeat(weights, axis=0), y.repeat(weights))
+    np.testing.assert_array_equal(one.n_components_, many.n_components_)
+    np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-8)
+
+
+def test_any_number_of_threads():
+    X, y = make_moons(6000, noise=0.3, random_state=0)
+    fits = [MixtureClassifier(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2, 5)]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    np.testing.assert_array_equal(fits[0], fits[2])
+
+
+def test_units_do_not_matter():
+    X, y = load_iris(return_X_y=True)
+    scales = np.array([1e6, 1e-6, 1.0, 1e3])
+    plain = MixtureClassifier().fit(X, y)
+    other = MixtureClassifier().fit(X * scales + 5 * scales, y)
+    np.testing.assert_allclose(
+        other.predict_proba(X * scales + 5 * scales), plain.predict_proba(X), atol=1e-6
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 25), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2**31))
+def test_any_small_table(n_rows, n_features, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n_rows, n_features)) / 2
+    y = rng.integers(0, n_classes, n_rows)
+    model = MixtureClassifier().fit(X, y)
+    proba = model.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert np.isfinite(model.score_samples(X)).all()
+    order = rng.permutation(n_rows)
+    again = MixtureClassifier().fit(X[order], y[order])
+    if (again.n_components_ == 1).all() and (model.n_components_ == 1).all():
+        np.testing.assert_allclose(again.predict_proba(X), proba, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_components": 0},
+        {"n_components": "aic"},
+        {"n_components": 1.5},
+        {"n_components": [1, 0]},
+        {"n_components": [1, 2, 3]},
+        {"n_components": None},
+        {"covariance_type": "round"},
+        {"covariance_type": None},
+        {"priors": [0.5]},
+        {"priors": [0.7, 0.7]},
+        {"priors": [-1, 2]},
+        {"priors": "equal"},
+        {"max_components": 0},
+        {"prior_rows": 0},
+        {"prior_rows": np.nan},
+        {"tol": -1},
+        {"max_iter": 0},
+    ],
+    ids=str,
+)
+def test_bad_parameters_of_mixtures(parameters):
+    (name,) = parameters
+    with pytest.raises(ValueError, match=f"{name}: expected"):
+        MixtureClassifier(**parameters).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+
+
+# --------------------------------------------------------------------------- any density
+
+
+def test_kernel_densities_by_hand():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, 30), rng.normal(2, 1, 60)][:, None]
+    y = np.repeat([0, 1], [30, 60])
+    model = PlugInClassifier(KernelDensity(bandwidth=0.5)).fit(X, y)
+    places = np.linspace(-3, 5, 20)
+    kernels = norm.pdf((places[:, None] - X[:, 0]) / 0.5) / 0.5
+    joint = np.stack([kernels[:, y == c].sum(axis=1) / 90 for c in (0, 1)], axis=1)
+    expected = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(places[:, None]), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        model.score_samples(places[:, None]), np.log(joint.sum(axis=1)), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        model.decision_function(places[:, None]), np.log(joint[:, 1] / joint[:, 0]), atol=1e-6
+    )
+
+
+def test_default_bandwidth_follows_the_units():
+    X, y = load_iris(return_X_y=True)
+    plain = PlugInClassifier().fit(X, y)
+    assert plain.score(X, y) > 0.95
+    np.testing.assert_allclose(
+        PlugInClassifier().fit(1e3 * X, y).predict_proba(1e3 * X), plain.predict_proba(X), atol=1e-6
+    )
+
+
+def test_priors_are_used():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:, :2], y[50:]
+    for rule in (
+        MixtureClassifier(1),
+        PlugInClassifier(GaussianMixture()),
+        PlugInClassifier(regressor=LinearRegression()),
+    ):
+        even = clone(rule).fit(X, y)
+        moved = clone(rule).set_params(priors=[0.9, 0.1]).fit(X, y)
+        np.testing.assert_allclose(moved.class_prior_, [0.9, 0.1])
+        np.testing.assert_allclose(
+            moved.decision_function(X), even.decision_function(X) - np.log(9), atol=1e-8
+        )
+        never = clone(rule).set_params(priors=[1.0, 0.0]).fit(X, y)
+        assert (never.predict(X) == 1).all()
+        np.testing.assert_array_equal(never.predict_proba(X), [[1.0, 0.0]] * 100)
+
+
+def test_where_no_class_has_density():
+    density = KernelDensity(bandwidth=0.1, kernel="tophat")
+    model = PlugInClassifier(density).fit([[0.0], [1.0], [1.0]], [0, 1, 1])
+    np.testing.assert_allclose(model.predict_proba([[50.0]]), [[1 / 3, 2 / 3]])
+    np.testing.assert_array_equal(model.predict_proba([[0.0]]), [[1.0, 0.0]])
+    assert model.score_samples([[50.0]])[0] == -np.inf
+
+
+# -------------------------------------------------------------------------- any regression
+
+
+def test_straight_lines_are_logistic_regression():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:, :2], y[50:]
+    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
+    for regressor, max_iter in ((LinearRegression(), 20), (Unweighted(), 2000)):
+        model = PlugInClassifier(regressor=regressor, max_iter=max_iter, tol=1e-9).fit(X, y)
+        np.testing.assert_allclose(
+            model.decision_function(X), logistic.decision_function(X), atol=1e-4
+        )
+        assert model.n_iter_[0] < max_iter
+
+
+def test_weights_in_log_odds():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:, :2], y[50:]
+    weights = np.random.default_rng(0).integers(0, 4, 100)
+    one = PlugInClassifier(regressor=LinearRegression()).fit(X, y, weights)
+    many = PlugInClassifier(regressor=LinearRegression()).fit(
+        X.repeat(weights, axis=0), y.repeat(weights)
+    )
+    np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-6)
+    with pytest.raises(ValueError, match="sample_weight: expected None"):
+        PlugInClassifier(regressor=Unweighted()).fit(X, y, weights)
+
+
+def test_several_classes_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    model = PlugInClassifier(regressor=Ridge(0.1), max_iter=8).fit(X, y)
+    apart = np.stack(
+        [
+            expit(
+                PlugInClassifier(regressor=Ridge(0.1), max_iter=8)
+                .fit(X, y == c)
+                .decision_function(X)
+            )
+            for c in range(3)
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X), apart / apart.sum(axis=1, keepdims=True), atol=1e-9
+    )
+    assert not hasattr(model, "score_samples")
+
+
+def test_parted_classes_stay_finite():
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = X[:, 0] > 0
+    for regressor in (LinearRegression(), KNeighborsRegressor(1)):
+        model = PlugInClassifier(regressor=regressor).fit(X, y)
+        assert np.isfinite(model.predict_proba(X)).all()
+        np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"density": KernelDensity(), "regressor": Ridge()}, "one of both"),
+        ({"density": Ridge()}, "density: expected"),
+        ({"density": "kernel"}, "density: expected"),
+        ({"regressor": 3}, "regressor: expected"),
+        ({"max_iter": 0}, "max_iter: expected"),
+        ({"tol": -1}, "tol: expected"),
+        ({"priors": [1, 2, 3]}, "priors: expected"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_of_plug_ins(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PlugInClassifier(**parameters).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+
+
+# -------------------------------------------------------------------------------- all rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_answers_agree(rule):
+    X, y = load_iris(return_X_y=True)
+    for classes in (y, y > 0):
+        model = clone(rule).fit(X, classes)
+        proba = model.predict_proba(X)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+        np.testing.assert_allclose(model.predict_log_proba(X), np.log(proba), atol=1e-6)
+        decision = model.decision_function(X)
+        if decision.ndim == 1:
+            np.testing.assert_array_equal(decision > 0, model.predict(X))
+        copy = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(copy.predict_proba(X), proba)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames(rule, frame):
+    X, y = load_iris(return_X_y=True)
+    named = frame({"a": X[:, 0], "b": X[:, 1]})
+    model = clone(rule).fit(named, y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    plain = clone(rule).fit(X[:, :2], y)
+    np.testing.assert_array_equal(model.predict(named), plain.predict(X[:, :2]))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_bad_input(rule):
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 3.0]])
+    y = [0, 1, 0, 1]
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            clone(rule).fit(np.where(X == 2, bad, X), y)
+    with pytest.raises(ValueError, match="NaN"):
+        clone(rule).fit(X, [0, 1, np.nan, 1])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        clone(rule).fit(X, [0.5, 0.1, 0.3, 0.9])
+    with pytest.raises(ValueError, match="Sample weights"):
+        clone(rule).fit(X, y, sample_weight=np.zeros(4))
+    with pytest.raises(ValueError, match="sample_weight"):
+        clone(rule).fit(X, y, sample_weight=[-1, 1, 1, 1])
+
+
+def drawn_by(rule, X, y, points=True):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure()
+    ax = figure.gca()
+    model = clone(rule).fit(X, y)
+    assert model.plot(ax=ax, X=X if points else None, y=y if points else None) is ax
+    figure.canvas.draw()
+    plt.close(figure)
+    return ax, model
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_pictures(rule):
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    ax, model = drawn_by(rule, pd.DataFrame(X, columns=["u", "v"]), y)
+    assert ax.get_xlabel() == "u"
+    # The line between the classes is where they are equally probable.
+    line = ax.collections[1].get_paths()[0].vertices
+    np.testing.assert_allclose(
+        model.predict_proba(pd.DataFrame(line, columns=["u", "v"]))[:, 0], 0.5, atol=0.15
+    )
+    # Regions, a line around each class, densities of each if there are any, points.
+    assert len(ax.collections) == (6 if hasattr(model, "score_samples") else 4)
+    drawn_by(rule, X, y, points=False)
+    drawn_by(rule, X, np.zeros(100))
+
+
+def test_pictures_need_two_features():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="2 features, got 4"):
+        MixtureClassifier().fit(X, y).plot()
+    with pytest.raises(ValueError, match="y: expected X with it"):
+        MixtureClassifier().fit(X[:, :2], y).plot(y=y)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_estimator_checks(rule):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run_estimator_checks(clone(rule))
