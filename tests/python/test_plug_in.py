@@ -20,6 +20,7 @@ from sklearn.neighbors import KernelDensity, KNeighborsRegressor
 
 from estimator_checks import run_estimator_checks
 from spinney.mixture import GaussianMixture, MixtureClassifier, PlugInClassifier
+from spinney.neighbors import LocalRegression
 
 RULES = (
     MixtureClassifier(),
@@ -278,8 +279,14 @@ def test_straight_lines_are_logistic_regression():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, :2], y[50:]
     logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
-    for regressor, max_iter in ((LinearRegression(), 20), (Unweighted(), 2000)):
-        model = PlugInClassifier(regressor=regressor, max_iter=max_iter, tol=1e-9).fit(X, y)
+    ways = (
+        (LinearRegression(), "newton", 20),
+        (LinearRegression(), "bounded", 2000),
+        (Unweighted(), "newton", 2000),
+    )
+    for regressor, step, max_iter in ways:
+        model = PlugInClassifier(regressor=regressor, step=step, max_iter=max_iter, tol=1e-9)
+        model.fit(X, y)
         np.testing.assert_allclose(
             model.decision_function(X), logistic.decision_function(X), atol=1e-4
         )
@@ -290,11 +297,11 @@ def test_weights_in_log_odds():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, :2], y[50:]
     weights = np.random.default_rng(0).integers(0, 4, 100)
-    one = PlugInClassifier(regressor=LinearRegression()).fit(X, y, weights)
-    many = PlugInClassifier(regressor=LinearRegression()).fit(
-        X.repeat(weights, axis=0), y.repeat(weights)
-    )
-    np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-6)
+    for step in ("newton", "bounded"):
+        rule = PlugInClassifier(regressor=LinearRegression(), step=step)
+        one = clone(rule).fit(X, y, weights)
+        many = clone(rule).fit(X.repeat(weights, axis=0), y.repeat(weights))
+        np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-6)
     with pytest.raises(ValueError, match="sample_weight: expected None"):
         PlugInClassifier(regressor=Unweighted()).fit(X, y, weights)
 
@@ -319,6 +326,12 @@ def test_several_classes_against_the_rest():
     assert not hasattr(model, "score_samples")
 
 
+def test_smooth_log_odds():
+    X, y = make_moons(400, noise=0.15, random_state=0)
+    rule = PlugInClassifier(regressor=LocalRegression(n_neighbors=50), step="bounded")
+    assert cross_val_score(rule, X, y).mean() > 0.95  # straight lines have 0.88
+
+
 def test_parted_classes_stay_finite():
     X = np.linspace(-1, 1, 40)[:, None]
     y = X[:, 0] > 0
@@ -335,6 +348,8 @@ def test_parted_classes_stay_finite():
         ({"density": Ridge()}, "density: expected"),
         ({"density": "kernel"}, "density: expected"),
         ({"regressor": 3}, "regressor: expected"),
+        ({"step": "large"}, "step: expected"),
+        ({"step": None}, "step: expected"),
         ({"max_iter": 0}, "max_iter: expected"),
         ({"tol": -1}, "tol: expected"),
         ({"priors": [1, 2, 3]}, "priors: expected"),

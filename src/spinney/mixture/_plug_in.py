@@ -37,9 +37,9 @@ class PlugInClassifier(BayesRule):
     The regression sees numbers that it can fit by least squares, again and again, as Fisher's
     scoring does: with p = 1 / (1 + e^−γ) of the fit before, the targets γ + (y − p) / (p (1 − p))
     with weights p (1 − p). With straight lines that is logistic regression; with smoothers it is
-    local scoring. A method whose `fit` takes no `sample_weight` gets the targets γ + 4 (y − p)
-    instead, which lead to the same end in more steps. Several classes: each against the rest, the
-    probabilities divided by their sum.
+    local scoring. With ``step="bounded"``, and for a method whose `fit` takes no `sample_weight`,
+    the targets are γ + 4 (y − p) without these weights, which lead to the same end in more steps.
+    Several classes: each against the rest, the probabilities divided by their sum.
 
     Parameters
     ----------
@@ -51,6 +51,9 @@ class PlugInClassifier(BayesRule):
         Cloned for the log-odds of each class. Give one of both.
     priors : array-like of shape (n_classes,), default=None
         Probabilities of the classes; None: their shares of the rows. Log-odds are moved to them.
+    step : {"newton", "bounded"}, default="newton"
+        How log-odds are fitted, see above. "bounded" is for methods to which weights mean more than
+        how much a row counts in a sum: to `LocalRegression` also how many rows are near.
     max_iter : int, default=20
         Most fits of each log-odds. Methods that can fit any rows exactly drive log-odds to the ends
         (±30): for those few fits are better.
@@ -84,7 +87,7 @@ class PlugInClassifier(BayesRule):
     >>> X, y = load_iris(return_X_y=True)
     >>> bool(PlugInClassifier(KernelDensity(bandwidth=0.4)).fit(X, y).score(X, y) > 0.95)
     True
-    >>> smooth = PlugInClassifier(regressor=LocalRegression(n_neighbors=75, alpha=1), max_iter=5)
+    >>> smooth = PlugInClassifier(regressor=LocalRegression(n_neighbors=75), step="bounded")
     >>> bool(smooth.fit(X, y).score(X, y) > 0.95)
     True
     """
@@ -94,6 +97,7 @@ class PlugInClassifier(BayesRule):
         "density": "no_validation",
         "regressor": "no_validation",
         "priors": "no_validation",
+        "step": "no_validation",
         "max_iter": "no_validation",
         "tol": "no_validation",
     }
@@ -104,12 +108,14 @@ class PlugInClassifier(BayesRule):
         *,
         regressor: Any = None,
         priors: Any = None,
+        step: str = "newton",
         max_iter: int = 20,
         tol: float = 1e-6,
     ) -> None:
         self.density = density
         self.regressor = regressor
         self.priors = priors
+        self.step = step
         self.max_iter = max_iter
         self.tol = tol
 
@@ -156,7 +162,13 @@ class PlugInClassifier(BayesRule):
         n_classes = len(self.classes_)
         targets = [1] if n_classes == 2 else range(n_classes) if n_classes > 2 else []
         fits = [
-            self._fit_log_odds(X, (codes == c).astype(np.float64), weights, takes_weights)
+            self._fit_log_odds(
+                X,
+                (codes == c).astype(np.float64),
+                weights,
+                takes_weights=takes_weights,
+                weighted=sample_weight is not None,
+            )
             for c in targets
         ]
         self.estimators_ = [fit for fit, _ in fits]
@@ -172,6 +184,8 @@ class PlugInClassifier(BayesRule):
                 raise ValueError(
                     f"{name}: expected an estimator with fit and {needed}, got {method!r}"
                 )
+        if not isinstance(self.step, str) or self.step not in ("newton", "bounded"):
+            raise ValueError(f"step: expected 'newton' or 'bounded', got {self.step!r}")
         number, small = self.max_iter, self.tol
         if not isinstance(number, Integral) or isinstance(number, bool) or int(number) < 1:
             raise ValueError(f"max_iter: expected a whole number >= 1, got {number!r}")
@@ -179,7 +193,13 @@ class PlugInClassifier(BayesRule):
             raise ValueError(f"tol: expected a number >= 0, got {small!r}")
 
     def _fit_log_odds(
-        self, X: Array, indicator: Floats, weights: Floats, takes_weights: bool
+        self,
+        X: Array,
+        indicator: Floats,
+        weights: Floats,
+        *,
+        takes_weights: bool,
+        weighted: bool,
     ) -> tuple[Any, int]:
         """Fit the regressor to one class's log-odds; also say how often."""
         share = float(weights @ indicator / weights.sum())
@@ -187,13 +207,16 @@ class PlugInClassifier(BayesRule):
         p = expit(odds)
         n_fits, change = 0, np.inf
         while n_fits < self.max_iter and change > self.tol:
-            if takes_weights:
-                spread = np.maximum(p * (1 - p), _LEAST_SPREAD)
-                targets = odds + (indicator - p) / spread
-                model = clone(self.regressor).fit(X, targets, sample_weight=weights * spread)
-            else:
-                targets = odds + 4 * (indicator - p)
-                model = clone(self.regressor).fit(X, targets)
+            newton = takes_weights and self.step == "newton"
+            # A quarter is the most that p (1 − p) can be: with it no step goes too far.
+            spread = np.maximum(p * (1 - p), _LEAST_SPREAD) if newton else np.full(len(X), 0.25)
+            targets = odds + (indicator - p) / spread
+            extra = {}
+            if newton:
+                extra = {"sample_weight": weights * spread}
+            elif weighted:
+                extra = {"sample_weight": weights}
+            model = clone(self.regressor).fit(X, targets, **extra)
             odds = _cut(model.predict(X))
             before, p = p, expit(odds)
             change = float(np.abs(p - before).max())
