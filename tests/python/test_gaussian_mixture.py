@@ -348,5 +348,14 @@ def test_bad_input():
         GaussianMixture().fit(X).predict(X[:, :2])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_beyond_squares(kind):
+    X, _ = blobs(50)
+    with pytest.raises(ValueError, match="X: expected numbers whose squares are finite"):
+        GaussianMixture(2, covariance_type=kind, init_params="random").fit(X * 1e200)
+    tiny = GaussianMixture(covariance_type=kind).fit(X * 1e-200)
+    assert np.isfinite(tiny.score_samples(X * 1e-200)).all()
+
+
 def test_estimator_checks():
     run_estimator_checks(GaussianMixture(), more_than=20)

@@ -158,6 +158,8 @@ def test_bad_input():
         (name,) = parameters
         with pytest.raises(ValueError, match=f"{name}: expected"):
             Whitener(**parameters).fit(X)
+    with pytest.raises(ValueError, match="X: expected numbers whose squares are finite"):
+        Whitener().fit(X * 1e200)
     with pytest.raises(ValueError, match="NaN"):
         Whitener().fit([[np.nan]])
     with pytest.raises(ValueError, match="Sample weights"):

@@ -6,6 +6,7 @@
 #include "spinney/common/large_array.h"
 #include "spinney/common/parallel.h"
 #include "spinney/mixture/block_kernels.h"
+#include "spinney/mixture/lane_layout.h"
 
 namespace spinney::mixture {
 
@@ -266,80 +267,6 @@ class Block {
   std::uint16_t active_[block_rows + n_lanes];
 };
 
-// Where each sum is, counted in lanes or, once they are added up, in numbers.
-struct LaneLayout {
-  CovarianceKind kind;
-  std::size_t k, d;
-
-  std::size_t tiles() const { return packed_size(d + 1); }
-  std::size_t a_component() const {
-    if (kind == CovarianceKind::full) return tiles();
-    return 1 + (kind == CovarianceKind::diag ? 2 : 1) * d;
-  }
-  std::size_t size() const {
-    const std::size_t common = kind == CovarianceKind::tied ? tiles() + k * (k - 1) / 2 : 0;
-    return 1 + k * a_component() + common;
-  }
-};
-
-// Element (a, b), a ≤ b, of the tiles on and above the diagonal.
-class TileReader {
- public:
-  TileReader(const double* tiles, std::size_t n_columns)
-      : tiles_(tiles), n_sides_((n_columns + tile_side - 1) / tile_side) {}
-
-  double operator()(std::size_t a, std::size_t b) const {
-    const std::size_t s = a / tile_side, t = b / tile_side;
-    const std::size_t tile = s * n_sides_ - s * (s + 1) / 2 + t;
-    return tiles_[(tile * tile_side + a % tile_side) * tile_side + b % tile_side];
-  }
-
- private:
-  const double* tiles_;
-  std::size_t n_sides_;
-};
-
-void unpack_products(const TileReader& tiles, std::size_t d, double* out) {
-  for (std::size_t a = 0; a < d; ++a) {
-    for (std::size_t b = a; b < d; ++b) out[a * d + b] = out[b * d + a] = tiles(a, b);
-  }
-}
-
-Moments unpack(const LaneLayout& layout, const double* sums) {
-  const std::size_t k = layout.k, d = layout.d;
-  Moments out;
-  out.log_likelihood = *sums++;
-  out.counts.resize(k);
-  out.sums.resize(k * d);
-  const std::size_t matrix = layout.kind == CovarianceKind::diag ? d : d * d;
-  out.products.resize(layout.kind == CovarianceKind::tied ? matrix : k * matrix);
-  for (std::size_t c = 0; c < k; ++c) {
-    if (layout.kind == CovarianceKind::full) {
-      const TileReader tiles(sums, d + 1);
-      out.counts[c] = tiles(d, d);
-      for (std::size_t f = 0; f < d; ++f) out.sums[c * d + f] = tiles(f, d);
-      unpack_products(tiles, d, out.products.data() + c * matrix);
-    } else {
-      out.counts[c] = sums[0];
-      std::copy(sums + 1, sums + 1 + d, out.sums.data() + c * d);
-      if (layout.kind == CovarianceKind::diag) {
-        std::copy(sums + 1 + d, sums + 1 + 2 * d, out.products.data() + c * d);
-      }
-    }
-    sums += layout.a_component();
-  }
-  if (layout.kind == CovarianceKind::tied) {
-    unpack_products(TileReader(sums, d + 1), d, out.products.data());
-    sums += layout.tiles();
-    out.overlaps.assign(k * k, 0.0);
-    for (std::size_t a = 0; a < k; ++a) {
-      for (std::size_t b = 0; b < a; ++b)
-        out.overlaps[a * k + b] = out.overlaps[b * k + a] = *sums++;
-    }
-  }
-  return out;
-}
-
 // About how many nanoseconds a row costs.
 double cost_of_row(const PreparedModel& model) {
   const auto d = static_cast<double>(model.n_features);
@@ -406,7 +333,7 @@ Moments sum_moments(const Rows<T>& rows, const Model& model, const Shares& known
           for (std::size_t i = 0; i < size; ++i) total[i] += sums[i];
         }
       });
-  return unpack(layout, total.data());
+  return layout.unpack(total.data());
 }
 
 template <class T>

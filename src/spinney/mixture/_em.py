@@ -24,7 +24,6 @@ __all__ = [
     "climb",
     "core_mixture",
     "estimate",
-    "start_from_labels",
     "sum_moments",
 ]
 
@@ -207,6 +206,8 @@ def estimate(
     A component that no row belongs to keeps its place, with weight zero. One whose covariance has
     no inverse keeps the covariance `before`; where there is none yet, it is an error.
     """
+    if not np.isfinite(moments.products).all():
+        raise ValueError("X: expected numbers whose squares are finite, got larger ones; scale X")
     counts, kind = moments.counts, before.kind
     empty = counts <= _EMPTY * counts.sum()
     known = np.where(empty, 1.0, counts)
@@ -309,22 +310,3 @@ def climb(
             converged = True
             break
     return Ascent(components, bounds, converged)
-
-
-def start_from_labels(
-    rows: Rows,
-    kind: str,
-    labels: NDArray[np.int32],
-    n_components: int,
-    reg_covar: float,
-    prior: Prior | None = None,
-) -> Components:
-    """Components of rows that are divided already: their means first, then about those the rest."""
-    means = np.zeros((n_components, rows.X.shape[1]))
-    rough = Components("diag", np.ones(n_components), means, None, None)
-    moments = sum_moments(rows, rough, labels=labels)
-    centred = replace(
-        rough, kind=kind, means=moments.sums / np.maximum(moments.counts, 1e-300)[:, None]
-    )
-    moments = sum_moments(rows, centred, labels=labels)
-    return estimate(moments, centred, reg_covar, prior)

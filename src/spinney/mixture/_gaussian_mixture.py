@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as SkGaussianMixture
 from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky_from_precisions
@@ -18,23 +17,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from spinney._threads import effective_n_jobs
-from spinney.mixture._em import (
-    Ascent,
-    Components,
-    Rows,
-    climb,
-    core_mixture,
-    estimate,
-    start_from_labels,
-    sum_moments,
-)
+from spinney.mixture._em import Ascent, Components, Rows, climb, core_mixture
+from spinney.mixture._starts import start_by
 
 __all__ = ["GaussianMixture"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-
-_DRAWN_AT_ONCE = 1 << 16  # rows of random responsibilities
 
 
 class GaussianMixture(SkGaussianMixture):
@@ -291,7 +280,14 @@ class GaussianMixture(SkGaussianMixture):
     def _start(self, rows: Rows, random_state: np.random.RandomState) -> Components:
         given = (self.weights_init, self.means_init, self.precisions_init)
         if any(value is None for value in given):
-            start = self._estimate_start(rows, random_state)
+            start = start_by(
+                self.init_params,
+                rows,
+                self.covariance_type,
+                self.n_components,
+                self.reg_covar,
+                random_state,
+            )
             weights, means = start.weights, start.means
             covariances, factors = start.covariances, start.factors
         if self.weights_init is not None:
@@ -306,40 +302,6 @@ class GaussianMixture(SkGaussianMixture):
             matrices = self.covariance_type in ("full", "tied")
             covariances = np.linalg.inv(precisions) if matrices else 1 / precisions
         return Components(self.covariance_type, weights, means, covariances, factors)
-
-    def _estimate_start(self, rows: Rows, random_state: np.random.RandomState) -> Components:
-        kind, n_components = self.covariance_type, self.n_components
-        if self.init_params == "kmeans":
-            clusters = KMeans(n_components, n_init=1, random_state=random_state)
-            labels = clusters.fit(rows.X, sample_weight=rows.weights).labels_
-            return start_from_labels(
-                rows, kind, labels.astype(np.int32), n_components, self.reg_covar
-            )
-        if self.init_params == "random":
-            return self._random_start(rows, random_state)
-        if self.init_params == "k-means++":
-            _, chosen = kmeans_plusplus(
-                rows.X, n_components, random_state=random_state, sample_weight=rows.weights
-            )
-        else:
-            chosen = random_state.choice(len(rows.X), size=n_components, replace=False)
-        labels = np.full(len(rows.X), -1, dtype=np.int32)
-        labels[chosen] = np.arange(n_components)
-        return start_from_labels(rows, kind, labels, n_components, self.reg_covar)
-
-    def _random_start(self, rows: Rows, random_state: np.random.RandomState) -> Components:
-        """Responsibilities by chance, some rows at a time, about the mean of all."""
-        n_components = self.n_components
-        means = np.zeros((n_components, rows.X.shape[1]))
-        middle = Components(self.covariance_type, np.ones(n_components), means, None, None)
-        parts = []
-        for first in range(0, len(rows.X), _DRAWN_AT_ONCE):
-            part = slice(first, first + _DRAWN_AT_ONCE)
-            some = rows.some(part)
-            shares = random_state.uniform(size=(len(some.X), n_components))
-            shares /= shares.sum(axis=1, keepdims=True)
-            parts.append(sum_moments(some, middle, shares=shares))
-        return estimate(sum(parts[1:], start=parts[0]), middle, self.reg_covar)
 
     def _score(self, X: Array, wanted: str) -> Array:
         """Ask the core for "densities", "responsibilities" or "labels" of rows."""

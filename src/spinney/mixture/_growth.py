@@ -14,9 +14,9 @@ from spinney.mixture._em import (
     Rows,
     climb,
     core_mixture,
-    start_from_labels,
     sum_moments,
 )
+from spinney.mixture._starts import start_from_labels
 
 __all__ = ["GrownMixture", "count_parameters", "grow_mixture"]
 

@@ -23,6 +23,9 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 KINDS = ("diag", "tied", "full")
+_BEYOND_SQUARES = (
+    "X: expected columns whose variances are finite numbers, got larger or smaller ones; scale X"
+)
 
 
 class MixtureClassifier(BayesRule):
@@ -215,6 +218,8 @@ class MixtureClassifier(BayesRule):
         for rows in groups:
             labels = np.zeros(len(rows.X), dtype=np.int32)
             within += sum_moments(rows, middle, labels=labels).products[0] / total
+        if not np.isfinite(within).all():
+            raise ValueError(_BEYOND_SQUARES)
         variances = np.diag(within)
         # Columns that are constant in every class, but for rounding. They tell classes apart if
         # their means differ, and nothing else.
@@ -225,6 +230,8 @@ class MixtureClassifier(BayesRule):
         variances = np.where(constant, np.where(silent, 1.0, (0.1 * apart) ** 2), variances)
         known = (total * within + n_rows * np.diag(variances)) / (total + n_rows)
         known[silent, silent] = 1.0
+        if not (np.diag(known) > 0).all():
+            raise ValueError(_BEYOND_SQUARES)
         return Prior(n_rows, known, silent)
 
     def _check_parameters(self) -> None:

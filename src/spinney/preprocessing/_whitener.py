@@ -142,6 +142,8 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = Rows.about_their_mean(X, weights, effective_n_jobs(self.n_jobs))
         self.mean_ = rows.shift
         self.covariance_ = _covariance(rows)
+        if not np.isfinite(self.covariance_).all():
+            raise ValueError("X: expected numbers whose squares are finite, got larger ones")
         # Results of BLAS may depend on its number of threads.
         with threadpool_limits(limits=1, user_api="blas"):
             self._find_maps()
