@@ -53,7 +53,7 @@ def log_densities(model, X):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("init", ["kmeans", "k-means++", "random", "random_from_data"])
-@pytest.mark.parametrize("shape", [(600, 3), (1000, 8), (300, 1), (257, 5)], ids=str)
+@pytest.mark.parametrize("shape", [(600, 3), (300, 1), (257, 9)], ids=str)
 def test_from_the_same_start_as_scikit_learn(kind, init, shape):
     if kind == "tied" and init in ("k-means++", "random_from_data"):
         pytest.skip("scikit-learn starts from the variance of all rows about zero there")
