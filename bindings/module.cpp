@@ -17,4 +17,5 @@ NB_MODULE(_core, m) {
   bind_hnsw(m);
   bind_linear(m);
   bind_perceptron(m);
+  bind_mixture(m);
 }

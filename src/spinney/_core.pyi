@@ -503,6 +503,32 @@ class LocalModel:
         n_threads: int,
     ) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], NDArray[float64]]: ...
 
+class Mixture:
+    def __init__(
+        self,
+        kind: str,
+        offsets: NDArray[float64],
+        means: NDArray[float64],
+        factors: NDArray[float64],
+        shift: NDArray[float64],
+    ) -> None: ...
+    def sum_moments(
+        self,
+        X: NDArray[Any],
+        weights: NDArray[float64] | None,
+        labels: NDArray[int32] | None,
+        shares: NDArray[float64] | None,
+        n_threads: int,
+    ) -> tuple[float, NDArray[float64], NDArray[float64], NDArray[float64], NDArray[float64]]: ...
+    def score(
+        self,
+        X: NDArray[Any],
+        densities: NDArray[float64] | None,
+        responsibilities: NDArray[float64] | None,
+        labels: NDArray[int64] | None,
+        n_threads: int,
+    ) -> None: ...
+
 class Hnsw:
     def __init__(
         self,

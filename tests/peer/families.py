@@ -194,4 +194,12 @@ FAMILIES: dict[str, Family] = {
         ),
         import_first=("sklearn.linear_model", "sklearn.ensemble", "sklearn.model_selection"),
     ),
+    "mixture": Family(
+        files=("mixture/tests/test_gaussian_mixture.py",),
+        replacements=(
+            Replacement(
+                theirs="sklearn.mixture", ours="spinney.mixture", names=("GaussianMixture",)
+            ),
+        ),
+    ),
 }

@@ -392,3 +392,31 @@ def test_local_fits_of_tables_as_they_come():
     np.testing.assert_allclose(decided.predict_proba(frame).sum(axis=1), 1)
     odd = frame[:2].assign(c=["never seen", None])
     assert np.isfinite(model.predict(odd)).all()
+
+
+def test_mixtures_of_tables_as_they_come():
+    from spinney.report.scaled_mixture import ScaledMixtureClassifier
+
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n) * 1000,
+            "c": rng.choice(list("abc"), n),
+            "constant": 1.0,
+            "gone": np.nan,
+        }
+    )
+    y = np.where(np.abs(frame["x"]) < 700, "near", "far")  # no line can do that
+    frame.loc[rng.random(n) < 0.02, "x"] = np.nan
+    model = ScaledMixtureClassifier().fit(frame, y)
+    assert model.score(frame, y) > 0.7  # half of the rows are near
+    proba = model.predict_proba(frame)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.isfinite(model.predict_proba(frame[:2].assign(c=["never seen", None]))).all()
+    some = [ScaledMixtureClassifier(max_rows=100, random_state=1).fit(frame, y) for _ in range(2)]
+    np.testing.assert_array_equal(some[0].predict_proba(frame), some[1].predict_proba(frame))
+    in_both = [family.name for family in families.select_families(None, "regression")]
+    assert "mixture" not in in_both
+    with pytest.raises(ValueError, match="'mixture' cannot do regression"):
+        families.select_families(["mixture"], "regression")

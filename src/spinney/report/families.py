@@ -59,6 +59,12 @@ def _local_fit(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     return kind(random_state=random_state, n_jobs=n_jobs)
 
 
+def _mixture(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_mixture import ScaledMixtureClassifier
+
+    return ScaledMixtureClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
 def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -120,6 +126,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
     Family("k_neighbors", "15 nearest of at most 50,000 rows, columns scaled", _k_neighbors),
     Family("local_fit", "a plane at each place, from at most 20,000 rows", _local_fit),
+    Family("mixture", "Gaussian mixtures and Bayes' rule", _mixture, ("classification",)),
     Family("decision_tree", "CART grown to the end", _decision_tree),
     Family("decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned),
     Family("bagging", "100 trees on bootstrap samples", _bagging),

@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from spinney._colours import DOTS, FILLS, colours_of
 from spinney.tree._partition import BasePartition
 from spinney.tree._quad_tree import BaseQuadTree
 
 __all__ = ["plot_partition"]
 
 Floats = NDArray[np.float64]
-
-_FILLS = ("#c9dcef", "#f6d5c3", "#d3e8cd", "#e3d4ec", "#f3e6b8", "#d9d9d9", "#f4ccd8", "#cfeaea")
-_DOTS = ("#1f5a94", "#b4511f", "#3b7d2c", "#6f3f8c", "#97791a", "#555555", "#a83259", "#2b7f7f")
 
 
 def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
@@ -72,7 +70,7 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
     corners = np.stack([low, np.c_[high[:, 0], low[:, 1]], high, np.c_[low[:, 0], high[:, 1]]], 1)
     drawn = PolyCollection(list(corners), edgecolors="#666666", linewidths=0.5)
     if is_classifier(model):
-        drawn.set_facecolor(_colours(_FILLS, model.classes_, told))
+        drawn.set_facecolor(colours_of(FILLS, model.classes_, told))
     else:
         drawn.set_array(np.ma.masked_invalid(told))
         drawn.set_cmap("viridis")
@@ -88,7 +86,7 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
         if y is None:
             style["c"] = "#333333"
         elif is_classifier(model):
-            style["c"] = _colours(_DOTS, model.classes_, y)
+            style["c"] = colours_of(DOTS, model.classes_, y)
         else:
             style |= {"c": np.asarray(y), "cmap": drawn.cmap, "norm": drawn.norm}
         ax.scatter(points[:, 0], points[:, 1], **style)
@@ -97,10 +95,6 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
         ax.set_xlabel(model.feature_names_in_[0])
         ax.set_ylabel(model.feature_names_in_[1])
     return ax
-
-
-def _colours(palette: tuple[str, ...], classes: Any, told: Any) -> list[str]:
-    return [palette[place % len(palette)] for place in np.searchsorted(classes, told)]
 
 
 def _grid_boxes(model: Any) -> tuple[Floats, Floats]:

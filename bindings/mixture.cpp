@@ -1,0 +1,143 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/mixture/passes.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+using Floats = Array<double>;
+
+template <class T>
+using AnyMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+mixture::CovarianceKind kind_named(const std::string& name) {
+  if (name == "full") return mixture::CovarianceKind::full;
+  if (name == "tied") return mixture::CovarianceKind::tied;
+  if (name == "diag") return mixture::CovarianceKind::diag;
+  throw InputError("mixture: no covariance named " + name);
+}
+
+// A model, with references to the arrays whose memory it reads.
+struct BoundMixture {
+  Floats offsets;
+  Matrix<double> means;
+  Floats factors, shift;
+  mixture::Model model;
+
+  BoundMixture(const std::string& kind, Floats offsets_, Matrix<double> means_, Floats factors_,
+               Floats shift_)
+      : offsets(std::move(offsets_)),
+        means(std::move(means_)),
+        factors(std::move(factors_)),
+        shift(std::move(shift_)) {
+    const std::size_t k = means.shape(0), d = means.shape(1);
+    model.kind = kind_named(kind);
+    const std::size_t n_factors = model.kind == mixture::CovarianceKind::full   ? k * d * d
+                                  : model.kind == mixture::CovarianceKind::tied ? d * d
+                                                                                : k * d;
+    // A model of means alone serves shares that are known.
+    if (offsets.shape(0) != k || shift.shape(0) != d ||
+        (factors.shape(0) != 0 && factors.shape(0) != n_factors)) {
+      throw InputError("mixture: arrays of the model do not fit together");
+    }
+    model.n_components = k;
+    model.offsets = offsets.data();
+    model.means = means.data();
+    model.factors = factors.data();
+  }
+
+  bool measures() const { return factors.shape(0) != 0; }
+
+  template <class T>
+  mixture::Rows<T> rows(const AnyMatrix<T>& x, const std::optional<Floats>& weights) const {
+    if (x.shape(1) != means.shape(1) || (weights && weights->shape(0) != x.shape(0))) {
+      throw InputError("mixture: rows, weights and model do not fit together");
+    }
+    return {x.data(),
+            x.shape(0),
+            x.shape(1),
+            x.stride(0),
+            x.stride(1),
+            shift.data(),
+            weights ? weights->data() : nullptr};
+  }
+};
+
+template <class T>
+nb::tuple sum_moments(const BoundMixture& self, const AnyMatrix<T>& x,
+                      const std::optional<Floats>& weights,
+                      const std::optional<Array<std::int32_t>>& labels,
+                      const std::optional<Matrix<double>>& shares, int n_threads) {
+  const auto rows = self.rows(x, weights);
+  mixture::Shares known;
+  if (labels) {
+    if (labels->shape(0) != rows.n_rows) throw InputError("mixture: labels differ in length");
+    const auto k = static_cast<std::int64_t>(self.model.n_components);
+    for (std::size_t i = 0; i < rows.n_rows; ++i) {
+      if (labels->data()[i] >= k) throw InputError("mixture: a label beyond the components");
+    }
+    known.labels = labels->data();
+  } else if (shares) {
+    if (shares->shape(0) != rows.n_rows || shares->shape(1) != self.model.n_components) {
+      throw InputError("mixture: shares differ in shape");
+    }
+    known.shares = shares->data();
+  } else if (!self.measures()) {
+    throw InputError("mixture: a model without factors has no densities");
+  }
+  Watch watch(make_hook(nb::none()), rows.n_rows);
+  mixture::Moments moments;
+  {
+    const nb::gil_scoped_release release;
+    moments = mixture::sum_moments(rows, self.model, known, n_threads, watch);
+  }
+  return nb::make_tuple(moments.log_likelihood, to_numpy(std::move(moments.counts)),
+                        to_numpy(std::move(moments.sums)), to_numpy(std::move(moments.products)),
+                        to_numpy(std::move(moments.overlaps)));
+}
+
+template <class T>
+void score(const BoundMixture& self, const AnyMatrix<T>& x,
+           std::optional<OutArray<double>> densities,
+           std::optional<OutArray<double>> responsibilities,
+           std::optional<OutArray<std::int64_t>> labels, int n_threads) {
+  const auto rows = self.rows(x, std::nullopt);
+  const std::size_t n = rows.n_rows;
+  if (!self.measures() || (densities && densities->size() != n) ||
+      (responsibilities && responsibilities->size() != n * self.model.n_components) ||
+      (labels && labels->size() != n)) {
+    throw InputError("mixture: places for the answers differ in length");
+  }
+  const mixture::Scores out{densities ? densities->data() : nullptr,
+                            responsibilities ? responsibilities->data() : nullptr,
+                            labels ? labels->data() : nullptr};
+  Watch watch(make_hook(nb::none()), n);
+  const nb::gil_scoped_release release;
+  mixture::score_rows(rows, self.model, out, n_threads, watch);
+}
+
+template <class T>
+void bind_rows_of(nb::class_<BoundMixture>& type) {
+  type.def("sum_moments", &sum_moments<T>, nb::arg("X").noconvert(), nb::arg("weights").none(),
+           nb::arg("labels").none(), nb::arg("shares").none(), nb::arg("n_threads"))
+      .def("score", &score<T>, nb::arg("X").noconvert(), nb::arg("densities").none(),
+           nb::arg("responsibilities").none(), nb::arg("labels").none(), nb::arg("n_threads"));
+}
+
+}  // namespace
+
+void bind_mixture(nb::module_& m) {
+  nb::class_<BoundMixture> type(m, "Mixture");
+  type.def(nb::init<std::string, Floats, Matrix<double>, Floats, Floats>(), nb::arg("kind"),
+           nb::arg("offsets"), nb::arg("means"), nb::arg("factors"), nb::arg("shift"));
+  bind_rows_of<double>(type);
+  bind_rows_of<float>(type);
+}

@@ -1,0 +1,228 @@
+#include "spinney/mixture/block_kernels.h"
+
+#include "spinney/common/dispatch.h"
+#include "spinney/common/exp.h"
+#include "spinney/common/log.h"
+
+namespace spinney::mixture {
+
+namespace {
+
+// Sums run in eight lanes whatever the instruction set, so that all give the same bits.
+using Lanes = double __attribute__((vector_size(64)));
+
+SPINNEY_INLINE Lanes load(const double* from) {
+  Lanes out;
+  __builtin_memcpy(&out, from, sizeof(out));
+  return out;
+}
+
+SPINNEY_INLINE void store(double* to, const Lanes& values) {
+  __builtin_memcpy(to, &values, sizeof(values));
+}
+
+constexpr std::size_t rows_at_once = tile_side * n_lanes;
+// Squared distances that overflow count as this: far, but still a number.
+constexpr double farthest = 1e300;
+
+// Four columns of Pᵀ d for 32 rows at a time: sixteen sums stay in registers.
+template <bool keep>
+SPINNEY_INLINE void multiply_factor(const double* differences, const double* packed,
+                                    std::size_t n_features, double* out) {
+  for (std::size_t row = 0; row < block_rows; row += rows_at_once) {
+    Lanes norms[tile_side] = {};
+    const double* p = packed;
+    for (std::size_t column = 0; column < n_features; column += tile_side) {
+      Lanes sums[tile_side][tile_side] = {};
+      const double* d = differences + row;
+      for (std::size_t i = 0; i < column + tile_side; ++i) {
+        for (std::size_t lane = 0; lane < tile_side; ++lane) {
+          const Lanes values = load(d + lane * n_lanes);
+          for (std::size_t j = 0; j < tile_side; ++j) sums[j][lane] += values * p[j];
+        }
+        p += tile_side;
+        d += block_rows;
+      }
+      for (std::size_t j = 0; j < tile_side; ++j) {
+        for (std::size_t lane = 0; lane < tile_side; ++lane) {
+          if constexpr (keep) {
+            store(out + (column + j) * block_rows + row + lane * n_lanes, sums[j][lane]);
+          } else {
+            norms[lane] += sums[j][lane] * sums[j][lane];
+          }
+        }
+      }
+    }
+    if constexpr (!keep) {
+      for (std::size_t lane = 0; lane < tile_side; ++lane) {
+        store(out + row + lane * n_lanes, norms[lane]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void pack_factor(const double* factor, std::size_t n_features, double* packed) {
+  for (std::size_t column = 0; column < n_features; column += tile_side) {
+    for (std::size_t i = 0; i < column + tile_side; ++i) {
+      for (std::size_t j = column; j < column + tile_side; ++j) {
+        *packed++ = j < n_features && i <= j ? factor[i * n_features + j] : 0.0;
+      }
+    }
+  }
+}
+
+SPINNEY_KERNEL void subtract_mean(const double* columns, const double* mean, std::size_t n_features,
+                                  double* out) {
+  for (std::size_t f = 0; f < n_features; ++f) {
+    for (std::size_t row = 0; row < block_rows; row += n_lanes) {
+      store(out + row, load(columns + row) - mean[f]);
+    }
+    columns += block_rows;
+    out += block_rows;
+  }
+}
+
+SPINNEY_KERNEL void measure_full(const double* differences, const double* packed,
+                                 std::size_t n_features, double* norms) {
+  multiply_factor<false>(differences, packed, n_features, norms);
+}
+
+SPINNEY_KERNEL void whiten(const double* differences, const double* packed, std::size_t n_features,
+                           double* out) {
+  multiply_factor<true>(differences, packed, n_features, out);
+}
+
+SPINNEY_KERNEL void measure_diagonal(const double* columns, const double* mean,
+                                     const double* scales, std::size_t n_features, double* norms) {
+  for (std::size_t row = 0; row < block_rows; row += rows_at_once) {
+    Lanes sums[tile_side] = {};
+    const double* column = columns + row;
+    for (std::size_t f = 0; f < n_features; ++f) {
+      const double scale = scales != nullptr ? scales[f] : 1.0;
+      for (std::size_t lane = 0; lane < tile_side; ++lane) {
+        const Lanes scaled = (load(column + lane * n_lanes) - mean[f]) * scale;
+        sums[lane] += scaled * scaled;
+      }
+      column += block_rows;
+    }
+    for (std::size_t lane = 0; lane < tile_side; ++lane) {
+      store(norms + row + lane * n_lanes, sums[lane]);
+    }
+  }
+}
+
+SPINNEY_KERNEL void norms_to_logs(double offset, double* norms) {
+  for (std::size_t row = 0; row < block_rows; ++row) {
+    const double norm = norms[row] < farthest ? norms[row] : farthest;  // also what is not a number
+    norms[row] = offset - 0.5 * norm;
+  }
+}
+
+SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const double* weights,
+                              double* log_densities) {
+  double highest[block_rows], total[block_rows];
+  for (std::size_t row = 0; row < block_rows; ++row) highest[row] = logs[row];
+  for (std::size_t k = 1; k < n_components; ++k) {
+    const double* log = logs + k * block_rows;
+    for (std::size_t row = 0; row < block_rows; ++row) {
+      highest[row] = log[row] > highest[row] ? log[row] : highest[row];
+    }
+  }
+  for (std::size_t row = 0; row < block_rows; ++row) total[row] = 0;
+  for (std::size_t k = 0; k < n_components; ++k) {
+    double* log = logs + k * block_rows;
+    for (std::size_t row = 0; row < block_rows; ++row) {
+      const double below = log[row] - highest[row];
+      log[row] = below > -700.0 ? exp(below) : 0.0;  // exp itself never says zero
+      total[row] += log[row];
+    }
+  }
+  for (std::size_t row = 0; row < block_rows; ++row) {
+    log_densities[row] = highest[row] + log_normal(total[row]);
+    total[row] = weights[row] / total[row];
+  }
+  for (std::size_t k = 0; k < n_components; ++k) {
+    double* share = logs + k * block_rows;
+    for (std::size_t row = 0; row < block_rows; ++row) share[row] *= total[row];
+  }
+}
+
+SPINNEY_KERNEL void drop_small(double least, std::size_t n, double* shares) {
+  for (std::size_t i = 0; i < n; ++i) shares[i] = shares[i] > least ? shares[i] : 0.0;
+}
+
+SPINNEY_KERNEL void add_weighted(const double* weights, const double* values, double* lanes) {
+  Lanes sum = load(lanes);
+  for (std::size_t row = 0; row < block_rows; row += n_lanes) {
+    sum += load(weights + row) * load(values + row);
+  }
+  store(lanes, sum);
+}
+
+SPINNEY_KERNEL void add_products(const double* weighted, const double* plain, std::size_t n_columns,
+                                 std::size_t n_rows, double* tiles) {
+  for (std::size_t a = 0; a < n_columns; a += tile_side) {
+    for (std::size_t b = a; b < n_columns; b += tile_side) {
+      Lanes sums[tile_side][tile_side];
+      for (std::size_t i = 0; i < tile_side; ++i) {
+        for (std::size_t j = 0; j < tile_side; ++j) {
+          sums[i][j] = load(tiles + (i * tile_side + j) * n_lanes);
+        }
+      }
+      const double* left = weighted + a * block_rows;
+      const double* right = plain + b * block_rows;
+      for (std::size_t row = 0; row < n_rows; row += n_lanes) {
+        Lanes factors[tile_side];
+        for (std::size_t j = 0; j < tile_side; ++j) factors[j] = load(right + j * block_rows + row);
+        for (std::size_t i = 0; i < tile_side; ++i) {
+          const Lanes values = load(left + i * block_rows + row);
+          for (std::size_t j = 0; j < tile_side; ++j) sums[i][j] += values * factors[j];
+        }
+      }
+      for (std::size_t i = 0; i < tile_side; ++i) {
+        for (std::size_t j = 0; j < tile_side; ++j) {
+          store(tiles, sums[i][j]);
+          tiles += n_lanes;
+        }
+      }
+    }
+  }
+}
+
+SPINNEY_KERNEL void add_moments(const double* columns, const double* mean, const double* shares,
+                                std::size_t n_features, bool squares, double* lanes) {
+  Lanes count = load(lanes);
+  for (std::size_t row = 0; row < block_rows; row += n_lanes) count += load(shares + row);
+  store(lanes, count);
+  lanes += n_lanes;
+  for (std::size_t f = 0; f < n_features; ++f) {
+    // Two sums of each kind: an addition need not wait for the one before.
+    Lanes first[2] = {load(lanes + f * n_lanes), Lanes{}};
+    Lanes second[2] = {};
+    for (std::size_t row = 0; row < block_rows; row += 2 * n_lanes) {
+      for (std::size_t half = 0; half < 2; ++half) {
+        const Lanes d = load(columns + row + half * n_lanes) - mean[f];
+        const Lanes weighted = load(shares + row + half * n_lanes) * d;
+        first[half] += weighted;
+        second[half] += weighted * d;
+      }
+    }
+    store(lanes + f * n_lanes, first[0] + first[1]);
+    if (squares) {
+      double* const to = lanes + (n_features + f) * n_lanes;
+      store(to, load(to) + (second[0] + second[1]));
+    }
+    columns += block_rows;
+  }
+}
+
+void add_up_lanes(const double* lanes, std::size_t n_sums, double* out) {
+  for (std::size_t i = 0; i < n_sums; ++i) {
+    const double* v = lanes + i * n_lanes;
+    out[i] = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+  }
+}
+
+}  // namespace spinney::mixture

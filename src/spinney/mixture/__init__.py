@@ -1,0 +1,7 @@
+"""Mixtures of Gaussians, and classifiers that plug densities or log-odds into Bayes' rule."""
+
+from spinney.mixture._gaussian_mixture import GaussianMixture
+from spinney.mixture._mixture_classifier import MixtureClassifier
+from spinney.mixture._plug_in import PlugInClassifier
+
+__all__ = ["GaussianMixture", "MixtureClassifier", "PlugInClassifier"]

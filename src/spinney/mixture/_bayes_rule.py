@@ -1,0 +1,152 @@
+"""Bayes' rule: the class with the largest prior times density, or with the largest odds."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from spinney._labels import encode_labels
+
+__all__ = ["BayesRule"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class BayesRule(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base class of plug-in rules; not to be used directly."""
+
+    n_features_in_: int
+    classes_: Array
+    class_prior_: Floats
+    priors: Any
+
+    @abstractmethod
+    def _log_joint(self, X: Array) -> Floats:
+        """Log of prior times density, (n_rows, n_classes), up to a number for each row."""
+
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Array, NDArray[np.intp], Floats]:
+        """Rows with weight, codes of their classes and their weights; finds classes and priors."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        said = weights > 0
+        if not said.all():
+            X, y, weights = X[said], y[said], weights[said]
+        self.classes_, codes = encode_labels(y)
+        counts = np.bincount(codes, weights=weights)
+        self._class_shares = counts / counts.sum()
+        self.class_prior_ = self._read_priors(self._class_shares)
+        self._range = np.stack([X.min(axis=0), X.max(axis=0)])
+        return X, codes, weights
+
+    def _read_priors(self, shares: Floats) -> Floats:
+        if self.priors is None:
+            return shares
+        expected = f"{len(shares)} numbers >= 0 that sum to 1, one for each class"
+        try:
+            priors = np.asarray(self.priors, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"priors: expected {expected}, got {self.priors!r}") from None
+        if priors.shape != shares.shape or not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-6:
+            raise ValueError(f"priors: expected {expected}, got {self.priors!r}")
+        return priors
+
+    def _read(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def predict(self, X: Any) -> Array:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes.
+        """
+        joint = self._log_joint(self._read(X))
+        return self.classes_[joint.argmax(axis=1)]
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logs of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logs of probabilities.
+        """
+        joint = self._log_joint(self._read(X))
+        return joint - logsumexp(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Log-odds of the second of two classes; of more classes the logs of their probabilities.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            The class with the largest number is predicted; of two classes the second, above zero.
+        """
+        joint = self._log_joint(self._read(X))
+        if len(self.classes_) != 2:
+            return joint - logsumexp(joint, axis=1, keepdims=True)
+        return joint[:, 1] - joint[:, 0]
+
+    def plot(self, ax: Any = None, X: Any = None, y: Any = None) -> Any:
+        """Draw the classes' regions, the boundary between them and lines of equal density.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None: the current axes.
+        X : array or frame of shape (n_rows, 2), default=None
+            Points to draw on top.
+        y : array-like of shape (n_rows,), default=None
+            Their classes.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes.
+        """
+        from spinney.mixture._plot import plot_rule
+
+        return plot_rule(self, X, y, ax)

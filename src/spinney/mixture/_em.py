@@ -1,0 +1,312 @@
+"""The EM algorithm over passes of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.mixture._gaussian_mixture import (
+    _compute_log_det_cholesky,
+    _compute_precision_cholesky,
+)
+
+from spinney import _core
+
+__all__ = [
+    "Ascent",
+    "Components",
+    "Moments",
+    "Prior",
+    "Rows",
+    "climb",
+    "core_mixture",
+    "estimate",
+    "sum_moments",
+]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+# A component with less than this share of all weight has no rows.
+_EMPTY = 1e-12
+# A difference of squares below this share of them is rounding.
+_NOISE = 8 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their weights, and what is taken from each so that offsets cost no digits.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features), float32 or float64
+        The rows, with any strides.
+    weights : ndarray of shape (n_rows,) or None
+        Positive weights; None: one each.
+    shift : ndarray of shape (n_features,)
+        Taken from each row; means of components are relative to it.
+    n_threads : int
+        Threads that passes may use.
+    """
+
+    X: Array
+    weights: Floats | None
+    shift: Floats
+    n_threads: int
+
+    @classmethod
+    def about_their_mean(cls, X: Array, weights: Floats | None, n_threads: int) -> Rows:
+        """Rows whose shift is their mean."""
+        rows = cls(X, weights, np.array(X[0], dtype=np.float64), n_threads)
+        n_rows, n_features = X.shape
+        everything = Components("diag", np.ones(1), np.zeros((1, n_features)), None, None)
+        labels = np.zeros(n_rows, dtype=np.int32)
+        # The mean relative to the first row, then relative to that: the second time few digits are
+        # lost whatever the offset.
+        for _ in range(2):
+            moments = sum_moments(rows, everything, labels=labels)
+            rows = replace(rows, shift=rows.shift + moments.sums[0] / moments.counts[0])
+        return rows
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(len(self.X) if self.weights is None else self.weights.sum())
+
+    def some(self, part: slice) -> Rows:
+        """A part of the rows, with the shift of all."""
+        weights = None if self.weights is None else self.weights[part]
+        return replace(self, X=self.X[part], weights=weights)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Parameters of a mixture; the means are relative to the shift of the rows.
+
+    Attributes
+    ----------
+    kind : {"full", "tied", "diag", "spherical"}
+        What the covariances are like.
+    weights, means, covariances, factors : ndarray
+        In scikit-learn's shapes; the factors are its Cholesky factors of the precisions.
+    collapsed : tuple of int
+        Components whose covariance had no inverse after the last step and was left as it was.
+    """
+
+    kind: str
+    weights: Floats
+    means: Floats
+    covariances: Any
+    factors: Any
+    collapsed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is known of covariances before any row: so many rows with this covariance.
+
+    Attributes
+    ----------
+    n_rows : float
+        How many rows it counts as, in each component.
+    covariance : ndarray of shape (n_features, n_features)
+        Their covariance; positive definite.
+    silent : ndarray of shape (n_features,), bool
+        Features that are to say nothing: their variance stays what it is here, whatever the rows.
+    """
+
+    n_rows: float
+    covariance: Floats
+    silent: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows about the means of components; see passes.h."""
+
+    log_likelihood: float
+    counts: Floats
+    sums: Floats
+    products: Floats
+    overlaps: Floats
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """What EM found: components, the mean log-likelihood before each step, and the end."""
+
+    components: Components
+    lower_bounds: list[float]
+    converged: bool
+
+    @property
+    def lower_bound(self) -> float:
+        return self.lower_bounds[-1]
+
+
+def core_mixture(components: Components, shift: Floats) -> Any:
+    """Hand components to the core."""
+    n_components, n_features = components.means.shape
+    kind, factors = components.kind, components.factors
+    if factors is None:
+        offsets, factors = np.zeros(n_components), np.zeros(0)
+    else:
+        log_det = _compute_log_det_cholesky(factors, kind, n_features)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(components.weights)
+        offsets = log_weights + log_det - 0.5 * n_features * np.log(2 * np.pi)
+        if kind == "spherical":
+            factors = np.repeat(factors, n_features)
+    return _core.Mixture(
+        "diag" if kind == "spherical" else kind,
+        np.ascontiguousarray(offsets, dtype=np.float64),
+        np.ascontiguousarray(components.means, dtype=np.float64),
+        np.ascontiguousarray(factors, dtype=np.float64).ravel(),
+        np.ascontiguousarray(shift, dtype=np.float64),
+    )
+
+
+def sum_moments(
+    rows: Rows,
+    components: Components,
+    *,
+    labels: NDArray[np.int32] | None = None,
+    shares: Floats | None = None,
+) -> Moments:
+    """Sum over all rows, with responsibilities from the components unless they are given."""
+    found = core_mixture(components, rows.shift).sum_moments(
+        rows.X, rows.weights, labels, shares, rows.n_threads
+    )
+    log_likelihood, counts, sums, products, overlaps = found
+    n_components, n_features = components.means.shape
+    shapes = {
+        "full": (n_components, n_features, n_features),
+        "tied": (n_features, n_features),
+    }
+    return Moments(
+        log_likelihood,
+        counts,
+        sums.reshape(n_components, n_features),
+        products.reshape(shapes.get(components.kind, (n_components, n_features))),
+        overlaps.reshape(n_components, n_components) if overlaps.size else overlaps,
+    )
+
+
+def estimate(
+    moments: Moments, before: Components, reg_covar: float, prior: Prior | None = None
+) -> Components:
+    """Do an M step: the components that the moments about the means `before` stand for.
+
+    A component that no row belongs to keeps its place, with weight zero. One whose covariance has
+    no inverse keeps the covariance `before`; where there is none yet, it is an error.
+    """
+    if not np.isfinite(moments.products).all():
+        raise ValueError("X: expected numbers whose squares are finite, got larger ones; scale X")
+    counts, kind = moments.counts, before.kind
+    empty = counts <= _EMPTY * counts.sum()
+    known = np.where(empty, 1.0, counts)
+    steps = np.where(empty[:, None], 0.0, moments.sums / known[:, None])
+    weights = np.where(empty, 0.0, counts)
+    n_features = before.means.shape[1]
+    n_imagined = prior.n_rows if prior else 0.0
+    imagined = n_imagined * prior.covariance if prior else np.zeros((n_features, n_features))
+    if kind == "tied":
+        a, b = np.tril_indices(len(counts), -1)
+        apart = before.means[a] - before.means[b]
+        between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], apart, apart)
+        moved = np.einsum("k,ki,kj->ij", counts, steps, steps)
+        scatter = _without_noise(moments.products + between - moved, moments.products)
+        covariances = (scatter + imagined) / (counts.sum() + n_imagined)
+        covariances += reg_covar * np.eye(n_features)
+    elif kind == "full":
+        moved = known[:, None, None] * steps[:, :, None] * steps[:, None, :]
+        scatter = _without_noise(moments.products - moved, moments.products)
+        covariances = (scatter + imagined) / (known + n_imagined)[:, None, None]
+        covariances += reg_covar * np.eye(n_features)
+    else:
+        scatter = moments.products - known[:, None] * steps**2
+        scatter = np.where(scatter > _NOISE * moments.products, scatter, 0.0)
+        covariances = (scatter + np.diag(imagined)) / (known + n_imagined)[:, None] + reg_covar
+    if prior is not None and prior.silent.any():
+        _keep_silent(covariances, kind, prior)
+    if kind == "spherical":
+        covariances = covariances.mean(axis=1)
+    if kind != "tied" and empty.any():
+        unit = np.eye(n_features) if kind == "full" else 1.0
+        start = (reg_covar or 1.0) * unit
+        covariances[empty] = start if before.covariances is None else before.covariances[empty]
+    factors, collapsed = _factor(covariances, before)
+    means = before.means + steps
+    return Components(kind, weights / weights.sum(), means, covariances, factors, collapsed)
+
+
+def _without_noise(scatter: Floats, products: Floats) -> Floats:
+    """Variances that are but the rounding of a difference are none."""
+    d = np.arange(scatter.shape[-1])
+    kept = scatter[..., d, d]
+    scatter[..., d, d] = np.where(kept > _NOISE * products[..., d, d], kept, 0.0)
+    return scatter
+
+
+def _keep_silent(covariances: Floats, kind: str, prior: Prior) -> None:
+    silent = np.flatnonzero(prior.silent)
+    fixed = np.diag(prior.covariance)[silent]
+    if kind in ("diag", "spherical"):
+        covariances[:, silent] = fixed
+        return
+    covariances[..., silent, :] = 0.0
+    covariances[..., :, silent] = 0.0
+    covariances[..., silent, silent] = fixed
+
+
+def _factor(covariances: Floats, before: Components) -> tuple[Floats, tuple[int, ...]]:
+    """Factors of precisions; covariances that have none are replaced by those before."""
+    kind = before.kind
+    try:
+        return _compute_precision_cholesky(covariances, kind), ()
+    except ValueError:
+        if before.covariances is None:
+            raise
+    if kind == "tied":
+        covariances[:] = before.covariances
+        return before.factors, tuple(range(len(before.weights)))
+    collapsed = []
+    for k in range(len(covariances)):
+        try:
+            _compute_precision_cholesky(covariances[k : k + 1], kind)
+        except ValueError:
+            covariances[k] = before.covariances[k]
+            collapsed.append(k)
+    return _compute_precision_cholesky(covariances, kind), tuple(collapsed)
+
+
+def climb(
+    rows: Rows,
+    start: Components,
+    *,
+    tol: float,
+    max_iter: int,
+    reg_covar: float,
+    prior: Prior | None = None,
+    lower_bound: float = -np.inf,
+    tell: Callable[[int, float], None] | None = None,
+) -> Ascent:
+    """Repeat E and M steps until the mean log-likelihood changes by less than `tol`."""
+    components, bounds, converged = start, [], False
+    for step in range(1, max_iter + 1):
+        moments = sum_moments(rows, components)
+        components = estimate(moments, components, reg_covar, prior)
+        before, lower_bound = lower_bound, moments.log_likelihood / rows.total
+        bounds.append(lower_bound)
+        if tell is not None:
+            tell(step, lower_bound - before)
+        if abs(lower_bound - before) < tol:
+            converged = True
+            break
+    return Ascent(components, bounds, converged)

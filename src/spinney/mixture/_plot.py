@@ -1,0 +1,67 @@
+"""Pictures of plug-in rules in the plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from spinney._colours import DOTS, FILLS, colours_of
+
+__all__ = ["plot_rule"]
+
+_STEPS = 200  # of the grid, across and up
+_MARGIN = 0.1  # beyond the training rows, in units of their range
+# Heights of the lines of equal density, in units of the highest: half, a tenth, a hundredth.
+_HEIGHTS = (0.01, 0.1, 0.5)
+
+
+def plot_rule(model: Any, X: Any, y: Any, ax: Any) -> Any:
+    """Draw what a rule of two features says; see `BayesRule.plot`."""
+    check_is_fitted(model)
+    if model.n_features_in_ != 2:
+        raise ValueError(f"plot: expected a model of 2 features, got {model.n_features_in_}")
+    if y is not None and X is None:
+        raise ValueError("y: expected X with it, got None")
+    low, high = model._range
+    wide = np.where(high > low, high - low, 1.0)
+    across, up = np.linspace(low - _MARGIN * wide, high + _MARGIN * wide, _STEPS).T
+    places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    joint = model._log_joint(places)
+    told = joint.argmax(axis=1).reshape(_STEPS, _STEPS)
+
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import ListedColormap
+
+    ax = plt.gca() if ax is None else ax
+    n_classes = len(model.classes_)
+    fills = ListedColormap([FILLS[c % len(FILLS)] for c in range(n_classes)])
+    ax.pcolormesh(across, up, told, cmap=fills, vmin=-0.5, vmax=n_classes - 0.5, zorder=0)
+    for c in range(n_classes):
+        beaten = np.delete(joint, c, axis=1)
+        if n_classes > 1:
+            lead = (joint[:, c] - beaten.max(axis=1)).reshape(_STEPS, _STEPS)
+            if lead.min() < 0 < lead.max():
+                ax.contour(across, up, np.clip(lead, -1, 1), [0.0], colors="#333333", linewidths=1)
+        if hasattr(model, "score_samples"):
+            density = joint[:, c] - joint[:, c].max()
+            ax.contour(
+                across,
+                up,
+                np.maximum(density, -20).reshape(_STEPS, _STEPS),
+                np.log(_HEIGHTS),
+                colors=DOTS[c % len(DOTS)],
+                linewidths=0.8,
+                linestyles="solid",
+            )
+    if X is not None:
+        points = np.asarray(X, dtype=np.float64)
+        colours = "#333333" if y is None else colours_of(DOTS, model.classes_, y)
+        ax.scatter(
+            points[:, 0], points[:, 1], s=8, c=colours, linewidths=0.3, edgecolors="white", zorder=2
+        )
+    if hasattr(model, "feature_names_in_"):
+        ax.set_xlabel(model.feature_names_in_[0])
+        ax.set_ylabel(model.feature_names_in_[1])
+    return ax

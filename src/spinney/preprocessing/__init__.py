@@ -1,0 +1,5 @@
+"""Centring, scaling and whitening."""
+
+from spinney.preprocessing._whitener import Whitener
+
+__all__ = ["Whitener"]
