@@ -153,6 +153,69 @@ SPINNEY_KERNEL void combine_columns(const double* columns, const double* weights
   }
 }
 
+SPINNEY_KERNEL void combine_columns_by_four(const double* columns, const double* weights,
+                                            std::size_t stride, std::size_t n_columns,
+                                            double* out) {
+  constexpr std::size_t together = 4;
+  const double *const w0 = weights, *const w1 = w0 + stride, *const w2 = w1 + stride,
+                      *const w3 = w2 + stride;
+  for (std::size_t row = 0; row < block_rows; row += together * n_lanes) {
+    Lanes sums[4][together] = {};
+    const double* x = columns + row;
+    for (std::size_t j = 0; j < n_columns; ++j) {
+      for (std::size_t lane = 0; lane < together; ++lane) {
+        const Lanes values = load(x + lane * n_lanes);
+        sums[0][lane] += values * w0[j];
+        sums[1][lane] += values * w1[j];
+        sums[2][lane] += values * w2[j];
+        sums[3][lane] += values * w3[j];
+      }
+      x += column_stride;
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (std::size_t lane = 0; lane < together; ++lane) {
+        store(out + k * column_stride + row + lane * n_lanes, sums[k][lane]);
+      }
+    }
+  }
+}
+
+namespace {
+
+template <class T>
+SPINNEY_INLINE void add_eight(const T* rows, std::ptrdiff_t row_stride, const double* factors,
+                              std::size_t n_columns, double* out) {
+  const T* const r0 = rows;
+  const T* const r1 = r0 + row_stride;
+  const T* const r2 = r1 + row_stride;
+  const T* const r3 = r2 + row_stride;
+  const T* const r4 = r3 + row_stride;
+  const T* const r5 = r4 + row_stride;
+  const T* const r6 = r5 + row_stride;
+  const T* const r7 = r6 + row_stride;
+  for (std::size_t j = 0; j < n_columns; ++j) {
+    const double low =
+        (factors[0] * static_cast<double>(r0[j]) + factors[1] * static_cast<double>(r1[j])) +
+        (factors[2] * static_cast<double>(r2[j]) + factors[3] * static_cast<double>(r3[j]));
+    const double high =
+        (factors[4] * static_cast<double>(r4[j]) + factors[5] * static_cast<double>(r5[j])) +
+        (factors[6] * static_cast<double>(r6[j]) + factors[7] * static_cast<double>(r7[j]));
+    out[j] += low + high;
+  }
+}
+
+}  // namespace
+
+SPINNEY_KERNEL void add_eight_rows(const double* rows, std::ptrdiff_t row_stride,
+                                   const double* factors, std::size_t n_columns, double* out) {
+  add_eight(rows, row_stride, factors, n_columns, out);
+}
+
+SPINNEY_KERNEL void add_eight_rows(const float* rows, std::ptrdiff_t row_stride,
+                                   const double* factors, std::size_t n_columns, double* out) {
+  add_eight(rows, row_stride, factors, n_columns, out);
+}
+
 SPINNEY_KERNEL void add_sums(const double* columns, const double* factors, std::size_t n_columns,
                              double* lanes) {
   for (std::size_t j = 0; j < n_columns; ++j) {

@@ -48,6 +48,10 @@ void spread_products(const double* tiles, std::size_t n_columns, double* out);
 // out = Σ_j weights_j column_j
 void combine_columns(const double* columns, const double* weights, std::size_t n_columns,
                      double* out);
+// The same for four sets of weights at once, `n_columns` numbers each, `stride` apart; out has four
+// columns.
+void combine_columns_by_four(const double* columns, const double* weights, std::size_t stride,
+                             std::size_t n_columns, double* out);
 // lanes_j += Σ factors column_j over rows
 void add_sums(const double* columns, const double* factors, std::size_t n_columns, double* lanes);
 
@@ -60,6 +64,12 @@ void measure_logistic(const double* z, const double* y, const double* weights, d
 void share_softmax(double* scores, std::size_t n_classes, double* log_sums);
 
 double add_up_lanes(const double* lanes);
+
+// Of rows that are too wide for blocks: out_j += Σ factors_i row_i,j over eight rows.
+void add_eight_rows(const double* rows, std::ptrdiff_t row_stride, const double* factors,
+                    std::size_t n_columns, double* out);
+void add_eight_rows(const float* rows, std::ptrdiff_t row_stride, const double* factors,
+                    std::size_t n_columns, double* out);
 
 // A row's part of a tile's lanes has a place that depends on the tile alone.
 inline std::size_t tile_offset(std::size_t row_of_tiles, std::size_t n_columns) {

@@ -15,23 +15,27 @@ std::vector<double> leave_one_out(const DenseRows<T>& rows, const WeightedTarget
   const std::size_t n_sums = path.n_alphas * m;
   const Pieces pieces(rows.n_rows, block_rows, 64);
   std::vector<double> sums(std::max<std::size_t>(1, pieces.n_pieces) * n_sums, 0.0);
-  std::vector<double> basis(r * d);  // by column: what combine_columns wants
+  // By column, and as many as are combined at once.
+  std::vector<double> basis(round_to_tiles(r) * d);
   for (std::size_t j = 0; j < d; ++j) {
     for (std::size_t i = 0; i < r; ++i) basis[i * d + j] = path.basis[j * r + i];
   }
   const double work = 0.2 * static_cast<double>(rows.n_rows) * static_cast<double>(r) *
                       static_cast<double>(d + path.n_alphas * (1 + m));
   parallel_for(pieces.n_pieces, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
-    LargeArray<double> columns(d * column_stride), turned(r * column_stride),
+    LargeArray<double> columns(d * column_stride), turned(round_to_tiles(r) * column_stride),
         squares(r * column_stride);
     double leverages[block_rows], fitted[block_rows];
     double* const out = sums.data() + piece * n_sums;
     for (std::size_t first = pieces.begin(piece); first < pieces.end(piece); first += block_rows) {
       const std::size_t n = std::min(block_rows, pieces.end(piece) - first);
       read_block(rows, first, n, path.centre, columns.data());
+      for (std::size_t i = 0; i < r; i += 4) {
+        combine_columns_by_four(columns.data(), basis.data() + i * d, d, d,
+                                turned.data() + i * column_stride);
+      }
       for (std::size_t i = 0; i < r; ++i) {
-        double* const z = turned.data() + i * column_stride;
-        combine_columns(columns.data(), basis.data() + i * d, d, z);
+        const double* const z = turned.data() + i * column_stride;
         double* const square = squares.data() + i * column_stride;
         for (std::size_t row = 0; row < block_rows; ++row) square[row] = z[row] * z[row];
       }

@@ -8,6 +8,7 @@
 #include "spinney/common/log.h"
 #include "spinney/common/parallel.h"
 #include "spinney/linear/block_kernels.h"
+#include "spinney/linear/moments.h"
 
 namespace spinney::linear {
 
@@ -74,11 +75,80 @@ double dense_work(std::size_t n_rows, std::size_t n_columns, std::size_t n_passe
          (5 + 0.5 * d + 0.3 * d * passes + (second ? 0.1 * d * d * passes * passes : 0));
 }
 
+// Rows of so many columns are not turned into blocks: one row after the other is read once.
+constexpr std::size_t wide_columns = 512;
+
+template <class T>
+Derivatives measure_wide(const DenseRows<T>& rows, const double* centre,
+                         const BinaryProblem& problem, int n_threads, double* curvatures) {
+  const std::size_t d = rows.n_features;
+  std::vector<std::size_t> used;  // columns whose coefficient is not zero: often few
+  double offset = problem.coefficients[d];
+  for (std::size_t j = 0; j < d; ++j) {
+    if (problem.coefficients[j] == 0) continue;
+    used.push_back(j);
+    offset -= centre[j] * problem.coefficients[j];
+  }
+  const double work = static_cast<double>(rows.n_rows) * static_cast<double>(d + used.size());
+  const auto sums = sum_pieces(
+      rows.n_rows, d + 2, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
+        double lanes[n_lanes] = {};
+        double z[block_rows], y[block_rows], weights[block_rows], slopes[block_rows],
+            curves[block_rows];
+        for (std::size_t first = begin; first < end; first += block_rows) {
+          const std::size_t n = std::min(block_rows, end - first);
+          const T* const from = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            z[row] = y[row] = weights[row] = 0;
+            if (row >= n) continue;
+            const T* const x = from + static_cast<std::ptrdiff_t>(row) * rows.row_stride;
+            double sum = offset;
+            for (const std::size_t j : used) {
+              sum += static_cast<double>(x[j]) * problem.coefficients[j];
+            }
+            z[row] = sum;
+            y[row] = problem.targets[first + row];
+            weights[row] = problem.weights == nullptr ? 1 : problem.weights[first + row];
+          }
+          measure_logistic(z, y, weights, lanes, slopes, curves);
+          if (curvatures != nullptr) std::copy_n(curves, n, curvatures + first);
+          std::size_t row = 0;
+          for (; row + 8 <= n; row += 8) {
+            add_eight_rows(from + static_cast<std::ptrdiff_t>(row) * rows.row_stride,
+                           rows.row_stride, slopes + row, d, out + 1);
+          }
+          for (; row < n; ++row) {
+            const T* const x = from + static_cast<std::ptrdiff_t>(row) * rows.row_stride;
+            for (std::size_t j = 0; j < d; ++j) {
+              out[1 + j] += slopes[row] * static_cast<double>(x[j]);
+            }
+          }
+          for (row = 0; row < n; ++row) out[1 + d] += slopes[row];
+        }
+        out[0] = add_up_lanes(lanes);
+      });
+  Derivatives derivatives;
+  derivatives.loss = sums[0];
+  derivatives.gradient.assign(sums.data() + 1, sums.data() + 2 + d);
+  for (std::size_t j = 0; j < d; ++j) {
+    derivatives.gradient[j] -= centre[j] * derivatives.gradient[d];
+  }
+  return derivatives;
+}
+
 }  // namespace
 
 template <class T>
 Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
                            const BinaryProblem& problem, bool second, int n_threads) {
+  if (rows.n_features >= wide_columns && rows.column_stride == 1) {
+    if (!second) return measure_wide(rows, centre, problem, n_threads, nullptr);
+    // So many products that threads had better share them than the rows.
+    std::vector<double> curvatures(rows.n_rows);
+    Derivatives derivatives = measure_wide(rows, centre, problem, n_threads, curvatures.data());
+    derivatives.hessian = sum_moments(rows, {nullptr, 0, curvatures.data()}, centre, n_threads);
+    return derivatives;
+  }
   const std::size_t n_columns = rows.n_features + 1;
   const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
   const std::size_t first_product = (1 + n_columns) * n_lanes;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from spinney import _core
 from spinney.linear_model._design import Floats
@@ -18,7 +19,8 @@ from spinney.linear_model._newton import Minimum
 __all__ = ["minimise_with_absolute"]
 
 _SMALLEST_SET = 32  # columns of a working set, where there are as many
-_MOST_SWEEPS = 1_000
+_SWEEPS = 5  # of coordinate descent, before equations are solved
+_MOST_ROUNDS = 100
 
 
 def minimise_with_absolute(
@@ -48,7 +50,6 @@ def minimise_with_absolute(
     n_columns = objective.design.n_features
     weight = absolute / objective.total
     steps = 0
-    n_set = min(n_columns, _SMALLEST_SET)
     loss, gradient, _ = objective.measure(w, second=False)
     if not np.isfinite(loss):
         return Minimum(np.full_like(w, np.nan), 0, False)
@@ -60,7 +61,7 @@ def minimise_with_absolute(
         if steps >= max_iter:
             return Minimum(w, steps, False)
         used = np.flatnonzero((w[:, :-1] != 0).any(axis=0))
-        n_set = min(n_columns, max(n_set, 2 * len(used)))
+        n_set = min(n_columns, max(_SMALLEST_SET, 2 * len(used)))
         wanted = violation.copy()
         wanted[used] = np.inf
         chosen = np.sort(np.argsort(-wanted, kind="stable")[:n_set])
@@ -71,9 +72,10 @@ def minimise_with_absolute(
         goal = tol if whole else max(tol, 0.1 * worst)
         w[:, at], n_steps, gradient = _solve_set(part, weight, w[:, at], goal, max_iter - steps)
         steps += n_steps
+        if n_steps == 0 and (whole or goal == tol):  # only rounding is left
+            return Minimum(w, steps, True)
         if not whole:
             _, gradient, _ = objective.measure(w, second=False)
-            n_set = min(n_columns, 2 * n_set)
 
 
 def _violations(w: Floats, gradient: Floats, weight: float) -> Floats:
@@ -93,7 +95,6 @@ def _solve_set(
     """Newton steps over all columns of an objective; also the gradient where they end."""
     absolute = np.full(objective.shape, weight)
     absolute[:, -1] = 0.0
-    square = np.zeros(objective.shape)  # the objective has it already
     free = objective.free()
     w = w.copy()
     loss, gradient, hessian = objective.measure(w, second=True)
@@ -103,15 +104,15 @@ def _solve_set(
         )
         if worst <= goal:
             return w, step, gradient
-        moved = w.ravel()[free].copy()
-        _core.descend_by_matrix(
+        goal_of_step = max(
+            0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal
+        )
+        moved = _minimise_quadratic(
             np.ascontiguousarray(hessian[np.ix_(free, free)]),
             gradient.ravel()[free],
             absolute.ravel()[free],
-            square.ravel()[free],
-            max(0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal),
-            _MOST_SWEEPS,
-            moved,
+            w.ravel()[free],
+            goal_of_step,
         )
         target = w.ravel().copy()
         target[free] = moved
@@ -130,6 +131,58 @@ def _solve_set(
         w = w + length * direction
         loss, gradient, hessian = tried
     return w, max_iter, gradient
+
+
+def _minimise_quadratic(
+    hessian: Floats, gradient: Floats, absolute: Floats, w: Floats, goal: float
+) -> Floats:
+    """The minimum of a quadratic about `w` with the penalty.
+
+    Coordinate descent finds which coefficients are not zero and their signs; where columns are
+    alike it is slow to find their values, which a system of equations has at once.
+    """
+    at = w.copy()
+    nothing = np.zeros_like(at)  # the objective has the penalty on squares already
+    for _ in range(_MOST_ROUNDS):
+        slopes = gradient + hessian @ (at - w)
+        _, violation = _core.descend_by_matrix(
+            hessian, slopes, absolute, nothing, goal, _SWEEPS, at
+        )
+        if violation <= goal:
+            break
+        slopes = gradient + hessian @ (at - w)
+        at = _jump(hessian, slopes, absolute, at)
+    return at
+
+
+def _jump(hessian: Floats, slopes: Floats, absolute: Floats, at: Floats) -> Floats:
+    """Newton's step among coefficients that are not zero; those that would change sign stop there.
+
+    It is shortened until the quadratic with the penalty becomes smaller.
+    """
+    used = np.flatnonzero((at != 0) | (absolute == 0))
+    signs = np.sign(at[used])
+    right = -(slopes[used] + absolute[used] * signs)
+    matrix = hessian[np.ix_(used, used)]
+    try:
+        factor = linalg.cho_factor(matrix, check_finite=False)
+    except linalg.LinAlgError:
+        return at
+    step = linalg.cho_solve(factor, right, check_finite=False)
+    penalised = absolute[used] > 0
+    length = 1.0
+    while length > 1e-3:
+        target = at[used] + length * step
+        target[penalised & (np.sign(target) != signs)] = 0.0
+        moved = target - at[used]
+        change = moved @ (slopes[used] + 0.5 * (matrix @ moved))
+        change += absolute[used] @ (np.abs(target) - np.abs(at[used]))
+        if change < 0:
+            at = at.copy()
+            at[used] = target
+            return at
+        length *= 0.5
+    return at
 
 
 def _size(w: NDArray[np.float64], weight: float) -> float:

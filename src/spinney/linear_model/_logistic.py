@@ -124,8 +124,8 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
         """
         self._spread: Floats | None = None
         self.is_separated_ = False
-        if self.solver == "liblinear":
-            self.solver_ = "liblinear"
+        if self.solver == "liblinear" or getattr(self, "_skl_callbacks", None):
+            self.solver_ = self.solver
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         penalty, share = self._read_penalty()
         if self.dual:
@@ -263,10 +263,15 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
                 stacklevel=3,
             )
         elif not found.converged:
+            told = f"{self.solver} failed to converge after {found.n_iter} iteration(s)"
+            if self.solver in ("sag", "saga"):
+                told = "The max_iter was reached which means the coef_ did not converge"
+            elif self.solver == "newton-cholesky":
+                told = f"Newton solver did not converge after {found.n_iter} iterations"
             warnings.warn(
-                f"{self.solver_} failed to converge after {found.n_iter} iteration(s) (max_iter="
-                f"{self.max_iter}): increase max_iter, scale the columns, or, without a penalty, "
-                "look whether some rows can be told apart from all others.",
+                f"{told}. Increase the number of iterations. (max_iter={self.max_iter}; columns of "
+                "one scale help, and without a penalty there may be rows that can be told apart "
+                "from all others.)",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -225,8 +225,9 @@ class Ridge(_TheirRidge):  # type: ignore[misc]
         return self.solver == "auto" and X.shape[1] <= _MOST_SPARSE
 
     def _keep(self, coef: Floats, moments: Moments, n_dimensions: int, dtype: Any) -> None:
-        self.coef_ = (coef[:, 0] if n_dimensions == 1 else coef.T).astype(dtype)
-        self.intercept_ = 0.0
+        # One target in a matrix gives a vector, as in scikit-learn.
+        self.coef_ = (coef[:, 0] if coef.shape[1] == 1 else coef.T).astype(dtype)
+        self.intercept_: Any = 0.0
         if self.fit_intercept:
             intercept = (moments.target_means - moments.means @ coef).astype(dtype)
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
