@@ -5,6 +5,7 @@ from spinney.linear_model._lad import LADRegressor
 from spinney.linear_model._linear_regression import LinearRegression
 from spinney.linear_model._logistic import LogisticRegression
 from spinney.linear_model._perceptron import Perceptron
+from spinney.linear_model._polynomial import PolynomialRegression
 from spinney.linear_model._ridge import Ridge, RidgeCV
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "Perceptron",
+    "PolynomialRegression",
     "Ridge",
     "RidgeCV",
 ]

@@ -104,9 +104,7 @@ def _solve_set(
         )
         if worst <= goal:
             return w, step, gradient
-        goal_of_step = max(
-            0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal
-        )
+        goal_of_step = max(0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal)
         moved = _minimise_quadratic(
             np.ascontiguousarray(hessian[np.ix_(free, free)]),
             gradient.ravel()[free],

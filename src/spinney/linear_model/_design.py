@@ -71,9 +71,8 @@ class Design:
             sums = _core.sum_moments(self.X, Y, weights, centre, self.n_threads)
         else:
             Y = Y - centre[self.n_features :]
-            values, *where = self._stored()
             sums = _core.sum_sparse_moments(
-                values, *where, self.n_features, Y, weights, self.n_threads
+                *self._stored(), self.n_features, Y, weights, self.n_threads
             )
         width = self.n_features + Y.shape[1] + 1
         return np.asarray(sums).reshape(width, width)
@@ -85,9 +84,8 @@ class Design:
         weights = _NOTHING if self.weights is None else self.weights
         told: Any
         if self.is_sparse:
-            values, *where = self._stored()
             told = _core.measure_sparse_binary(
-                values, *where, self.n_features, targets, weights, coefficients, second,
+                *self._stored(), self.n_features, targets, weights, coefficients, second,
                 self.n_threads,
             )  # fmt: skip
         else:
@@ -104,9 +102,8 @@ class Design:
         weights = _NOTHING if self.weights is None else self.weights
         coefficients = np.ascontiguousarray(coefficients)
         if self.is_sparse:
-            values, *where = self._stored()
             loss, gradient, hessian = _core.measure_sparse_multinomial(
-                values, *where, self.n_features, labels, weights, coefficients, self.n_threads
+                *self._stored(), self.n_features, labels, weights, coefficients, self.n_threads
             )
         else:
             loss, gradient, hessian = _core.measure_multinomial(

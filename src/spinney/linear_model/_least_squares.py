@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -170,7 +171,8 @@ def reduce_rows(design: Design, Y: Floats, moments: Moments, lengths: Floats) ->
         block[:, d:] = Y[part] - moments.target_means
         if design.weights is not None:
             block *= np.sqrt(design.weights[part])[:, np.newaxis]
-        triangle = np.linalg.qr(np.vstack([triangle, block]), mode="r")
+        stacked: Any = np.linalg.qr(np.vstack([triangle, block]), mode="r")
+        triangle = stacked
     return triangle
 
 

@@ -123,7 +123,7 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
         if design.is_sparse and solution.solver != "cholesky" and X.size > _MOST_DENSE:
             return self._fit_iteratively(X, y, sample_weight)
         self._keep(solution, y.ndim, X.dtype)
-        self.intercept_ = 0.0
+        self.intercept_: Any = 0.0
         if self.fit_intercept:
             intercept = moments.target_means - moments.means @ solution.coef
             intercept = intercept.astype(X.dtype)

@@ -362,7 +362,7 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         sums = _core.leave_one_out(
             X,
             targets,
-            np.empty(0) if weights is None else design.weights,
+            np.empty(0) if design.weights is None else design.weights,
             moments.means,
             basis,
             shrinkage,

@@ -65,6 +65,30 @@ def _mixture(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     return ScaledMixtureClassifier(random_state=random_state, n_jobs=n_jobs)
 
 
+def _linear_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_linear import ScaledLinearRegression
+
+    return ScaledLinearRegression(random_state=random_state, n_jobs=n_jobs)
+
+
+def _ridge(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_linear import ScaledRidge
+
+    return ScaledRidge(random_state=random_state, n_jobs=n_jobs)
+
+
+def _logistic_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_linear import ScaledLogisticRegression
+
+    return ScaledLogisticRegression(random_state=random_state, n_jobs=n_jobs)
+
+
+def _perceptron(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.report.scaled_linear import ScaledPerceptron
+
+    return ScaledPerceptron(random_state=random_state, n_jobs=n_jobs)
+
+
 def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -124,6 +148,17 @@ def _adaboost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline),
+    Family(
+        "linear_regression", "least squares, columns scaled", _linear_regression, ("regression",)
+    ),
+    Family("ridge", "least squares, shrunk by leave-one-out", _ridge, ("regression",)),
+    Family(
+        "logistic_regression",
+        "a line in the log-odds, columns scaled",
+        _logistic_regression,
+        ("classification",),
+    ),
+    Family("perceptron", "a line by its mistakes, averaged", _perceptron, ("classification",)),
     Family("k_neighbors", "15 nearest of at most 50,000 rows, columns scaled", _k_neighbors),
     Family("local_fit", "a plane at each place, from at most 20,000 rows", _local_fit),
     Family("mixture", "Gaussian mixtures and Bayes' rule", _mixture, ("classification",)),

@@ -1,0 +1,232 @@
+"""Polynomials by least squares, in a basis that stays well conditioned."""
+
+from __future__ import annotations
+
+import numbers
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Polynomial, legendre
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from spinney.linear_model._design import Floats
+from spinney.linear_model._linear_regression import LinearRegression
+
+__all__ = ["PolynomialRegression"]
+
+_MOST_TERMS = 20_000
+
+
+class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A polynomial of the columns, by least squares.
+
+    Columns are brought to [-1, 1], and powers are replaced by Legendre's polynomials (of several
+    columns: their products, up to the same total degree). They span the same polynomials, but are
+    far from depending on each other, so that high degrees keep their digits.
+
+    Parameters
+    ----------
+    degree : int or "auto", default="auto"
+        The degree; "auto" chooses it by what rows that were left out are off by.
+    max_degree : int, default=10
+        The highest degree that "auto" tries. Degrees with as many terms as rows are not tried.
+    cv : int, splitter, iterable or None, default=None
+        How "auto" leaves rows out: None each in turn (exactly, from one fit), else in folds.
+    n_jobs : int or None, default=None
+        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+
+    Attributes
+    ----------
+    degree_ : int
+        The degree that was fitted.
+    cv_errors_ : ndarray of shape (n_degrees,)
+        With "auto", the mean squared errors of degrees 0, 1, … on rows left out.
+    exponents_ : ndarray of shape (n_terms, n_features)
+        Degree of each column in each term.
+    coef_ : ndarray of shape (n_terms,) or (n_targets, n_terms)
+        Coefficients of the terms in the basis, the constant first.
+    polynomial_ : numpy.polynomial.Polynomial
+        For one column and one target, the polynomial: it can be called, derived, shown.
+    estimator_ : LinearRegression
+        The fit in the basis; `summary` tells more.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, if there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spinney.linear_model import PolynomialRegression
+    >>> x = np.linspace(0, 3, 20)
+    >>> y = 1 - 2 * x + 0.5 * x**3 + 0.01 * np.cos(50 * x)
+    >>> model = PolynomialRegression().fit(x[:, None], y)
+    >>> model.degree_, model.polynomial_.convert().coef.round(1).tolist()
+    (3, [1.0, -2.0, 0.0, 0.5])
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "degree": [Interval(numbers.Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "max_degree": [Interval(numbers.Integral, 0, None, closed="left")],
+        "cv": ["cv_object"],
+        "n_jobs": [None, numbers.Integral],
+    }
+
+    def __init__(
+        self,
+        degree: Any = "auto",
+        *,
+        max_degree: int = 10,
+        cv: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.degree = degree
+        self.max_degree = max_degree
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRegression:
+        """Fit the polynomial.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        PolynomialRegression
+            The estimator.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        counted = X if sample_weight is None else X[sample_weight > 0]
+        if len(counted) == 0:
+            raise ValueError("sample_weight: expected a positive weight, got zeros only")
+        low, high = counted.min(axis=0), counted.max(axis=0)
+        with np.errstate(over="ignore"):
+            self._middle, self._half = low / 2 + high / 2, high / 2 - low / 2
+        self._half = np.where(self._half > 0, self._half, 1.0)
+        degree: Any = self.degree
+        if degree == "auto":
+            degree = self._choose_degree(X, y, sample_weight)
+        self.degree_ = int(degree)
+        self.exponents_ = _exponents(X.shape[1], self.degree_)
+        self.estimator_ = LinearRegression(fit_intercept=False, n_jobs=self.n_jobs)
+        self.estimator_.fit(self._terms(X), y, sample_weight)
+        self.coef_ = self.estimator_.coef_
+        if X.shape[1] == 1 and self.coef_.ndim == 1:
+            domain = [self._middle[0] - self._half[0], self._middle[0] + self._half[0]]
+            self.polynomial_ = Polynomial(legendre.leg2poly(self.coef_), domain=domain)
+        return self
+
+    def _terms(self, X: Floats) -> Floats:
+        scaled = (X - self._middle) / self._half
+        powers = legendre.legvander(scaled, self.degree_)
+        return _products(powers, self.exponents_)
+
+    def _choose_degree(self, X: Floats, y: Any, weights: Any) -> int:
+        """The degree with the least error on rows left out; of equals the lowest."""
+        scaled = (X - self._middle) / self._half
+        most = self.max_degree
+        n_distinct = len(np.unique(X if weights is None else X[weights > 0], axis=0))
+        while most > 0 and comb(X.shape[1] + most, most) >= min(n_distinct, _MOST_TERMS):
+            most -= 1
+        exponents = _exponents(X.shape[1], most)
+        terms = _products(legendre.legvander(scaled, most), exponents)
+        ends = [int((exponents.sum(axis=1) <= degree).sum()) for degree in range(most + 1)]
+        targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        if self.cv is None:
+            errors = _errors_without_each(terms, targets, weights, ends)
+        else:
+            folds = list(check_cv(self.cv).split(X, y))
+            errors = np.mean(
+                [_errors_on(terms, targets, weights, ends, *fold) for fold in folds], axis=0
+            )
+        self.cv_errors_ = np.asarray(errors)
+        return int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+
+    def predict(self, X: Any) -> Any:
+        """Predict with the polynomial.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Predictions.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.estimator_.predict(self._terms(X))
+
+
+def _exponents(n_features: int, degree: int) -> Any:
+    """Degrees of the columns in all terms up to a total degree, the constant first."""
+    n_terms = comb(n_features + degree, degree)
+    if n_terms > _MOST_TERMS:
+        raise ValueError(
+            f"degree: {degree} of {n_features} columns gives {n_terms} terms; expected at most "
+            f"{_MOST_TERMS}"
+        )
+    lines = [np.zeros(n_features, dtype=np.int64)]
+    for total in range(1, degree + 1):
+        for chosen in combinations_with_replacement(range(n_features), total):
+            lines.append(np.bincount(chosen, minlength=n_features))
+    return np.array(lines)
+
+
+def _products(powers: Floats, exponents: Any) -> Floats:
+    """Terms as products of the columns' polynomials, (n_rows, n_terms)."""
+    terms = np.ones((len(powers), len(exponents)))
+    for column in range(powers.shape[1]):
+        terms *= powers[:, column, :][:, exponents[:, column]]
+    return terms
+
+
+def _errors_without_each(terms: Floats, targets: Floats, weights: Any, ends: list[int]) -> Floats:
+    """Errors of rows left out, for all degrees from one QR: columns come in order of degree.
+
+    A weight counts as so many equal rows, of which one is left out.
+    """
+    root = np.ones(len(terms)) if weights is None else np.sqrt(weights)
+    kept = root > 0
+    q = np.linalg.qr(terms[kept] * root[kept, np.newaxis])[0]
+    right = targets[kept] * root[kept, np.newaxis]
+    turned = q.T @ right
+    errors = []
+    for end in ends:
+        residual = right - q[:, :end] @ turned[:end]
+        left = 1 - np.square(q[:, :end]).sum(axis=1) / np.square(root[kept])
+        off = residual / np.where(left > 1e-12, left, np.nan)[:, np.newaxis]
+        errors.append(float(np.square(off).sum() / np.square(root).sum()))
+    return np.array(errors)
+
+
+def _errors_on(
+    terms: Floats, targets: Floats, weights: Any, ends: list[int], train: Any, test: Any
+) -> list[float]:
+    root = np.ones(len(terms)) if weights is None else np.sqrt(weights)
+    errors = []
+    for end in ends:
+        rows = terms[train, :end] * root[train, np.newaxis]
+        coef = np.linalg.lstsq(rows, targets[train] * root[train, np.newaxis], rcond=None)[0]
+        off = (targets[test] - terms[test, :end] @ coef) * root[test, np.newaxis]
+        errors.append(float(np.square(off).sum() / max(np.square(root[test]).sum(), 1e-300)))
+    return errors

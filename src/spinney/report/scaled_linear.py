@@ -1,0 +1,87 @@
+"""Linear models for any table: columns scaled, categories as indicators, gaps at the mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from spinney.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeCV
+from spinney.report.scaled_table import ScaledTable
+
+__all__ = [
+    "ScaledLinearRegression",
+    "ScaledLogisticRegression",
+    "ScaledPerceptron",
+    "ScaledRidge",
+]
+
+
+class _ScaledLinear(ScaledTable):
+    """A linear model on scaled columns.
+
+    Parameters
+    ----------
+    max_rows : int, default=1_000_000
+        Of more rows than that so many are drawn and used.
+    random_state : int or None, default=None
+        Seed of that draw, and of what the model draws.
+    n_jobs : int or None, default=None
+        Number of threads.
+    categorical_features : "from_dtype" or array-like, default="from_dtype"
+        Which columns hold categories.
+
+    Attributes
+    ----------
+    estimator_ : object
+        The linear model.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_rows: int = 1_000_000,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        categorical_features: Any = "from_dtype",
+    ) -> None:
+        super().__init__(
+            max_rows=max_rows,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            categorical_features=categorical_features,
+        )
+
+
+class ScaledLinearRegression(RegressorMixin, _ScaledLinear):  # type: ignore[misc]
+    """Least squares for tables as they come."""
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return LinearRegression(n_jobs=self.n_jobs)
+
+
+class ScaledRidge(RegressorMixin, _ScaledLinear):  # type: ignore[misc]
+    """Ridge regression for tables as they come, the penalty by leaving out each row in turn."""
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return RidgeCV(alphas=np.logspace(-3, 5, 17), n_jobs=self.n_jobs)
+
+
+class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
+    """Logistic regression for tables as they come."""
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return LogisticRegression(max_iter=1000, n_jobs=self.n_jobs)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes."""
+        points = self._read(X)
+        return self.estimator_.predict_proba(points)
+
+
+class ScaledPerceptron(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
+    """The averaged perceptron for tables as they come."""
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return Perceptron(variant="average", random_state=self.random_state)
