@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from estimator_checks import run_estimator_checks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.preprocessing import PolynomialFeatures
 
+from estimator_checks import run_estimator_checks
 from spinney.linear_model import PolynomialRegression
 
 
@@ -101,7 +101,7 @@ def test_few_rows_limit_the_degree():
 
 def test_bad_input_is_named():
     X, y = np.zeros((5, 60)), np.zeros(5)
-    with pytest.raises(ValueError, match="degree: 5 of 60 columns gives .* terms"):
+    with pytest.raises(ValueError, match=r"degree: 5 of 60 columns gives .* terms"):
         PolynomialRegression(5).fit(X, y)
     with pytest.raises(ValueError, match="The 'degree' parameter"):
         PolynomialRegression(-1).fit(X, y)

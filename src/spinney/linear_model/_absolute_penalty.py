@@ -14,7 +14,7 @@ from scipy import linalg
 from spinney import _core
 from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
-from spinney.linear_model._newton import Minimum
+from spinney.linear_model._newton import NOTHING, Minimum
 
 __all__ = ["minimise_with_absolute"]
 
@@ -55,7 +55,7 @@ def minimise_with_absolute(
         return Minimum(np.full_like(w, np.nan), 0, False)
     while True:
         violation = _violations(w, gradient, weight)
-        worst = max(violation.max(initial=0.0), np.abs(gradient[:, -1]).max())
+        worst = _worst(w, gradient, weight)
         if worst <= tol:
             return Minimum(w, steps, True)
         if steps >= max_iter:
@@ -66,7 +66,8 @@ def minimise_with_absolute(
         wanted[used] = np.inf
         chosen = np.sort(np.argsort(-wanted, kind="stable")[:n_set])
         whole = len(chosen) == n_columns
-        part = objective if whole else objective.take_columns(chosen)
+        has_matrix = objective.n_scores == 1 or not objective.design.is_sparse
+        part = objective if whole and has_matrix else objective.take_columns(chosen)
         at = np.append(chosen, n_columns)
         # A working set need not be solved to the end before the others were looked at.
         goal = tol if whole else max(tol, 0.1 * worst)
@@ -89,6 +90,12 @@ def _violations(w: Floats, gradient: Floats, weight: float) -> Floats:
     return np.asarray(missed.max(axis=0)) if missed.shape[1] else np.zeros(0)
 
 
+def _worst(w: Floats, gradient: Floats, weight: float) -> float:
+    """The largest by which a derivative misses zero, of intercepts too."""
+    missed = _violations(w, gradient, weight).max(initial=0.0)
+    return float(max(missed, np.abs(gradient[:, -1]).max()))
+
+
 def _solve_set(
     objective: LogisticObjective, weight: float, w: Floats, goal: float, max_iter: int
 ) -> tuple[Floats, int, Floats]:
@@ -99,9 +106,7 @@ def _solve_set(
     w = w.copy()
     loss, gradient, hessian = objective.measure(w, second=True)
     for step in range(max_iter):
-        worst = max(
-            _violations(w, gradient, weight).max(initial=0.0), np.abs(gradient[:, -1]).max()
-        )
+        worst = _worst(w, gradient, weight)
         if worst <= goal:
             return w, step, gradient
         goal_of_step = max(0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal)
@@ -121,6 +126,12 @@ def _solve_set(
             return w, step, gradient
         length, value = 1.0, loss + before
         tried = objective.measure(w + direction, second=True)
+        if -slope <= NOTHING * abs(value):
+            # Rounding hides what the objective would gain; the derivatives still show it.
+            if not _worst(w + direction, tried[1], weight) < worst:
+                return w, step, gradient
+            w, (loss, gradient, hessian) = w + direction, tried
+            continue
         while not tried[0] + _size(w + length * direction, weight) <= value + 1e-4 * length * slope:
             if not -slope * length > 1e-15 * abs(value):
                 return w, step, gradient

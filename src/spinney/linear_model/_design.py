@@ -44,9 +44,11 @@ class Design:
         self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         self.n_threads = n_threads
 
-    def take_columns(self, columns: Any) -> Design:
-        """Some of the columns, as a design of their own."""
+    def take_columns(self, columns: Any, dense: bool = False) -> Design:
+        """Some of the columns, as a design of their own; dense if asked for."""
         part = self.X[:, columns]
+        if dense and self.is_sparse:
+            part = part.toarray()
         return Design(part, self.weights, self.n_threads)
 
     def centre(self) -> Floats:

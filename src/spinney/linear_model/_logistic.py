@@ -25,10 +25,12 @@ from spinney.linear_model._newton import (
     minimise_by_lbfgs,
     minimise_by_newton,
 )
+from spinney.linear_model._quasi_separation import has_parting_direction
 from spinney.linear_model._summary import Summary, summarise
 
 __all__ = ["LogisticRegression"]
 
+_SURE = 6.0  # log-odds beyond which a row may be on its side for ever
 _MOST_WITH_MATRIX = 3_000  # parameters of several classes with absolute values penalised
 
 
@@ -86,8 +88,8 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
     solver_ : str
         "newton-cholesky", "lbfgs", "coordinate_descent" or "liblinear".
     is_separated_ : bool
-        Whether the search was ended because a plane parts the two classes: without a penalty there
-        is no optimum then, coefficients would grow without end. A warning says so, too.
+        Whether a plane parts the two classes, but for rows that lie on it, maybe: without a penalty
+        there is no optimum then, coefficients would grow without end. A warning says so, too.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
@@ -156,6 +158,8 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
         if not np.isfinite(found.w).all():
             design.check_finite(self)
             raise ValueError("X: values are so large that sums of their squares overflow")
+        if penalty == 0 and objective.n_scores == 1 and not found.is_separated:
+            self._look_for_separation(objective, found)
         self._keep(objective, found, X.dtype)
         self._tell(found)
         if penalty == 0 and found.converged:
@@ -244,6 +248,21 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
         minimise = minimise_by_lbfgs if self.solver_ == "lbfgs" else minimise_by_newton
         return minimise(objective, start, self.tol, self.max_iter)
 
+    def _look_for_separation(self, objective: LogisticObjective, found: Minimum) -> None:
+        """Along a direction that parts the classes the loss has no minimum, small as its slope is.
+
+        Rows that are sure of their class call for a look: there is none without them.
+        """
+        w = objective.outside(found.w)[0]
+        scores = objective.design.X @ w[:-1] + w[-1]
+        if np.abs(scores).max(initial=0.0) < _SURE:
+            return
+        parts = has_parting_direction(
+            objective.design, objective.labels == 1, objective.fit_intercept
+        )
+        if parts:
+            found.is_separated, found.converged = True, False
+
     def _keep(self, objective: LogisticObjective, found: Minimum, dtype: Any) -> None:
         w = objective.outside(found.w)
         self.coef_ = np.ascontiguousarray(w[:, :-1]).astype(dtype)
@@ -256,9 +275,9 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
     def _tell(self, found: Minimum) -> None:
         if found.is_separated:
             warnings.warn(
-                "A plane parts the two classes: without a penalty the loss has no minimum, and "
-                "coefficients would grow without end. They are those of the first plane found; "
-                "choose a finite C for others.",
+                "A plane parts the two classes (but for rows that lie on it, maybe): without a "
+                "penalty the loss has no minimum, and coefficients would grow without end. They "
+                "are those where the search was ended; choose a finite C for others.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

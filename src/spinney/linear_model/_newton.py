@@ -11,9 +11,10 @@ from scipy import linalg, optimize
 from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
 
-__all__ = ["Minimum", "choose_solver", "minimise_by_lbfgs", "minimise_by_newton"]
+__all__ = ["NOTHING", "Minimum", "choose_solver", "minimise_by_lbfgs", "minimise_by_newton"]
 
 _NEWTON_STEPS, _LBFGS_STEPS = 8, 60  # that a fit takes, about
+NOTHING = 1e-11  # share of the loss that is too little to be told from rounding
 _MOST_PARAMETERS = 2_000  # whose matrix is made and solved
 
 
@@ -83,6 +84,12 @@ def minimise_by_newton(
         length = 1.0
         # Second derivatives at once: nearly every whole step is taken.
         tried = objective.measure(w + direction, second=True)
+        if -slope <= NOTHING * abs(loss):
+            # Rounding hides what the loss would gain; the gradient still shows it.
+            if not np.abs(tried[1]).max() < np.abs(gradient).max():
+                return Minimum(w, step, True)
+            w, (loss, gradient, hessian) = w + direction, tried
+            continue
         while not tried[0] <= loss + 1e-4 * length * slope:
             if not -slope * length > 1e-14 * abs(loss):
                 return Minimum(w, step, True)
