@@ -73,6 +73,8 @@ def minimise_with_absolute(
         goal = tol if whole else max(tol, 0.1 * worst)
         w[:, at], n_steps, gradient = _solve_set(part, weight, w[:, at], goal, max_iter - steps)
         steps += n_steps
+        if not np.isfinite(w).all():
+            return Minimum(w, steps, False)
         if n_steps == 0 and (whole or goal == tol):  # only rounding is left
             return Minimum(w, steps, True)
         if not whole:
@@ -105,6 +107,8 @@ def _solve_set(
     free = objective.free()
     w = w.copy()
     loss, gradient, hessian = objective.measure(w, second=True)
+    if not np.isfinite(hessian).all():
+        return np.full_like(w, np.nan), 0, gradient
     for step in range(max_iter):
         worst = _worst(w, gradient, weight)
         if worst <= goal:

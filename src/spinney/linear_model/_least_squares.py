@@ -10,7 +10,15 @@ from scipy import linalg
 
 from spinney.linear_model._design import Design, Floats
 
-__all__ = ["Moments", "Solution", "collect_moments", "reduce_rows", "solve_least_squares"]
+__all__ = [
+    "Moments",
+    "Solution",
+    "collect_moments",
+    "column_lengths",
+    "largest_sizes",
+    "reduce_rows",
+    "solve_least_squares",
+]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Squared condition up to which normal equations are used: ten digits are left then.
@@ -128,6 +136,12 @@ def column_lengths(moments: Moments) -> Floats:
     return np.where((lengths > rounding) & np.isfinite(lengths), lengths, 0.0)
 
 
+def largest_sizes(design: Design) -> Floats:
+    """The largest absolute value of each column."""
+    sizes = abs(design.X).max(axis=0)
+    return np.asarray(sizes.toarray().ravel() if design.is_sparse else sizes, dtype=np.float64)
+
+
 def _by_normal_equations(moments: Moments) -> Solution | None:
     lengths = column_lengths(moments)
     if not len(lengths) or not (lengths > 0).all():
@@ -179,11 +193,10 @@ def reduce_rows(design: Design, Y: Floats, moments: Moments, lengths: Floats) ->
 def _by_rows(design: Design, Y: Floats, moments: Moments) -> Solution:
     d = design.n_features
     lengths = column_lengths(moments)
+    constant = lengths == 0
     if not np.isfinite(moments.xx).all():  # squares overflow: lengths by the largest value
-        with np.errstate(over="ignore"):
-            lengths = np.abs(design.X - moments.means).max(axis=0)
+        lengths = largest_sizes(design)
     lengths = np.where(lengths > 0, lengths, 1.0)
-    constant = column_lengths(moments) == 0
     triangle = reduce_rows(design, Y, moments, lengths)
     upper, right = triangle[:d, :d], triangle[:d, d:]
     if np.isfinite(moments.xx).all():

@@ -67,7 +67,7 @@ def minimise_by_newton(
     w = start.copy()
     free = objective.free()
     loss, gradient, hessian = objective.measure(w, second=True)
-    if not np.isfinite(loss):
+    if not (np.isfinite(loss) and np.isfinite(hessian).all()):
         return Minimum(np.full_like(w, np.nan), 0, False)
     may_separate = objective.alpha == 0 and objective.n_scores == 1
     for step in range(max_iter + 1):

@@ -23,6 +23,7 @@ from spinney.linear_model._least_squares import (
     Moments,
     collect_moments,
     column_lengths,
+    largest_sizes,
     reduce_rows,
     solve_least_squares,
 )
@@ -45,7 +46,9 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any,
         ensure_all_finite=sp.issparse(X),
     )
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
     return X, y, sample_weight
 
 
@@ -85,7 +88,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     # The penalty as further rows, below those of the triangle that the rows reduce to.
     lengths = column_lengths(part)
     if not np.isfinite(moments.xx).all():
-        lengths = np.abs(design.X - moments.means).max(axis=0)
+        lengths = largest_sizes(design)
     lengths = np.where(lengths > 0, lengths, 1.0)
     triangle = reduce_rows(design, Y, part, lengths)
     upper = np.vstack([triangle[:d, :d], np.diag(np.sqrt(alpha) / lengths)])
@@ -350,7 +353,7 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
             design.check_finite(self)
-            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+            raise ValueError("X: values are so large that sums of their squares overflow")
         values, basis = linalg.eigh(moments.xx)
         values = np.maximum(values, 0.0)
         shrinkage = 1.0 / (values + alphas[:, np.newaxis])
