@@ -8,18 +8,6 @@ namespace spinney::linear {
 
 namespace {
 
-using Lanes = double __attribute__((vector_size(64)));
-
-SPINNEY_INLINE Lanes load(const double* from) {
-  Lanes out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
-}
-
-SPINNEY_INLINE void store(double* to, const Lanes& values) {
-  __builtin_memcpy(to, &values, sizeof(values));
-}
-
 template <class T>
 SPINNEY_INLINE void read_rows(const DenseRows<T>& rows, std::size_t first, std::size_t n,
                               const double* centre, double* columns) {
@@ -276,10 +264,6 @@ SPINNEY_KERNEL void share_softmax(double* scores, std::size_t n_classes, double*
     double* const score = scores + k * column_stride;
     for (std::size_t row = 0; row < block_rows; ++row) score[row] *= total[row];
   }
-}
-
-double add_up_lanes(const double* v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
 }  // namespace spinney::linear

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "spinney/common/lanes.h"
 #include "spinney/linear/design.h"
 
 namespace spinney::linear {
 
-inline constexpr std::size_t n_lanes = 8;
 inline constexpr std::size_t block_rows = 256;
 // Not a power of two: columns would share the same few places of the cache.
 inline constexpr std::size_t column_stride = block_rows + n_lanes;
@@ -62,8 +62,6 @@ void measure_logistic(const double* z, const double* y, const double* weights, d
 
 // Multinomial loss: scores (n_classes, column_stride) become probabilities.
 void share_softmax(double* scores, std::size_t n_classes, double* log_sums);
-
-double add_up_lanes(const double* lanes);
 
 // Of rows that are too wide for blocks: out_j += Σ factors_i row_i,j over eight rows.
 void add_eight_rows(const double* rows, std::ptrdiff_t row_stride, const double* factors,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "spinney/common/dispatch.h"
+#include "spinney/common/lanes.h"
 
 namespace spinney::linear {
 
@@ -33,23 +34,16 @@ SPINNEY_KERNEL void add_scaled_products(const double* a, const double* b, double
   for (std::size_t i = 0; i < n; ++i) to[i] += by * (a[i] * b[i]);
 }
 
-using Lanes = double __attribute__((vector_size(64)));
-
 SPINNEY_KERNEL double multiply(const double* a, const double* b, std::size_t n) {
   Lanes even = {}, odd = {};
   std::size_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    Lanes a0, a1, b0, b1;
-    __builtin_memcpy(&a0, a + i, sizeof(a0));
-    __builtin_memcpy(&b0, b + i, sizeof(b0));
-    __builtin_memcpy(&a1, a + i + 8, sizeof(a1));
-    __builtin_memcpy(&b1, b + i + 8, sizeof(b1));
-    even += a0 * b0;
-    odd += a1 * b1;
+  for (; i + 2 * n_lanes <= n; i += 2 * n_lanes) {
+    even += load(a + i) * load(b + i);
+    odd += load(a + i + n_lanes) * load(b + i + n_lanes);
   }
-  const Lanes both = even + odd;
-  double sum =
-      ((both[0] + both[4]) + (both[2] + both[6])) + ((both[1] + both[5]) + (both[3] + both[7]));
+  double lanes[n_lanes];
+  store(lanes, even + odd);
+  double sum = add_up_lanes(lanes);
   for (; i < n; ++i) sum += a[i] * b[i];
   return sum;
 }

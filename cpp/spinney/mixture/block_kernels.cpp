@@ -8,19 +8,6 @@ namespace spinney::mixture {
 
 namespace {
 
-// Sums run in eight lanes whatever the instruction set, so that all give the same bits.
-using Lanes = double __attribute__((vector_size(64)));
-
-SPINNEY_INLINE Lanes load(const double* from) {
-  Lanes out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
-}
-
-SPINNEY_INLINE void store(double* to, const Lanes& values) {
-  __builtin_memcpy(to, &values, sizeof(values));
-}
-
 constexpr std::size_t rows_at_once = tile_side * n_lanes;
 // Squared distances that overflow count as this: far, but still a number.
 constexpr double farthest = 1e300;
@@ -220,8 +207,7 @@ SPINNEY_KERNEL void add_moments(const double* columns, const double* mean, const
 
 void add_up_lanes(const double* lanes, std::size_t n_sums, double* out) {
   for (std::size_t i = 0; i < n_sums; ++i) {
-    const double* v = lanes + i * n_lanes;
-    out[i] = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    out[i] = spinney::add_up_lanes(lanes + i * n_lanes);
   }
 }
 

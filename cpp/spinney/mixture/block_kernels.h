@@ -10,9 +10,10 @@
 
 #include <cstddef>
 
+#include "spinney/common/lanes.h"
+
 namespace spinney::mixture {
 
-inline constexpr std::size_t n_lanes = 8;
 inline constexpr std::size_t block_rows = 256;
 inline constexpr std::size_t tile_side = 4;
 
