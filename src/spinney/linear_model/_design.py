@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import assert_all_finite
 
 from spinney import _core
@@ -71,9 +72,9 @@ class Design:
             sums = _core.sum_moments(self.X, Y, weights, centre, self.n_threads)
         else:
             Y = Y - centre[self.n_features :]
-            values, *where = self._stored()
+            values, columns, starts = self._stored()
             sums = _core.sum_sparse_moments(
-                values, *where, self.n_features, Y, weights, self.n_threads
+                values, columns, starts, self.n_features, Y, weights, self.n_threads
             )
         width = self.n_features + Y.shape[1] + 1
         return np.asarray(sums).reshape(width, width)
@@ -85,9 +86,9 @@ class Design:
         weights = _NOTHING if self.weights is None else self.weights
         told: Any
         if self.is_sparse:
-            values, *where = self._stored()
+            values, columns, starts = self._stored()
             told = _core.measure_sparse_binary(
-                values, *where, self.n_features, targets, weights, coefficients, second,
+                values, columns, starts, self.n_features, targets, weights, coefficients, second,
                 self.n_threads,
             )  # fmt: skip
         else:
@@ -104,16 +105,40 @@ class Design:
         weights = _NOTHING if self.weights is None else self.weights
         coefficients = np.ascontiguousarray(coefficients)
         if self.is_sparse:
-            values, *where = self._stored()
+            values, columns, starts = self._stored()
             loss, gradient, hessian = _core.measure_sparse_multinomial(
-                values, *where, self.n_features, labels, weights, coefficients, self.n_threads
+                values,
+                columns,
+                starts,
+                self.n_features,
+                labels,
+                weights,
+                coefficients,
+                self.n_threads,
             )
+            if second:
+                hessian = self._sparse_curvature(coefficients)
         else:
             loss, gradient, hessian = _core.measure_multinomial(
                 self.X, centre, labels, weights, coefficients, second, self.n_threads
             )
         gradient = gradient.reshape(coefficients.shape)
         return loss, gradient, hessian.reshape(gradient.size, -1) if second else hessian
+
+    def _sparse_curvature(self, coefficients: Floats) -> Floats:
+        """Second derivatives of the multinomial loss of sparse rows, by pairs of classes."""
+        X = sp.hstack([self.X, np.ones((self.n_rows, 1))], format="csr", dtype=np.float64)
+        chances = softmax(np.asarray(X @ coefficients.T), axis=1)
+        n_classes, width = coefficients.shape
+        out = np.empty((n_classes, width, n_classes, width))
+        for a in range(n_classes):
+            for b in range(a + 1):
+                curvature = chances[:, a] * (float(a == b) - chances[:, b])
+                if self.weights is not None:
+                    curvature *= self.weights
+                out[a, :, b] = (X.T @ (X * curvature[:, np.newaxis])).toarray()
+                out[b, :, a] = out[a, :, b].T
+        return out
 
     def _stored(self) -> tuple[Any, Any, Any]:
         index = self.X.indices.dtype if self.X.indices.dtype == np.int64 else np.int32

@@ -22,7 +22,7 @@ from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._least_squares import (
     Moments,
     collect_moments,
-    column_lengths,
+    measure_lengths,
     reduce_rows,
     solve_least_squares,
 )
@@ -45,7 +45,9 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any,
         ensure_all_finite=sp.issparse(X),
     )
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
     return X, y, sample_weight
 
 
@@ -83,9 +85,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     if alpha == 0:
         return solve_least_squares(design, Y, part).coef
     # The penalty as further rows, below those of the triangle that the rows reduce to.
-    lengths = column_lengths(part)
-    if not np.isfinite(moments.xx).all():
-        lengths = np.abs(design.X - moments.means).max(axis=0)
+    lengths = measure_lengths(design, part)
     lengths = np.where(lengths > 0, lengths, 1.0)
     triangle = reduce_rows(design, Y, part, lengths)
     upper = np.vstack([triangle[:d, :d], np.diag(np.sqrt(alpha) / lengths)])
@@ -350,7 +350,7 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
             design.check_finite(self)
-            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+            raise ValueError("X: values are so large that sums of their squares overflow")
         values, basis = linalg.eigh(moments.xx)
         values = np.maximum(values, 0.0)
         shrinkage = 1.0 / (values + alphas[:, np.newaxis])
@@ -362,7 +362,7 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         sums = _core.leave_one_out(
             X,
             targets,
-            np.empty(0) if weights is None else design.weights,
+            np.empty(0) if design.weights is None else design.weights,
             moments.means,
             basis,
             shrinkage,
