@@ -162,6 +162,11 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
             self._learn_spread(objective, found.w)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # the core reads NumPy's arrays
+        return tags
+
     def _read_penalty(self) -> tuple[float, float]:
         """The weight of the penalty, and the share of absolute values in it."""
         ratio = self.l1_ratio
