@@ -1,4 +1,4 @@
-"""Least squares: moments against NumPy, solutions against lstsq, summaries against statsmodels."""
+"""Least squares: solutions against lstsq, summaries against statsmodels."""
 
 import pickle
 
@@ -16,27 +16,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from estimator_checks import run_estimator_checks
-from spinney import _core
+from layouts import LAYOUTS, lay_out
 from spinney.linear_model import LinearRegression
-from spinney.linear_model._design import Design
-from spinney.linear_model._least_squares import collect_moments
-
-NOTHING = np.empty(0)
-LAYOUTS = ["C", "F", "strided", "reversed", "read-only"]
-
-
-def lay_out(X, how):
-    """The same numbers, lying elsewhere."""
-    if how == "strided":
-        wide = np.full((2 * X.shape[0], 3 * X.shape[1]), np.nan, dtype=X.dtype)
-        wide[::2, ::3] = X
-        return wide[::2, ::3]
-    if how == "reversed":
-        return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
-    X = np.array(X, order="F" if how == "F" else "C")
-    if how == "read-only":
-        X.flags.writeable = False
-    return X
 
 
 def make_rows(n, d, seed=0, n_targets=1):
@@ -53,65 +34,6 @@ def about_means(X, y, weights=None):
     roots = np.sqrt(weights)
     centred = y - level
     return (X - means) * roots[:, None], (centred.T * roots).T, means, level
-
-
-# --------------------------------------------------------------------------------- moments
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("how", LAYOUTS)
-@pytest.mark.parametrize(("n", "d", "m"), [(1, 3, 1), (255, 1, 2), (256, 4, 1), (777, 9, 3)])
-def test_moments(dtype, how, n, d, m):
-    rng = np.random.default_rng(n)
-    X, Y, weights = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(n, m)), rng.random(n)
-    centre = rng.normal(size=d + m)
-    U = np.column_stack([X - centre[:d], Y - centre[d:], np.ones(n)])
-    laid = lay_out(X, how)
-    for w in (None, weights):
-        truth = (U.T * (np.ones(n) if w is None else w)) @ U
-        told = [Design(laid, w, n_threads).moments(Y, centre) for n_threads in (1, 2, 3, 7)]
-        np.testing.assert_allclose(told[0], truth, rtol=1e-12, atol=1e-12 * n)
-        assert all(np.array_equal(told[0], other) for other in told[1:])
-
-
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("n", [1, 700])
-def test_moments_of_sparse_rows(index, n):
-    rng = np.random.default_rng(0)
-    dense = rng.normal(size=(n, 6)) * (rng.random((n, 6)) < 0.4)
-    Y, weights = rng.normal(size=(n, 2)), rng.random(n)
-    X = sp.csr_array(dense)
-    where = X.indices.astype(index), X.indptr.astype(index)
-    U = np.column_stack([dense, Y, np.ones(n)])
-    for w in (NOTHING, weights):
-        told = [
-            np.asarray(_core.sum_sparse_moments(X.data, *where, 6, Y, w, n_threads)).reshape(9, 9)
-            for n_threads in (1, 2, 3, 7)
-        ]
-        np.testing.assert_allclose(told[0], (U.T * (w if len(w) else 1.0)) @ U, atol=1e-11)
-        assert all(np.array_equal(told[0], other) for other in told[1:])
-
-
-def test_moments_keep_their_digits_far_from_zero():
-    X, y = make_rows(1000, 4, n_targets=2)
-    X = np.round(X * 2**20) / 2**20  # so that adding 2^27 rounds nothing
-    near = collect_moments(Design(X), y, True)
-    far = collect_moments(Design(X + 2.0**27), y, True)
-    A, B, *_ = about_means(X, y)
-    for moments in (near, far):
-        np.testing.assert_allclose(moments.xx, A.T @ A, rtol=1e-11, atol=1e-9)
-        np.testing.assert_allclose(moments.xy, A.T @ B, rtol=1e-11, atol=1e-9)
-        np.testing.assert_allclose(moments.yy, np.square(B).sum(axis=0), rtol=1e-11)
-
-
-def test_moments_where_the_first_rows_are_far_from_the_others():
-    X, y = make_rows(3000, 3)
-    order = np.argsort(X[:, 0])
-    X, y = X[order], y[order]
-    X[:: max(1, 3000 // 1024)] += 1e7  # every row that the centre is made of
-    A, *_ = about_means(X, y)
-    moments = collect_moments(Design(X), y[:, None], True)
-    np.testing.assert_allclose(moments.xx, A.T @ A, rtol=1e-9)
 
 
 # ------------------------------------------------------------------------------- solutions

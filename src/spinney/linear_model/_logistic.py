@@ -251,6 +251,9 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
 
     def _keep(self, objective: LogisticObjective, found: Minimum, dtype: Any) -> None:
         w = objective.outside(found.w)
+        if objective.n_scores > 1:
+            # What intercepts have in common changes no probability, and no penalty tells it.
+            w[:, -1] -= w[:, -1].mean()
         self.coef_ = np.ascontiguousarray(w[:, :-1]).astype(dtype)
         self.intercept_ = w[:, -1].astype(dtype)
         if not self.fit_intercept:

@@ -143,7 +143,8 @@ def minimise_by_lbfgs(
     """SciPy's L-BFGS."""
     if max_iter == 0:
         return Minimum(start.copy(), 0, False)
-    if not np.isfinite(objective.measure(start, second=False)[0]):
+    loss, gradient, _ = objective.measure(start, second=False)
+    if not np.isfinite(loss + float(np.vdot(gradient, gradient))):
         return Minimum(np.full_like(start, np.nan), 0, False)
 
     def measure(flat: Floats) -> tuple[float, Floats]:
