@@ -289,7 +289,7 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
     >>> from sklearn.datasets import load_diabetes
     >>> from spinney.linear_model import RidgeCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> RidgeCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y).alpha_
+    >>> float(RidgeCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y).alpha_)
     0.01
     """
 
