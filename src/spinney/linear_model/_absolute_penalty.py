@@ -14,7 +14,7 @@ from scipy import linalg
 from spinney import _core
 from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
-from spinney.linear_model._newton import NOTHING, Minimum
+from spinney.linear_model._newton import NOTHING, Minimum, hold_common
 
 __all__ = ["minimise_with_absolute"]
 
@@ -66,8 +66,7 @@ def minimise_with_absolute(
         wanted[used] = np.inf
         chosen = np.sort(np.argsort(-wanted, kind="stable")[:n_set])
         whole = len(chosen) == n_columns
-        has_matrix = objective.n_scores == 1 or not objective.design.is_sparse
-        part = objective if whole and has_matrix else objective.take_columns(chosen)
+        part = objective if whole else objective.take_columns(chosen)
         at = np.append(chosen, n_columns)
         # A working set need not be solved to the end before the others were looked at.
         goal = tol if whole else max(tol, 0.1 * worst)
@@ -75,7 +74,7 @@ def minimise_with_absolute(
         steps += n_steps
         if not np.isfinite(w).all():
             return Minimum(w, steps, False)
-        if n_steps == 0 and (whole or goal == tol):  # only rounding is left
+        if n_steps == 0:  # the worst columns are in the set, and only rounding is left
             return Minimum(w, steps, True)
         if not whole:
             _, gradient, _ = objective.measure(w, second=False)
@@ -115,7 +114,7 @@ def _solve_set(
             return w, step, gradient
         goal_of_step = max(0.05 * worst * min(1.0, worst / weight if weight else 1.0), 0.1 * goal)
         moved = _minimise_quadratic(
-            np.ascontiguousarray(hessian[np.ix_(free, free)]),
+            np.ascontiguousarray(hold_common(objective, hessian, 1)[np.ix_(free, free)]),
             gradient.ravel()[free],
             absolute.ravel()[free],
             w.ravel()[free],
@@ -126,6 +125,8 @@ def _solve_set(
         direction = target.reshape(w.shape) - w
         before, after = _size(w, weight), _size(w + direction, weight)
         slope = float(np.vdot(direction, gradient)) + after - before
+        if np.isnan(slope):
+            return np.full_like(w, np.nan), 0, gradient
         if not slope < 0:
             return w, step, gradient
         length, value = 1.0, loss + before

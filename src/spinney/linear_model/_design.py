@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import assert_all_finite
 
 from spinney import _core
@@ -44,11 +45,9 @@ class Design:
         self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         self.n_threads = n_threads
 
-    def take_columns(self, columns: Any, dense: bool = False) -> Design:
-        """Some of the columns, as a design of their own; dense if asked for."""
+    def take_columns(self, columns: Any) -> Design:
+        """Some of the columns, as a design of their own."""
         part = self.X[:, columns]
-        if dense and self.is_sparse:
-            part = part.toarray()
         return Design(part, self.weights, self.n_threads)
 
     def centre(self) -> Floats:
@@ -107,12 +106,29 @@ class Design:
             loss, gradient, hessian = _core.measure_sparse_multinomial(
                 *self._stored(), self.n_features, labels, weights, coefficients, self.n_threads
             )
+            if second:
+                hessian = self._sparse_curvature(coefficients)
         else:
             loss, gradient, hessian = _core.measure_multinomial(
                 self.X, centre, labels, weights, coefficients, second, self.n_threads
             )
         gradient = gradient.reshape(coefficients.shape)
         return loss, gradient, hessian.reshape(gradient.size, -1) if second else hessian
+
+    def _sparse_curvature(self, coefficients: Floats) -> Floats:
+        """Second derivatives of the multinomial loss of sparse rows, by pairs of classes."""
+        X = sp.hstack([self.X, np.ones((self.n_rows, 1))], format="csr", dtype=np.float64)
+        chances = softmax(np.asarray(X @ coefficients.T), axis=1)
+        n_classes, width = coefficients.shape
+        out = np.empty((n_classes, width, n_classes, width))
+        for a in range(n_classes):
+            for b in range(a + 1):
+                curvature = chances[:, a] * (float(a == b) - chances[:, b])
+                if self.weights is not None:
+                    curvature *= self.weights
+                out[a, :, b] = (X.T @ (X * curvature[:, np.newaxis])).toarray()
+                out[b, :, a] = out[a, :, b].T
+        return out
 
     def _stored(self) -> tuple[Any, Any, Any]:
         index = self.X.indices.dtype if self.X.indices.dtype == np.int64 else np.int32

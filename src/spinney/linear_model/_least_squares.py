@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -14,8 +13,7 @@ __all__ = [
     "Moments",
     "Solution",
     "collect_moments",
-    "column_lengths",
-    "largest_sizes",
+    "measure_lengths",
     "reduce_rows",
     "solve_least_squares",
 ]
@@ -23,6 +21,7 @@ __all__ = [
 _EPS = float(np.finfo(np.float64).eps)
 # Squared condition up to which normal equations are used: ten digits are left then.
 _SAFE = 1e-6
+_TINY = 1e-140  # lengths whose squares have lost digits
 _BLOCK = 1 << 20  # numbers of a block of rows
 
 
@@ -129,22 +128,31 @@ def solve_least_squares(design: Design, Y: Floats, moments: Moments) -> Solution
 
 
 def column_lengths(moments: Moments) -> Floats:
-    """Lengths of the columns; one for a column that is constant but for rounding."""
+    """Lengths of the columns; zero for a column that is constant but for rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.sqrt(np.diagonal(moments.xx))
         rounding = 8 * _EPS * np.abs(moments.means) * np.sqrt(moments.total)
     return np.where((lengths > rounding) & np.isfinite(lengths), lengths, 0.0)
 
 
-def largest_sizes(design: Design) -> Floats:
-    """The largest absolute value of each column."""
-    sizes = abs(design.X).max(axis=0)
-    return np.asarray(sizes.toarray().ravel() if design.is_sparse else sizes, dtype=np.float64)
+def measure_lengths(design: Design, moments: Moments) -> Floats:
+    """The same, where squares overflow or underflow by the largest value."""
+    lengths = column_lengths(moments)
+    doubtful = np.flatnonzero((lengths < _TINY) | ~np.isfinite(np.diagonal(moments.xx)))
+    if len(doubtful):
+        columns, means = design.take_columns(doubtful).X, moments.means[doubtful]
+        columns = columns.toarray() if design.is_sparse else columns
+        if design.weights is not None:
+            columns = columns[design.weights > 0]
+        with np.errstate(over="ignore"):
+            largest = np.abs(columns - means).max(axis=0)
+        lengths[doubtful] = np.where(largest > 8 * _EPS * np.abs(means), largest, 0.0)
+    return lengths
 
 
 def _by_normal_equations(moments: Moments) -> Solution | None:
     lengths = column_lengths(moments)
-    if not len(lengths) or not (lengths > 0).all():
+    if not len(lengths) or not (lengths > _TINY).all():
         return None
     scaled = moments.xx / np.outer(lengths, lengths)
     factor, failed = linalg.lapack.dpotrf(scaled, lower=1)
@@ -185,40 +193,61 @@ def reduce_rows(design: Design, Y: Floats, moments: Moments, lengths: Floats) ->
         block[:, d:] = Y[part] - moments.target_means
         if design.weights is not None:
             block *= np.sqrt(design.weights[part])[:, np.newaxis]
-        stacked: Any = np.linalg.qr(np.vstack([triangle, block]), mode="r")
-        triangle = stacked
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
     return triangle
 
 
 def _by_rows(design: Design, Y: Floats, moments: Moments) -> Solution:
     d = design.n_features
-    lengths = column_lengths(moments)
+    lengths = measure_lengths(design, moments)
     constant = lengths == 0
-    if not np.isfinite(moments.xx).all():  # squares overflow: lengths by the largest value
-        lengths = largest_sizes(design)
-    lengths = np.where(lengths > 0, lengths, 1.0)
+    lengths[constant] = 1.0
     triangle = reduce_rows(design, Y, moments, lengths)
     upper, right = triangle[:d, :d], triangle[:d, d:]
-    if np.isfinite(moments.xx).all():
-        upper[:, constant] = 0.0  # what rounding has left of them
+    upper[:, constant] = 0.0  # what rounding has left of them
     residual = np.square(triangle[d:, d:]).sum(axis=0)
-    u, values, vt = linalg.svd(upper, full_matrices=False, check_finite=False)
+    values = linalg.svdvals(upper, check_finite=False)
     largest = values[0] if len(values) else 0.0
-    kept = values > largest * _EPS * max(design.n_rows, d)
-    rank = int(kept.sum())
+    tolerance = _EPS * max(design.n_rows, d)
+    rank = int((values > largest * tolerance).sum())
     singular = linalg.svdvals(upper * lengths)
     if rank == d and d > 0:
         coef = linalg.solve_triangular(upper, right) / lengths[:, np.newaxis]
         inverse = linalg.solve_triangular(upper, np.eye(d))
         scaled = (moments.means / lengths) @ inverse
-        spread = np.square(inverse).sum(axis=1) / lengths**2, float(scaled @ scaled)
+        with np.errstate(over="ignore"):  # a standard error may be infinite
+            diagonal = np.square(inverse / lengths[:, np.newaxis]).sum(axis=1)
+        spread = diagonal, float(scaled @ scaled)
         condition = float(values[0] / values[-1])
         return Solution(coef, rank, singular, condition, "qr", residual, spread)
-    u, values, vt = u[:, kept], values[kept], vt[kept]
-    coef = (vt.T @ ((u.T @ right) / values[:, np.newaxis])) / lengths[:, np.newaxis]
-    # Of all that fit as well, the shortest: what lies in the space of the rows themselves.
-    within = np.linalg.qr((vt * lengths).T)[0]
-    coef = within @ (within.T @ coef)
+    coef = _shortest(upper, right, lengths, rank, tolerance)
     fitted = upper @ (coef * lengths[:, np.newaxis])
     residual = residual + np.square(right - fitted).sum(axis=0)
     return Solution(coef, rank, singular, np.inf, "svd", residual, None)
+
+
+def _shortest(upper: Floats, right: Floats, lengths: Floats, rank: int, tolerance: float) -> Floats:
+    """Of all coefficients that fit as well as can be, the shortest.
+
+    `rank` columns are enough for that fit: each of the others is a sum of them. What is no more
+    than rounding in such a sum becomes zero, else the units of a column that has nothing to do
+    with the dependence would turn it into something.
+    """
+    q, r, order = linalg.qr(upper, mode="economic", pivoting=True, check_finite=False)
+    within = r[:rank, :rank]
+    sums = linalg.solve_triangular(within, r[:rank, rank:])
+    sums[np.abs(sums) <= tolerance] = 0.0
+    enough = lengths[order[:rank]][:, np.newaxis]
+    equations = np.hstack([np.eye(rank), sums * (lengths[order[rank:]] / enough)])
+    told = linalg.solve_triangular(within, (q.T @ right)[:rank]) / enough
+    # QR keeps the digits of small columns if the large come first and it may exchange equations;
+    # a second step takes what rounding left.
+    by_size = np.argsort(-np.abs(equations).max(axis=0, initial=0.0), kind="stable")
+    equations = equations[:, by_size]
+    q, r, exchanged = linalg.qr(equations.T, mode="economic", pivoting=True)
+    coef = q @ linalg.solve_triangular(r, told[exchanged], trans="T")
+    rest = told - equations @ coef
+    coef += q @ linalg.solve_triangular(r, rest[exchanged], trans="T")
+    out = np.empty_like(coef)
+    out[order[by_size]] = coef
+    return out

@@ -161,7 +161,8 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If columns depend on each other, or there are no more rows than coefficients.
+            If columns depend on each other, there are no more rows than coefficients, or there is
+            no such target.
         """
         check_is_fitted(self)
         solution = self._solution
@@ -170,6 +171,9 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
                 "summary: standard errors need columns that do not depend on each other and a "
                 f"direct solution; this fit was solved by {self.solver_!r}"
             )
+        n_targets = solution.coef.shape[1]
+        if not 0 <= target < n_targets:
+            raise ValueError(f"target: expected a number from 0 to {n_targets - 1}, got {target}")
         n_rows, total_squares, total = self._facts
         n_coefficients = len(solution.coef) + int(self.fit_intercept)
         degrees = n_rows - n_coefficients
@@ -188,10 +192,11 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
             coef = np.concatenate([[intercept], coef])
             errors = np.concatenate([[np.sqrt(variance * (1 / total + of_mean))], errors])
             names = ["(intercept)", *names]
-        explained = 1 - residual / float(total_squares[target])
+        around = float(total_squares[target])
+        explained = 1 - residual / around if around > 0 else np.nan  # nothing to explain
         among = n_rows - int(self.fit_intercept)
         n_slopes = len(solution.coef)
-        ratio = (float(total_squares[target]) - residual) / n_slopes / variance
+        ratio = (around - residual) / n_slopes / variance if variance > 0 else np.nan
         facts = {
             "n_rows": float(n_rows),
             "r2": explained,

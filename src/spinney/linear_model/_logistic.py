@@ -166,6 +166,11 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
             self._learn_spread(objective, found.w)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # the core reads NumPy's arrays
+        return tags
+
     def _read_penalty(self) -> tuple[float, float]:
         """The weight of the penalty, and the share of absolute values in it."""
         ratio = self.l1_ratio
@@ -265,6 +270,9 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
 
     def _keep(self, objective: LogisticObjective, found: Minimum, dtype: Any) -> None:
         w = objective.outside(found.w)
+        if objective.n_scores > 1:
+            # What intercepts have in common changes no probability, and no penalty tells it.
+            w[:, -1] -= w[:, -1].mean()
         self.coef_ = np.ascontiguousarray(w[:, :-1]).astype(dtype)
         self.intercept_ = w[:, -1].astype(dtype)
         if not self.fit_intercept:

@@ -110,7 +110,6 @@ class LogisticObjective:
         """The same for some of the columns."""
         part = LogisticObjective.__new__(LogisticObjective)
         part.__dict__.update(self.__dict__)
-        # Of several classes the core has second derivatives for dense rows only.
-        part.design = self.design.take_columns(columns, dense=self.n_scores > 1)
+        part.design = self.design.take_columns(columns)
         part.centre = self.centre[columns]
         return part

@@ -11,7 +11,14 @@ from scipy import linalg, optimize
 from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
 
-__all__ = ["NOTHING", "Minimum", "choose_solver", "minimise_by_lbfgs", "minimise_by_newton"]
+__all__ = [
+    "NOTHING",
+    "Minimum",
+    "choose_solver",
+    "hold_common",
+    "minimise_by_lbfgs",
+    "minimise_by_newton",
+]
 
 _NEWTON_STEPS, _LBFGS_STEPS = 8, 60  # that a fit takes, about
 NOTHING = 1e-11  # share of the loss that is too little to be told from rounding
@@ -79,6 +86,8 @@ def minimise_by_newton(
             break
         direction = _solve(objective, hessian, gradient, free)
         slope = float(np.vdot(direction, gradient))
+        if np.isnan(slope):
+            return Minimum(np.full_like(w, np.nan), step, False)
         if not slope < 0:  # only rounding is left
             return Minimum(w, step, True)
         length = 1.0
@@ -104,15 +113,8 @@ def minimise_by_newton(
 
 def _solve(objective: LogisticObjective, hessian: Floats, gradient: Floats, free: Any) -> Floats:
     """Newton's direction, -(matrix)⁻¹ gradient; columns are brought to the same scale first."""
-    if objective.n_scores > 1:
-        # Adding the same to all classes changes nothing: hold that direction where it is.
-        n_classes, width = objective.shape
-        together = np.kron(np.ones((n_classes, n_classes)), np.eye(width))
-        weight = np.diagonal(hessian).max()
-        held = np.arange(width) if objective.alpha == 0 else np.array([width - 1])
-        at = (np.arange(n_classes)[:, np.newaxis] * width + held).ravel()
-        hessian = hessian.copy()
-        hessian[np.ix_(at, at)] += weight * together[np.ix_(at, at)]
+    held = objective.shape[1] if objective.alpha == 0 else 1
+    hessian = hold_common(objective, hessian, held)
     matrix = hessian[np.ix_(free, free)]
     right = -gradient.ravel()[free]
     scale = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
@@ -134,13 +136,29 @@ def _solve(objective: LogisticObjective, hessian: Floats, gradient: Floats, free
     return direction.reshape(gradient.shape)
 
 
+def hold_common(objective: LogisticObjective, hessian: Floats, n_held: int) -> Floats:
+    """Hold where it is what several classes have in common, for the last `n_held` parameters.
+
+    Adding the same to all classes changes no probability: where nothing penalises it, second
+    derivatives along it are zero. They become as large as those of the parameter itself, whatever
+    the units of its column.
+    """
+    n_classes, width = objective.shape
+    if n_classes == 1:
+        return hessian
+    weights = np.diagonal(hessian).reshape(n_classes, width).max(axis=0)
+    weights[: width - n_held] = 0.0
+    return hessian + np.kron(np.ones((n_classes, n_classes)), np.diag(weights))
+
+
 def minimise_by_lbfgs(
     objective: LogisticObjective, start: Floats, tol: float, max_iter: int
 ) -> Minimum:
     """SciPy's L-BFGS."""
     if max_iter == 0:
         return Minimum(start.copy(), 0, False)
-    if not np.isfinite(objective.measure(start, second=False)[0]):
+    loss, gradient, _ = objective.measure(start, second=False)
+    if not np.isfinite(loss + float(np.vdot(gradient, gradient))):
         return Minimum(np.full_like(start, np.nan), 0, False)
 
     def measure(flat: Floats) -> tuple[float, Floats]:

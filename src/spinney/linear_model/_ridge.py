@@ -22,8 +22,7 @@ from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._least_squares import (
     Moments,
     collect_moments,
-    column_lengths,
-    largest_sizes,
+    measure_lengths,
     reduce_rows,
     solve_least_squares,
 )
@@ -34,7 +33,9 @@ _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are sum
 _SAFE = 1e-10  # reciprocal condition down to which normal equations are used
 
 
-def _read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def _read(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, min_rows: int = 1
+) -> tuple[Any, Any, Any]:
     X, y = validate_data(
         estimator,
         X,
@@ -44,6 +45,7 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any,
         y_numeric=True,
         multi_output=True,
         ensure_all_finite=sp.issparse(X),
+        ensure_min_samples=min_rows,
     )
     if sample_weight is not None:
         sample_weight = _check_sample_weight(
@@ -86,9 +88,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     if alpha == 0:
         return solve_least_squares(design, Y, part).coef
     # The penalty as further rows, below those of the triangle that the rows reduce to.
-    lengths = column_lengths(part)
-    if not np.isfinite(moments.xx).all():
-        lengths = largest_sizes(design)
+    lengths = measure_lengths(design, part)
     lengths = np.where(lengths > 0, lengths, 1.0)
     triangle = reduce_rows(design, Y, part, lengths)
     upper = np.vstack([triangle[:d, :d], np.diag(np.sqrt(alpha) / lengths)])
@@ -200,7 +200,8 @@ class Ridge(_TheirRidge):  # type: ignore[misc]
         if self.positive or not self._is_ours(X):
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         X, y, weights = _read(self, X, y, sample_weight)
-        if X.shape[0] <= X.shape[1]:  # an equation for each row is less work there
+        # One equation a row is less work there; of sparse rows scikit-learn solves it roughly.
+        if X.shape[0] <= X.shape[1] and not sp.issparse(X):
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         targets = _as_targets(y)
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
@@ -221,6 +222,11 @@ class Ridge(_TheirRidge):  # type: ignore[misc]
         is_auto = self.solver == "auto"
         self.n_iter_ = np.ones(targets.shape[1], dtype=np.int32) if is_auto else None
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # the core reads NumPy's arrays
+        return tags
 
     def _is_ours(self, X: Any) -> bool:
         if not sp.issparse(X):
@@ -345,7 +351,7 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         if not is_ours:
             return super().fit(X, y, sample_weight, **params)  # type: ignore[no-any-return]
         alphas = self._check_alphas()
-        X, y, weights = _read(self, X, y, sample_weight)
+        X, y, weights = _read(self, X, y, sample_weight, min_rows=2)
         if X.shape[0] <= X.shape[1] or (weights is not None and not (weights > 0).all()):
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         targets = _as_targets(y)
@@ -393,6 +399,11 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         if self.store_cv_results:
             self._store(predictions, targets, weights, y.ndim, X.dtype)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # the core reads NumPy's arrays
+        return tags
 
     def _check_alphas(self) -> Floats:
         check = partial(
