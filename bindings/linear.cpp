@@ -125,6 +125,12 @@ MultinomialProblem multinomial_problem(const Array<std::int32_t>& labels,
   if (labels.size() != n_rows || coefficients.shape(1) != n_features + 1) {
     throw InputError("logistic regression: the arrays do not fit together");
   }
+  const auto n_classes = static_cast<std::int64_t>(coefficients.shape(0));
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    if (labels.data()[i] < 0 || labels.data()[i] >= n_classes) {
+      throw InputError("logistic regression: no such class");
+    }
+  }
   return {labels.data(), optional(weights, n_rows), coefficients.data(), coefficients.shape(0)};
 }
 
@@ -201,25 +207,6 @@ nb::tuple by_matrix(const Matrix<double>& hessian, const Array<double>& gradient
   return nb::make_tuple(told.n_sweeps, told.violation);
 }
 
-// Columns are the rows of the matrix here.
-nb::tuple by_columns(const Matrix<double>& columns, const Array<double>& slopes,
-                     const Array<double>& curvatures, const Array<double>& absolute,
-                     const Array<double>& square, double tolerance, std::size_t most_sweeps,
-                     const OutArray<double>& w) {
-  const std::size_t size = columns.shape(0), n_rows = columns.shape(1);
-  if (slopes.size() != n_rows || curvatures.size() != n_rows || w.size() != size) {
-    throw InputError("coordinate descent: the arrays do not fit together");
-  }
-  const Penalty penalty = penalty_of(absolute, square, size);
-  Descent told;
-  {
-    const nb::gil_scoped_release release;
-    told = descend_by_columns(columns.data(), n_rows, size, slopes.data(), curvatures.data(),
-                              penalty, tolerance, most_sweeps, w.data());
-  }
-  return nb::make_tuple(told.n_sweeps, told.violation);
-}
-
 }  // namespace
 
 void bind_linear(nb::module_& m) {
@@ -238,5 +225,4 @@ void bind_linear(nb::module_& m) {
   m.def("leave_one_out", &loo<double>);
   m.def("leave_one_out", &loo<float>);
   m.def("descend_by_matrix", &by_matrix);
-  m.def("descend_by_columns", &by_columns);
 }

@@ -661,16 +661,6 @@ def descend_by_matrix(
     most_sweeps: int,
     w: NDArray[float64],
 ) -> tuple[int, float]: ...
-def descend_by_columns(
-    columns: NDArray[float64],
-    slopes: NDArray[float64],
-    curvatures: NDArray[float64],
-    absolute: NDArray[float64],
-    square: NDArray[float64],
-    tolerance: float,
-    most_sweeps: int,
-    w: NDArray[float64],
-) -> tuple[int, float]: ...
 def run_perceptrons(
     values: NDArray[Any],
     columns: NDArray[int32] | None,

@@ -178,14 +178,51 @@ def test_coordinate_descent(seed, size, absolute, square):
     hessian = (rows.T * curvatures) @ rows
     start = rng.normal(size=size)
     penalties = np.full(size, absolute), np.full(size, square)
-    by_matrix, by_columns = start.copy(), start.copy()
-    _core.descend_by_matrix(hessian, rows.T @ slopes, *penalties, 1e-11, 100_000, by_matrix)
-    _core.descend_by_columns(
-        np.ascontiguousarray(rows.T), slopes, curvatures, *penalties, 1e-11, 100_000, by_columns
+    w = start.copy()
+    _core.descend_by_matrix(hessian, rows.T @ slopes, *penalties, 1e-11, 100_000, w)
+    derivative = rows.T @ slopes + hessian @ (w - start) + square * w
+    missed = np.where(
+        w == 0, np.abs(derivative) - absolute, np.abs(derivative + absolute * np.sign(w))
     )
-    for w in (by_matrix, by_columns):
-        derivative = rows.T @ slopes + hessian @ (w - start) + square * w
-        missed = np.where(
-            w == 0, np.abs(derivative) - absolute, np.abs(derivative + absolute * np.sign(w))
-        )
-        assert missed.max() < 1e-8
+    assert missed.max() < 1e-8
+
+
+def test_labels_beyond_the_classes_are_refused():
+    labels = np.array([0, 1, 2, 10**7], dtype=np.int32)
+    with pytest.raises(ValueError, match="no such class"):
+        Design(np.ones((4, 2))).multinomial(labels, np.zeros((3, 3)), np.zeros(2), False)
+
+
+def test_sparse_rows_that_point_nowhere_are_refused():
+    broken = sp.csr_array(np.eye(3)[:, :2])
+    broken.indices = np.array([0, 10**8], dtype=np.int32)
+    with pytest.raises(ValueError, match="indices"):
+        Design(broken)
+
+
+def test_moments_of_sparse_rows_far_from_zero():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 3)), rng.normal(size=(500, 1))
+    for offset in (0.0, 1e4, 1e8):
+        moments = collect_moments(Design(sp.csr_array(X + offset)), y, True)
+        expected = np.cov(X.T, ddof=0) * 500
+        np.testing.assert_allclose(moments.xx, expected, atol=1e-3 if offset > 1e5 else 1e-6)
+
+
+def test_rows_without_weight_may_be_anywhere():
+    rng = np.random.default_rng(1)
+    X, y, w = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 1)), np.ones(2000)
+    X[0, 0], w[0] = 1e30, 0.0
+    moments = collect_moments(Design(X, w), y, True)
+    np.testing.assert_allclose(moments.means, X[1:].mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(moments.xx, np.cov(X[1:].T, ddof=0) * 1999)
+
+
+def test_many_targets_and_wide_rows_need_little():
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(300, 3)), rng.normal(size=(300, 1000))
+    moments = collect_moments(Design(X), Y, True)
+    np.testing.assert_allclose(moments.xy, (X - X.mean(axis=0)).T @ (Y - Y.mean(axis=0)), atol=1e-9)
+    wide = collect_moments(Design(rng.normal(size=(5, 4000))), Y[:5], True)
+    assert wide.xx.size == 0
+    assert wide.diagonal.shape == (4000,)

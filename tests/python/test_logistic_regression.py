@@ -1,5 +1,6 @@
 """Logistic regression: optima by their conditions, summaries against statsmodels."""
 
+import itertools
 import pickle
 import warnings
 
@@ -18,6 +19,8 @@ from sklearn.linear_model import LogisticRegression as Theirs
 from estimator_checks import run_estimator_checks
 from reference.slow_logistic import measure_slowly
 from spinney.linear_model import LogisticRegression
+from spinney.linear_model._design import Design
+from spinney.linear_model._quasi_separation import has_parting_direction
 
 
 def make_rows(n, d, n_classes=2, seed=0, correlation=0.0):
@@ -356,3 +359,71 @@ def test_tables_names_pickles_and_clones():
         assert str(again.summary()) == str(model.summary())
         assert set(model.predict(table)) == {"no", "yes"}
     assert clone(LogisticRegression(C=3, n_jobs=2)).get_params()["C"] == 3
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_classes_that_touch_have_no_optimum_either(intercept):
+    # At 1 both classes are, all else is on its side: the loss falls for ever along that line.
+    X = np.array([[0.0], [1.0], [1.0], [2.0]]) - (0.0 if intercept else 1.0)
+    with pytest.warns(ConvergenceWarning, match="A plane parts the two classes"):
+        model = LogisticRegression(C=np.inf, fit_intercept=intercept).fit(X, [0, 0, 1, 1])
+    assert model.is_separated_
+    with pytest.raises(ValueError, match="summary"):
+        model.summary()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 30), d=st.integers(1, 3))
+def test_a_parting_direction_is_found_if_there_is_one(seed, n, d):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n, d)).astype(float)
+    second = rng.random(n) < 0.5
+    design = Design(X)
+    found = has_parting_direction(design, second, True)
+    # All directions of small whole numbers: where one of them parts the rows, it must be seen.
+    rows = np.where(second, 1.0, -1.0)[:, None] * np.column_stack([X, np.ones(n)])
+    some = np.array(list(itertools.product(range(-3, 4), repeat=d + 1)))
+    sides = rows @ some.T
+    if ((sides >= 0).all(axis=0) & (sides > 0).any(axis=0)).any():
+        assert found
+    weighed = Design(X, np.where(second, 1.0, 0.0))
+    assert has_parting_direction(weighed, second, True) == second.any()  # one class alone
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("parameters", [{}, {"l1_ratio": 1, "C": 0.3}])
+def test_wide_rows_are_looked_at_whole(value, parameters):
+    X = np.random.default_rng(0).normal(size=(100, 3000))
+    y = (X[:, 0] > 0).astype(int)
+    X[5, 300] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        LogisticRegression(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("tol", [0.0, 1e-14])
+def test_searches_end_whatever_is_asked(tol):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 100))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert LogisticRegression(l1_ratio=1, C=0.1, tol=tol).fit(X, y).score(X, y) > 0.6
+
+
+def test_warm_starts_without_an_intercept_forget_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + 2 + rng.normal(size=200) > 0).astype(int)
+    model = LogisticRegression(warm_start=True, tol=1e-8).fit(X, y)
+    model.set_params(fit_intercept=False).fit(X, y)
+    cold = LogisticRegression(fit_intercept=False, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-6)
+
+
+def test_class_weights_of_nothing():
+    X, y = np.arange(6.0)[:, None], np.array([0, 1, 0, 1, 0, 1])
+    with pytest.raises(ValueError, match="class_weight"):
+        LogisticRegression(class_weight={0: 0, 1: 0}).fit(X, y)
+    weights = np.where(y == 1, 1.0, 0.0)
+    model = LogisticRegression(class_weight="balanced").fit(X, y, weights)
+    assert (model.predict(X) == 1).all()

@@ -114,3 +114,36 @@ def test_frames_and_clones():
     model = clone(PolynomialRegression(1)).fit(frame, [1.0, 2.0, 3.0, 4.0])
     assert model.feature_names_in_.tolist() == ["a", "b"]
     np.testing.assert_allclose(model.predict(frame), [1, 2, 3, 4])
+
+
+def test_terms_that_depend_on_each_other_do_no_harm():
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 3, 60)
+    y = 1 - 2 * x + 0.5 * x**3 + 0.05 * rng.normal(size=60)
+    yes = rng.integers(0, 2, 60)
+    for other, target in ((np.ones(60), y), (yes, y + yes)):
+        model = PolynomialRegression(max_degree=5).fit(np.column_stack([x, other]), target)
+        assert model.degree_ >= 3
+        assert model.score(np.column_stack([x, other]), target) > 0.99
+
+
+def test_the_scale_of_weights_does_not_matter():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, (50, 1))
+    y = x[:, 0] ** 3 + 0.1 * rng.normal(size=50)
+    w = rng.integers(1, 4, 50)
+    chosen = [PolynomialRegression().fit(x, y, w * s).cv_errors_ for s in (1.0, 0.01, 1e6)]
+    np.testing.assert_allclose(chosen[0], chosen[1])
+    np.testing.assert_allclose(chosen[0], chosen[2])
+    repeated = PolynomialRegression().fit(np.repeat(x, w, axis=0), np.repeat(y, w))
+    np.testing.assert_allclose(chosen[0], repeated.cv_errors_)
+    both = PolynomialRegression().fit(x, np.column_stack([y, y]), w)
+    np.testing.assert_allclose(chosen[0], both.cv_errors_)
+
+
+def test_nothing_is_left_of_a_fit_before():
+    x = np.arange(8.0)[:, None]
+    model = PolynomialRegression().fit(x, x[:, 0])
+    model.set_params(degree=1).fit(np.column_stack([x, x**2]), x[:, 0])
+    assert not hasattr(model, "polynomial_")
+    assert not hasattr(model, "cv_errors_")

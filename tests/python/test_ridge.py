@@ -356,3 +356,17 @@ def test_tables_names_pickles_and_clones(kind):
         again = pickle.loads(pickle.dumps(model))
         assert np.array_equal(again.predict(table), model.predict(table))
     assert clone(kind(n_jobs=2)).get_params()["n_jobs"] == 2
+
+
+def test_penalties_of_columns_of_very_different_size():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(300, 4)) @ rng.normal(size=(4, 4))
+    y = A @ [1.0, 2.0, 3.0, 4.0] + rng.normal(size=300)
+    X = A * [1e8, 1, 1, 1]
+    model = RidgeCV([0.1, 1.0]).fit(X, y)
+    np.testing.assert_allclose(model.coef_, Ridge(model.alpha_).fit(X, y).coef_, rtol=1e-6)
+
+
+def test_negative_penalties_are_named():
+    with pytest.raises(ValueError, match="alpha"):
+        Ridge(np.array([-1.0])).fit(np.ones((5, 1)), np.ones(5))

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "spinney/common/dispatch.h"
-#include "spinney/common/lanes.h"
 
 namespace spinney::linear {
 
@@ -27,25 +26,6 @@ SPINNEY_INLINE double violation_at(double w, double slope, double absolute, doub
 
 SPINNEY_KERNEL void add_scaled(const double* from, double by, std::size_t n, double* to) {
   for (std::size_t i = 0; i < n; ++i) to[i] += by * from[i];
-}
-
-SPINNEY_KERNEL void add_scaled_products(const double* a, const double* b, double by, std::size_t n,
-                                        double* to) {
-  for (std::size_t i = 0; i < n; ++i) to[i] += by * (a[i] * b[i]);
-}
-
-SPINNEY_KERNEL double multiply(const double* a, const double* b, std::size_t n) {
-  Lanes even = {}, odd = {};
-  std::size_t i = 0;
-  for (; i + 2 * n_lanes <= n; i += 2 * n_lanes) {
-    even += load(a + i) * load(b + i);
-    odd += load(a + i + n_lanes) * load(b + i + n_lanes);
-  }
-  double lanes[n_lanes];
-  store(lanes, even + odd);
-  double sum = add_up_lanes(lanes);
-  for (; i < n; ++i) sum += a[i] * b[i];
-  return sum;
 }
 
 // Sweeps over all coordinates, then over those that are not zero until they rest, and again.
@@ -87,31 +67,6 @@ Descent descend_by_matrix(const double* hessian, const double* gradient, std::si
     if (step != 0) {
       w[j] += step;
       add_scaled(hessian + j * size, step, size, slopes.data());
-    }
-    return violation;
-  });
-}
-
-Descent descend_by_columns(const double* columns, std::size_t n_rows, std::size_t size,
-                           const double* slopes, const double* curvatures, const Penalty& penalty,
-                           double tolerance, std::size_t most_sweeps, double* w) {
-  std::vector<double> moved(slopes, slopes + n_rows);  // slopes of rows, with the steps so far
-  std::vector<double> curves(size), squared(n_rows);
-  for (std::size_t j = 0; j < size; ++j) {
-    const double* const x = columns + j * n_rows;
-    for (std::size_t i = 0; i < n_rows; ++i) squared[i] = x[i] * x[i];
-    curves[j] = multiply(squared.data(), curvatures, n_rows);
-  }
-  return sweep(size, w, tolerance, most_sweeps, [&](std::size_t j) {
-    const double* const x = columns + j * n_rows;
-    const double a = penalty.absolute[j], b = penalty.square[j];
-    const double slope = multiply(x, moved.data(), n_rows);
-    const double violation = violation_at(w[j], slope, a, b);
-    if (!(curves[j] + b > 0)) return 0.0;
-    const double step = best_place(w[j], slope, curves[j], a, b) - w[j];
-    if (step != 0) {
-      w[j] += step;
-      add_scaled_products(x, curvatures, step, n_rows, moved.data());
     }
     return violation;
   });

@@ -23,10 +23,4 @@ Descent descend_by_matrix(const double* hessian, const double* gradient, std::si
                           const Penalty& penalty, double tolerance, std::size_t most_sweeps,
                           double* w);
 
-// H = Σ h x xᵀ, from the columns themselves (column by column), for many columns of few rows; the
-// gradient is that of the columns times `slopes`.
-Descent descend_by_columns(const double* columns, std::size_t n_rows, std::size_t size,
-                           const double* slopes, const double* curvatures, const Penalty& penalty,
-                           double tolerance, std::size_t most_sweeps, double* w);
-
 }  // namespace spinney::linear

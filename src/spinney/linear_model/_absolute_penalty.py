@@ -51,7 +51,7 @@ def minimise_with_absolute(
     weight = absolute / objective.total
     steps = 0
     loss, gradient, _ = objective.measure(w, second=False)
-    if not np.isfinite(loss):
+    if not (np.isfinite(loss) and np.isfinite(gradient).all()):
         return Minimum(np.full_like(w, np.nan), 0, False)
     while True:
         violation = _violations(w, gradient, weight)

@@ -17,6 +17,7 @@ __all__ = ["Design", "Floats"]
 Floats = NDArray[np.float64]
 
 _NOTHING = np.empty(0)
+_BLOCK = 1 << 20  # numbers of a block of sparse rows that are made dense
 _SAMPLE = 1024  # rows that tell where the centre is
 
 
@@ -36,7 +37,8 @@ class Design:
     def __init__(self, X: Any, weights: Any = None, n_threads: int = 1) -> None:
         self.is_sparse = sp.issparse(X)
         if self.is_sparse:
-            X = sp.csr_array(X)
+            X = sp.csr_array(X, dtype=np.float64)
+            X.check_format(full_check=True)  # the core believes what it reads
             if not X.has_canonical_format:
                 X = X.copy()
                 X.sum_duplicates()
@@ -55,9 +57,12 @@ class Design:
         if self.is_sparse:
             return np.zeros(self.n_features)
         with np.errstate(over="ignore", invalid="ignore"):
-            some = self.X[:: max(1, self.n_rows // _SAMPLE)]
-            centre = some.mean(axis=0, dtype=np.float64)
-        return np.where(np.isfinite(centre), centre, 0.0)
+            step = max(1, self.n_rows // _SAMPLE)
+            some = self.X[::step]
+            if self.weights is not None:  # rows without weight may be anywhere
+                some = some[self.weights[::step] > 0]
+            centre = some.mean(axis=0, dtype=np.float64) if len(some) else np.zeros(1)
+        return np.broadcast_to(np.where(np.isfinite(centre), centre, 0.0), self.n_features)
 
     def check_finite(self, estimator: Any) -> None:
         """Raise scikit-learn's error if there is something that is not a finite number."""
@@ -70,6 +75,8 @@ class Design:
         weights = _NOTHING if self.weights is None else self.weights
         if not self.is_sparse:
             sums = _core.sum_moments(self.X, Y, weights, centre, self.n_threads)
+        elif centre[: self.n_features].any():
+            return self._sum_dense_blocks(Y, centre)
         else:
             Y = Y - centre[self.n_features :]
             sums = _core.sum_sparse_moments(
@@ -77,6 +84,18 @@ class Design:
             )
         width = self.n_features + Y.shape[1] + 1
         return np.asarray(sums).reshape(width, width)
+
+    def _sum_dense_blocks(self, Y: Floats, centre: Floats) -> Floats:
+        """Moments of sparse rows about a centre that is not zero."""
+        width = self.n_features + Y.shape[1] + 1
+        sums = np.zeros((width, width))
+        step = max(256, _BLOCK // max(1, self.n_features))
+        for first in range(0, self.n_rows, step):
+            part = slice(first, first + step)
+            weights = None if self.weights is None else self.weights[part]
+            block = Design(self.X[part].toarray(), weights, self.n_threads)
+            sums += block.moments(Y[part], centre)
+        return sums
 
     def binary(
         self, targets: Floats, coefficients: Floats, centre: Floats, second: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -23,6 +23,8 @@ _EPS = float(np.finfo(np.float64).eps)
 _SAFE = 1e-6
 _TINY = 1e-140  # lengths whose squares have lost digits
 _BLOCK = 1 << 20  # numbers of a block of rows
+_TARGETS = 64  # taken together, or as many as there are columns
+_MOST_PASSES = 4
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,21 @@ class Moments:
         Of the columns; zeros without an intercept.
     target_means : ndarray of shape (n_targets,)
         Of the targets; zeros without an intercept.
-    xx, xy, yy : ndarray
-        Sums of products over rows, each times its weight.
+    diagonal : ndarray of shape (n_features,)
+        Sums of squares of the columns.
+    xx : ndarray of shape (n_features, n_features), or empty
+        Sums of products of columns over rows, each times its weight; empty where there are no more
+        rows than columns, and they are of no use.
+    xy : ndarray of shape (n_features, n_targets), or empty
+        … of columns and targets.
+    yy : ndarray of shape (n_targets,)
+        … of squares of the targets.
     """
 
     total: float
     means: Floats
     target_means: Floats
+    diagonal: Floats
     xx: Floats
     xy: Floats
     yy: Floats
@@ -51,28 +61,47 @@ class Moments:
     @property
     def is_finite(self) -> bool:
         """Whether everything is a number; else X has something that is not, or is too large."""
-        return bool(np.isfinite(self.xx).all() and np.isfinite(self.xy).all())
+        parts = (self.means, self.diagonal, self.xx, self.xy)
+        return all(bool(np.isfinite(part).all()) for part in parts)
 
 
 def collect_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
-    """Sum the moments in one pass, or in two where the first shows that the centre was far off."""
+    """Sum the moments in one pass, or in a few where the first shows that the centre was far off.
+
+    Products of targets with each other are of no use: many targets are taken in groups.
+    """
+    if design.n_rows <= design.n_features and not design.is_sparse:
+        return _measure_columns(design, Y, fit_intercept)
+    step = max(_TARGETS, design.n_features)
+    groups = [Y[:, first : first + step] for first in range(0, Y.shape[1], step)]
+    parts = [_sum_moments(design, group, fit_intercept) for group in groups]
+    return replace(
+        parts[0],
+        target_means=np.concatenate([part.target_means for part in parts]),
+        xy=np.concatenate([part.xy for part in parts], axis=1),
+        yy=np.concatenate([part.yy for part in parts]),
+    )
+
+
+def _sum_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
     d = design.n_features
+    centre = np.zeros(d + Y.shape[1])
     if not fit_intercept:
-        sums = design.moments(Y, np.zeros(d + Y.shape[1]))
-        nothing = np.zeros(d + Y.shape[1])
-        return _split(sums, nothing, sums[:-1, :-1], d)
-    centre = np.concatenate([design.centre(), np.average(Y, axis=0, weights=design.weights)])
-    for _ in range(2):
+        sums = design.moments(Y, centre)
+        return _split(sums, centre, sums[:-1, :-1], d)
+    centre[:d], centre[d:] = design.centre(), np.average(Y, axis=0, weights=design.weights)
+    for _ in range(_MOST_PASSES):
         with np.errstate(over="ignore", invalid="ignore"):
             sums = design.moments(Y, centre)
             shift = sums[-1, :-1] / sums[-1, -1]
             about_mean = sums[:-1, :-1] - sums[-1, -1] * np.outer(shift, shift)
             taken = sums[-1, -1] * shift**2
             is_near = bool((taken <= 100 * np.diagonal(about_mean))[:d].all())
-        if is_near or design.is_sparse or not np.isfinite(shift).all():
+            means = centre + shift
+        if is_near or not np.isfinite(shift).all() or (means == centre).all():
             break
-        centre = centre + shift
-    return _split(sums, centre + shift, about_mean, d)
+        centre = means
+    return _split(sums, means, about_mean, d)
 
 
 def _split(sums: Floats, means: Floats, about: Floats, d: int) -> Moments:
@@ -80,10 +109,28 @@ def _split(sums: Floats, means: Floats, about: Floats, d: int) -> Moments:
         total=float(sums[-1, -1]),
         means=means[:d],
         target_means=means[d:],
+        diagonal=np.diagonal(about)[:d],
         xx=about[:d, :d],
         xy=about[:d, d:],
         yy=np.diagonal(about)[d:],
     )
+
+
+def _measure_columns(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
+    """Means and lengths alone, of few rows."""
+    weights = np.ones(design.n_rows) if design.weights is None else design.weights
+    rows = np.asarray(design.X, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.zeros(design.n_features)
+        target_means = np.zeros(Y.shape[1])
+        if fit_intercept:
+            means = np.average(rows, axis=0, weights=weights)
+            target_means = np.average(Y, axis=0, weights=weights)
+        diagonal = weights @ np.square(rows - means)
+        yy = weights @ np.square(Y - target_means)
+    nothing = np.empty((0, 0))
+    total = float(weights.sum())
+    return Moments(total, means, target_means, diagonal, nothing, nothing, yy)
 
 
 @dataclass
@@ -130,7 +177,7 @@ def solve_least_squares(design: Design, Y: Floats, moments: Moments) -> Solution
 def column_lengths(moments: Moments) -> Floats:
     """Lengths of the columns; zero for a column that is constant but for rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.sqrt(np.diagonal(moments.xx))
+        lengths = np.sqrt(moments.diagonal)
         rounding = 8 * _EPS * np.abs(moments.means) * np.sqrt(moments.total)
     return np.where((lengths > rounding) & np.isfinite(lengths), lengths, 0.0)
 
@@ -138,7 +185,7 @@ def column_lengths(moments: Moments) -> Floats:
 def measure_lengths(design: Design, moments: Moments) -> Floats:
     """The same, where squares overflow or underflow by the largest value."""
     lengths = column_lengths(moments)
-    doubtful = np.flatnonzero((lengths < _TINY) | ~np.isfinite(np.diagonal(moments.xx)))
+    doubtful = np.flatnonzero((lengths < _TINY) | ~np.isfinite(moments.diagonal))
     if len(doubtful):
         columns, means = design.take_columns(doubtful).X, moments.means[doubtful]
         columns = columns.toarray() if design.is_sparse else columns

@@ -19,7 +19,6 @@ from spinney.linear_model._summary import Summary, summarise
 __all__ = ["LinearRegression"]
 
 _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
-_MOST_DENSE = 1 << 25  # numbers that sparse rows may become
 
 
 class LinearRegression(_Theirs):  # type: ignore[misc]
@@ -94,6 +93,9 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
             The estimator.
         """
         self._solution: Solution | None = None
+        for name in ("rank_", "singular_", "condition_"):  # of a fit before
+            if hasattr(self, name):
+                delattr(self, name)
         if self.positive:
             self.solver_ = "nnls"
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
@@ -120,8 +122,6 @@ class LinearRegression(_Theirs):  # type: ignore[misc]
         if not moments.is_finite:
             design.check_finite(self)
         solution = solve_least_squares(design, targets, moments)
-        if design.is_sparse and solution.solver != "cholesky" and X.size > _MOST_DENSE:
-            return self._fit_iteratively(X, y, sample_weight)
         self._keep(solution, y.ndim, X.dtype)
         self.intercept_: Any = 0.0
         if self.fit_intercept:

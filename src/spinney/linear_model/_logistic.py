@@ -30,7 +30,7 @@ from spinney.linear_model._summary import Summary, summarise
 
 __all__ = ["LogisticRegression"]
 
-_SURE = 6.0  # log-odds beyond which a row may be on its side for ever
+_FADED = 5e-3  # share of second derivatives that is left along a direction that parts classes
 _MOST_WITH_MATRIX = 3_000  # parameters of several classes with absolute values penalised
 
 
@@ -230,7 +230,13 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
             of_class = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
             )
-            weights *= of_class[labels]
+            # A class without weight has no balance: it stays without.
+            weights *= np.where(np.isfinite(of_class), of_class, 0.0)[labels]
+            if not weights.any():
+                raise ValueError(
+                    "class_weight: expected a class with a positive weight, got "
+                    f"{self.class_weight}"
+                )
         return np.asarray(weights)
 
     def _start(self, objective: LogisticObjective) -> Floats:
@@ -238,7 +244,8 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
         coef = getattr(self, "coef_", None) if self.warm_start else None
         if coef is not None and coef.shape == (objective.n_scores, objective.shape[1] - 1):
             start[:, :-1] = coef.toarray() if sp.issparse(coef) else coef
-            start[:, -1] = self.intercept_
+            if self.fit_intercept:
+                start[:, -1] = self.intercept_
             return objective.inside(start)
         return start
 
@@ -256,11 +263,20 @@ class LogisticRegression(_Theirs):  # type: ignore[misc]
     def _look_for_separation(self, objective: LogisticObjective, found: Minimum) -> None:
         """Along a direction that parts the classes the loss has no minimum, small as its slope is.
 
-        Rows that are sure of their class call for a look: there is none without them.
+        Second derivatives along it fade, against those where nothing is known yet: without that
+        there is no need to look.
         """
-        w = objective.outside(found.w)[0]
-        scores = objective.design.X @ w[:-1] + w[-1]
-        if np.abs(scores).max(initial=0.0) < _SURE:
+        if objective.shape[1] > _MOST_WITH_MATRIX:
+            return
+        free = objective.free()
+        here, start = (
+            objective.measure_loss(at, second=True)[2][np.ix_(free, free)]
+            for at in (found.w, np.zeros_like(found.w))
+        )
+        scale = np.sqrt(np.diagonal(start))
+        scale = np.outer(*[np.where(scale > 0, scale, 1.0)] * 2)
+        slack = 1e-12 * np.eye(len(here))
+        if linalg.eigvalsh(here / scale + slack, start / scale + 2 * slack)[0] > _FADED:
             return
         parts = has_parting_direction(
             objective.design, objective.labels == 1, objective.fit_intercept

@@ -113,6 +113,9 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+        for name in ("cv_errors_", "polynomial_"):  # of a fit before
+            if hasattr(self, name):
+                delattr(self, name)
         counted = X if sample_weight is None else X[sample_weight > 0]
         if len(counted) == 0:
             raise ValueError("sample_weight: expected a positive weight, got zeros only")
@@ -201,22 +204,44 @@ def _products(powers: Floats, exponents: Any) -> Floats:
 
 
 def _errors_without_each(terms: Floats, targets: Floats, weights: Any, ends: list[int]) -> Floats:
-    """Errors of rows left out, for all degrees from one QR: columns come in order of degree.
+    """Errors of rows left out, for all degrees from one basis: terms come in order of degree.
 
-    A weight counts as so many equal rows, of which one is left out.
+    Equal rows are left out together, so that a weight is as good as so many of them.
     """
-    root = np.ones(len(terms)) if weights is None else np.sqrt(weights)
-    kept = root > 0
-    q = np.linalg.qr(terms[kept] * root[kept, np.newaxis])[0]
-    right = targets[kept] * root[kept, np.newaxis]
-    turned = q.T @ right
+    weights = np.ones(len(terms)) if weights is None else weights
+    both = np.column_stack([terms, targets])[weights > 0]
+    both, which = np.unique(both, axis=0, return_inverse=True)
+    counts = np.bincount(which.ravel(), weights[weights > 0])
+    root = np.sqrt(counts)[:, np.newaxis]
+    n_terms = terms.shape[1]
+    basis, ends = _orthogonal(both[:, :n_terms] * root, ends)
+    right = both[:, n_terms:] * root
+    turned = basis.T @ right
     errors = []
     for end in ends:
-        residual = right - q[:, :end] @ turned[:end]
-        left = 1 - np.square(q[:, :end]).sum(axis=1) / np.square(root[kept])
+        residual = right - basis[:, :end] @ turned[:end]
+        left = 1 - np.square(basis[:, :end]).sum(axis=1)
         off = residual / np.where(left > 1e-12, left, np.nan)[:, np.newaxis]
-        errors.append(float(np.square(off).sum() / np.square(root).sum()))
+        errors.append(float(np.square(off).sum() / counts.sum() / targets.shape[1]))
     return np.array(errors)
+
+
+def _orthogonal(columns: Floats, ends: list[int]) -> tuple[Floats, list[int]]:
+    """An orthonormal basis, column by column; those that depend on the ones before add nothing.
+
+    Also how many of the basis the first so many columns have.
+    """
+    basis = np.empty((len(columns), 0))
+    sizes = [0]
+    for column in columns.T:
+        rest = column
+        for _ in range(2):  # the second time takes what rounding left
+            rest = rest - basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > 1e-10 * float(np.linalg.norm(column)):
+            basis = np.column_stack([basis, rest / length])
+        sizes.append(basis.shape[1])
+    return basis, [sizes[end] for end in ends]
 
 
 def _errors_on(
@@ -228,5 +253,6 @@ def _errors_on(
         rows = terms[train, :end] * root[train, np.newaxis]
         coef = np.linalg.lstsq(rows, targets[train] * root[train, np.newaxis], rcond=None)[0]
         off = (targets[test] - terms[test, :end] @ coef) * root[test, np.newaxis]
-        errors.append(float(np.square(off).sum() / max(np.square(root[test]).sum(), 1e-300)))
+        total = max(float(np.square(root[test]).sum()), 1e-300)
+        errors.append(float(np.square(off).sum()) / total / targets.shape[1])
     return errors

@@ -46,6 +46,8 @@ def has_parting_direction(design: Design, is_second: Any, fit_intercept: bool) -
     signed = np.where(is_second, 1.0, -1.0)[:, np.newaxis] * rows
     if design.weights is not None:
         signed = signed[design.weights > 0]
+    if len(signed) == 0:
+        return False
     signed = np.unique(signed, axis=0)
     told = linprog(
         -signed.sum(axis=0),

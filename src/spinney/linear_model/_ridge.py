@@ -30,6 +30,7 @@ from spinney.linear_model._least_squares import (
 __all__ = ["Ridge", "RidgeCV"]
 
 _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
+_EPS = float(np.finfo(np.float64).eps)
 _SAFE = 1e-10  # reciprocal condition down to which normal equations are used
 
 
@@ -81,6 +82,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
         moments.total,
         moments.means,
         moments.target_means[which],
+        moments.diagonal,
         moments.xx,
         moments.xy[:, which],
         moments.yy[which],
@@ -210,6 +212,8 @@ class Ridge(_TheirRidge):  # type: ignore[misc]
                 "Number of targets and number of penalties do not correspond: "
                 f"{len(alphas)} != {targets.shape[1]}"
             )
+        if (alphas < 0).any():
+            raise ValueError(f"alpha: expected numbers of at least 0, got {self.alpha}")
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
@@ -362,6 +366,12 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
             raise ValueError("X: values are so large that sums of their squares overflow")
         values, basis = linalg.eigh(moments.xx)
         values = np.maximum(values, 0.0)
+        if _EPS * values[-1] > _SAFE * (values[0] + alphas.min()):
+            # Columns of very different size: the small would drown in squares of the large.
+            ones = np.ones(design.n_features)
+            triangle = reduce_rows(design, targets, moments, ones)
+            _, roots, turned_back = linalg.svd(triangle[: len(ones), : len(ones)])
+            values, basis = roots**2, np.ascontiguousarray(turned_back.T)
         shrinkage = 1.0 / (values + alphas[:, np.newaxis])
         turned = basis.T @ moments.xy
         weights_in_basis = shrinkage[:, np.newaxis, :] * turned.T  # alphas, targets, basis

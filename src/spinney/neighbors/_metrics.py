@@ -73,7 +73,7 @@ def learn_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
         return params
     if metric == "mahalanobis" and "V" in params and "VI" not in params:
         rest = {name: value for name, value in params.items() if name != "V"}
-        return {**rest, "VI": np.linalg.inv(np.asarray(params["V"], dtype=np.float64))}
+        return {**rest, "VI": np.linalg.pinv(np.asarray(params["V"], dtype=np.float64))}
     if metric == "mahalanobis" and "VI" not in params:
         spread = np.eye(X.shape[1]) if len(X) < 2 else np.cov(X, rowvar=False)
         return {**params, "VI": np.linalg.pinv(np.atleast_2d(spread))}
@@ -110,6 +110,10 @@ class VectorDistances:
         is_dense = not (sp.issparse(X) or sp.issparse(Y))
         if is_dense and self.is_named(*_CDIST):
             name = _CDIST_NAMES.get(self.metric, self.metric)
+            if name == "minkowski" and self.params.get("p", 2) == np.inf:
+                w = self.params.get("w")  # SciPy looks only whether a weight is zero
+                w = 1.0 if w is None else np.asarray(w, dtype=np.float64)
+                return np.asarray(cdist(X * w, Y * w, "chebyshev"))
             return np.asarray(cdist(X, Y, name, **self.params))
         out = pairwise_distances(X, Y, metric=self.metric, n_jobs=1, **self.params)
         return np.ascontiguousarray(out, dtype=np.float64)
