@@ -14,7 +14,7 @@ from scipy import linalg
 from spinney import _core
 from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
-from spinney.linear_model._newton import NOTHING, Minimum, hold_common
+from spinney.linear_model._newton import NOTHING, ROUNDED, Minimum, hold_common
 
 __all__ = ["minimise_with_absolute"]
 
@@ -53,6 +53,7 @@ def minimise_with_absolute(
     loss, gradient, _ = objective.measure(w, second=False)
     if not (np.isfinite(loss) and np.isfinite(gradient).all()):
         return Minimum(np.full_like(w, np.nan), 0, False)
+    small = max(tol, ROUNDED * _worst(w, gradient, weight))
     while True:
         violation = _violations(w, gradient, weight)
         worst = _worst(w, gradient, weight)
@@ -75,7 +76,7 @@ def minimise_with_absolute(
         if not np.isfinite(w).all():
             return Minimum(w, steps, False)
         if n_steps == 0:  # the worst columns are in the set, and only rounding is left
-            return Minimum(w, steps, True)
+            return Minimum(w, steps, worst <= small)
         if not whole:
             _, gradient, _ = objective.measure(w, second=False)
 

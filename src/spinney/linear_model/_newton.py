@@ -13,6 +13,7 @@ from spinney.linear_model._logistic_loss import LogisticObjective
 
 __all__ = [
     "NOTHING",
+    "ROUNDED",
     "Minimum",
     "choose_solver",
     "hold_common",
@@ -22,6 +23,7 @@ __all__ = [
 
 _NEWTON_STEPS, _LBFGS_STEPS = 8, 60  # that a fit takes, about
 NOTHING = 1e-11  # share of the loss that is too little to be told from rounding
+ROUNDED = 1e-6  # share of the first gradient that may be rounding at the end
 _MOST_PARAMETERS = 2_000  # whose matrix is made and solved
 
 
@@ -77,6 +79,7 @@ def minimise_by_newton(
     if not (np.isfinite(loss) and np.isfinite(hessian).all()):
         return Minimum(np.full_like(w, np.nan), 0, False)
     may_separate = objective.alpha == 0 and objective.n_scores == 1
+    small = max(tol, ROUNDED * float(np.abs(gradient).max(initial=0.0)))
     for step in range(max_iter + 1):
         if np.abs(gradient).max(initial=0.0) <= tol:
             return Minimum(w, step, True)
@@ -88,20 +91,22 @@ def minimise_by_newton(
         slope = float(np.vdot(direction, gradient))
         if np.isnan(slope):
             return Minimum(np.full_like(w, np.nan), step, False)
-        if not slope < 0:  # only rounding is left
-            return Minimum(w, step, True)
+        # Where nothing leads down only rounding is left, unless the gradient is still large.
+        at_rest = bool(np.abs(gradient).max() <= small)
+        if not slope < 0:
+            return Minimum(w, step, at_rest)
         length = 1.0
         # Second derivatives at once: nearly every whole step is taken.
         tried = objective.measure(w + direction, second=True)
         if -slope <= NOTHING * abs(loss):
             # Rounding hides what the loss would gain; the gradient still shows it.
             if not np.abs(tried[1]).max() < np.abs(gradient).max():
-                return Minimum(w, step, True)
+                return Minimum(w, step, at_rest)
             w, (loss, gradient, hessian) = w + direction, tried
             continue
         while not tried[0] <= loss + 1e-4 * length * slope:
             if not -slope * length > 1e-14 * abs(loss):
-                return Minimum(w, step, True)
+                return Minimum(w, step, at_rest)
             length *= 0.5
             tried = objective.measure(w + length * direction, second=False)
             if tried[0] <= loss + 1e-4 * length * slope:

@@ -401,6 +401,8 @@ class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
         else:
             coef = coef[int(best)]
             self.alpha_, self.best_score_ = alphas[int(best)], scores[int(best)]
+            if self.alpha_per_target and y.ndim == 2:  # one target in a matrix
+                self.best_score_ = np.array([self.best_score_])
         self.coef_ = (coef[0] if targets.shape[1] == 1 else coef).astype(X.dtype)
         self.intercept_ = 0.0
         if self.fit_intercept:
