@@ -20,8 +20,7 @@ struct RidgePath {
 };
 
 // What a row that was left out is off by, squared, times its weight: sums over rows, (n_alphas,
-// n_targets). With `errors`, or `predictions`, not null, (n_rows, n_targets, n_alphas) numbers
-// each.
+// n_targets). `predictions` of rows left out, (n_rows, n_targets, n_alphas), unless it is null.
 template <class T>
 std::vector<double> leave_one_out(const DenseRows<T>& rows, const WeightedTargets& targets,
                                   const RidgePath& path, int n_threads, double* predictions);

@@ -31,7 +31,7 @@ from spinney.linear_model._summary import Summary, summarise
 __all__ = ["LogisticRegression"]
 
 _FADED = 5e-3  # share of second derivatives that is left along a direction that parts classes
-_MOST_WITH_MATRIX = 3_000  # parameters of several classes with absolute values penalised
+_MOST_WITH_MATRIX = 3_000  # parameters whose second derivatives are looked at after a fit
 
 
 class LogisticRegression(_Theirs):  # type: ignore[misc]
