@@ -60,8 +60,19 @@ class ModelResult:
     fit_seconds, predict_seconds : float
         Means over the folds: a fit on the training rows of a fold, a prediction of its test rows
         (NaN if the model failed).
+    size : int or None
+        Bytes of the fitted model, pickled.
     failure : str or None
         Why the model failed, in one line.
+    skipped : str or None
+        Why the model was not run to the end, in one line.
+    behind : Estimate or None
+        How much worse than the best it is, fold by fold (None for the best itself); its `se` allows
+        for what the folds' training rows have in common.
+    p_value : float or None
+        Of a paired test that the model is as good as the best.
+    tied : bool
+        Whether it cannot be told apart from the best: `p_value` above 0.05.
     """
 
     name: str
@@ -70,7 +81,12 @@ class ModelResult:
     r2: Estimate | None = None
     fit_seconds: float = math.nan
     predict_seconds: float = math.nan
+    size: int | None = None
     failure: str | None = None
+    skipped: str | None = None
+    behind: Estimate | None = None
+    p_value: float | None = None
+    tied: bool = False
 
 
 @dataclass(frozen=True)
