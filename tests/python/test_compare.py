@@ -162,7 +162,7 @@ def test_scoring_ranks_by_the_greater() -> None:
     assert result.greater_is_better
     assert result.metric == "accuracy"
     assert result.results[-1].name == "baseline"
-    assert "accuracy ± se" in str(result)
+    assert "accuracy % ± se" in str(result)
 
 
 def test_cv_as_splits() -> None:
@@ -202,7 +202,9 @@ def test_callbacks_see_every_fit() -> None:
     spinney.compare(X, LABELS, cv=3, models=["baseline", "decision_tree"], callbacks=[steps.append])
     assert [step.done for step in steps] == [0, 1, 2, 3, 4, 5, 6]
     assert {step.total for step in steps} == {6}
-    assert [step.model for step in steps] == ["baseline"] * 3 + ["decision_tree"] * 3 + [""]
+    assert [step.model for step in steps] == ["baseline", "decision_tree"] * 3 + [""]
+    assert steps[0].seconds_left is None
+    assert all(step.seconds_left is not None for step in steps[2:])
 
 
 @pytest.mark.parametrize(
@@ -278,7 +280,9 @@ def made_up() -> Comparison:
         n_folds=2,
         stratified=True,
         results=[
-            ModelResult("tree", "A tree", Estimate.from_folds([0.1, 0.13]), None, 0.25, 0.0001),
+            ModelResult(
+                "tree", "A tree", Estimate.from_folds([0.1, 0.13]), None, 0.25, 0.0001, 1500
+            ),
             ModelResult("<b>", "Odd", Estimate.from_folds([0.5, 0.5]), None, 1.5, 0.01),
         ],
         notes=["a note"],
@@ -289,9 +293,9 @@ def test_plain_text() -> None:
     assert str(made_up()).splitlines() == [
         "classification · 1,000 rows × 5 columns · 2 stratified folds",
         "",
-        "  model  error % ± se  fit s  predict s",
-        "* tree     11.5 ± 1.5  0.250     <0.001",
-        "  <b>      50.0 ± 0.0  1.500      0.010",
+        "  model  error % ± se  fit s  predict s    size",
+        "* tree     11.5 ± 1.5  0.250     <0.001  1.5 kB",
+        "  <b>      50.0 ± 0.0  1.500      0.010       –",
         "Note: a note",
     ]
 

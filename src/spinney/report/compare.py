@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.report.compared import Compared
 from spinney.report.comparison import Comparison, Estimate, ModelResult
-from spinney.report.families import Family, Task, select_families
+from spinney.report.families import FAMILIES, FLAGSHIP, Family, Task, select_families
+from spinney.report.folds import Folds, make_folds
+from spinney.report.measure import Measure, find_measure, r_squared
 from spinney.report.progress import Bar, Step
+from spinney.report.race import FlagshipTooSlow, Race, Runner
+from spinney.report.ranking import rank, simplest_within_one_error
 from spinney.report.rows import take_rows
-from spinney.report.target import read_target
+from spinney.report.sample import affordable_rows, draw_rows
+from spinney.report.target import as_column, missing_rows, read_target
 
 __all__ = ["compare"]
-
-Rows = NDArray[np.intp]
 
 
 def compare(
@@ -33,6 +35,9 @@ def compare(
     models: Iterable[str] | None = None,
     cv: Any = 10,
     scoring: str | Callable[..., float] | None = None,
+    groups: Any = None,
+    time: Any = None,
+    time_limit: float | None = None,
     random_state: int | None = 0,
     n_jobs: int | None = None,
     categorical_features: Any = "from_dtype",
@@ -41,8 +46,8 @@ def compare(
 ) -> Comparison:
     """Cross-validate Spinney's learners on a table and rank them.
 
-    Every model sees the same folds. A model that fails is shown with its error, and the others go
-    on.
+    Every model sees the same folds, one fold after another. A model that fails is shown with its
+    error, and the others go on; Ctrl-C ends the comparison and keeps the folds that are done.
 
     Parameters
     ----------
@@ -60,8 +65,18 @@ def compare(
         The number of folds (stratified for classification, shuffled with `random_state`), or
         anything that scikit-learn takes as ``cv``.
     scoring : str, callable or None, default=None
-        A scorer of scikit-learn to rank by, greater being better. None ranks by the share of
-        wrong classes, or by the root mean squared error.
+        What to rank by: "error", "accuracy", "balanced_accuracy", "f1" (mean over the classes),
+        "log_loss", "brier", "roc_auc", "average_precision"; "rmse", "mae",
+        "median_absolute_error", "mape", "r2"; or a scorer of scikit-learn, greater being better.
+        None is "error", the share of wrong classes, or "rmse", the root mean squared error.
+    groups : array-like of shape (n_rows,) or None, default=None
+        Rows with the same value are kept together: a fold has all of them or none.
+    time : array-like of shape (n_rows,) or None, default=None
+        When each row was made, in anything that can be sorted. Every fold is then predicted by
+        models that learned from earlier rows only; the first part of the rows is only learned from.
+    time_limit : float or None, default=None
+        Seconds to be done in, about. Models that take too long are left out, then folds; of a table
+        too large for the default booster some rows are drawn. What was done is in the result.
     random_state : int or None, default=0
         Seed of the folds and of the models.
     n_jobs : int or None, default=None
@@ -94,154 +109,189 @@ def compare(
     y, task = read_target(y, task)
     if len(y) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
-    families = select_families(models, task)
-    notes: list[str] = []
-    folds = _folds(y, task, cv, random_state, notes)
-    measure = _Measure.of(task, scoring)
-
-    total, results = len(families) * len(folds), []
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    course = _Course(
+        families=select_families(models, task),
+        task=task,
+        measure=find_measure(task, scoring),
+        cv=cv,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        categorical_features=categorical_features,
+        time_limit=time_limit,
+    )
+    table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
     with ExitStack() as stack:
         watchers = list(callbacks or [])
         if verbose:
             watchers.append(stack.enter_context(Bar()))
 
-        def tell(model: str, before: int, fold: int = 0) -> None:
+        def tell(step: Step) -> None:
             for watcher in watchers:
-                watcher(Step(model, before + fold, total))
+                watcher(step)
 
-        for number, family in enumerate(families):
-            tell_fold = partial(tell, family.name, number * len(folds))
-            make = _factory(family, task, random_state, n_jobs, categorical_features)
+        n_most = course.most_rows(y, n_features)
+        while True:
+            rows = table.draw(n_most, random_state)
             try:
-                result = _run(family, make, X, y, folds, measure, tell_fold)
-            except Exception as error:  # whatever goes wrong in one model, the others go on
-                result = ModelResult(family.name, family.title, failure=_one_line(error))
-            results.append(result)
-        tell("", total)
-
-    sign = -1.0 if measure.greater_is_better else 1.0
-    results.sort(
-        key=lambda r: (True, 0.0) if r.estimate is None else (False, sign * r.estimate.mean)
-    )  # stable: of equals the simpler one, listed earlier, stays first
-    return Comparison(
-        task=task,
-        metric=measure.name,
-        greater_is_better=measure.greater_is_better,
-        n_rows=n_rows,
-        n_features=n_features,
-        n_folds=len(folds),
-        stratified=task == "classification" and isinstance(cv, Integral),
-        results=results,
-        notes=notes,
-    )
+                return course.run(rows, tell, n_rows)
+            except FlagshipTooSlow:
+                n_most = len(rows.y) // 4
 
 
 @dataclass(frozen=True)
-class _Measure:
-    """What models are ranked by."""
+class _Rows:
+    """The table, or rows drawn from it."""
 
-    name: str
-    greater_is_better: bool
-    scorer: Callable[..., float] | None
+    X: Any
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+    time: NDArray[Any] | None
+    drawn: NDArray[np.intp] | None
 
-    @classmethod
-    def of(cls, task: Task, scoring: Any) -> _Measure:
-        if scoring is None:
-            return cls("error" if task == "classification" else "rmse", False, None)
-        from sklearn.metrics import get_scorer
-
-        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-        return cls(name, True, get_scorer(scoring))
+    def draw(self, n_most: int | None, random_state: int | None) -> _Rows:
+        if n_most is None or n_most >= len(self.y):
+            return self
+        drawn = draw_rows(self.y, n_most, random_state)
+        groups, time = (None if m is None else m[drawn] for m in (self.groups, self.time))
+        return _Rows(take_rows(self.X, drawn), self.y[drawn], groups, time, drawn)
 
 
-def _run(
-    family: Family,
-    make: Callable[[], Any],
-    X: Any,
-    y: NDArray[Any],
-    folds: list[tuple[Rows, Rows]],
-    measure: _Measure,
-    tell: Callable[[int], None],
+@dataclass(frozen=True)
+class _Course:
+    """Which models run how; the rows come with each run."""
+
+    families: list[Family]
+    task: Task
+    measure: Measure
+    cv: Any
+    random_state: int | None
+    n_jobs: int | None
+    categorical_features: Any
+    time_limit: float | None
+
+    def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
+        """Return from how many rows the flagship can learn several times within the limit."""
+        runs_flagship = any(family.name == FLAGSHIP for family in self.families)
+        if self.time_limit is None or not runs_flagship or not isinstance(self.cv, Integral):
+            return None
+        n_outputs = len(np.unique(y)) if self.task == "classification" else 1
+        n_outputs = 1 if n_outputs == 2 else n_outputs
+        return affordable_rows(self.time_limit / 3, n_features, n_outputs)
+
+    def run(self, rows: _Rows, tell: Callable[[Step], None], n_given: int) -> Comparison:
+        """Run all models on these rows."""
+        notes: list[str] = []
+        if rows.drawn is not None:
+            notes.append(
+                f"{len(rows.y):,} of {n_given:,} rows were drawn, so that several folds fit into "
+                f"the time limit of {self.time_limit:.0f} s"
+            )
+        folds = make_folds(
+            rows.y,
+            self.task,
+            self.cv,
+            groups=rows.groups,
+            time=rows.time,
+            random_state=self.random_state,
+            notes=notes,
+        )
+        runners = [
+            Runner(family, partial(self._make, family))
+            for family in sorted(self.families, key=lambda family: family.effort)
+        ]
+        classes = np.unique(rows.y) if self.task == "classification" else None
+        race = Race(
+            runners, rows.X, rows.y, classes, folds.splits, self.measure, self.time_limit, tell
+        )
+        n_folds = race.run()
+        if race.ended_by == "Ctrl-C" and n_folds == 0:
+            raise KeyboardInterrupt
+        if race.ended_by is not None:
+            notes.append(f"ended by {race.ended_by} after {n_folds} of {len(folds.splits)} folds")
+        return self._summarise(rows, folds, race, n_folds, notes)
+
+    def _make(self, family: Family) -> Any:
+        model = family.make(self.task, self.random_state, self.n_jobs)
+        # The baseline looks at no column, so it does not need to be told about them.
+        if "categorical_features" in model.get_params():
+            model.set_params(categorical_features=self.categorical_features)
+        return model
+
+    def _summarise(
+        self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[str]
+    ) -> Comparison:
+        splits = folds.splits[:n_folds]
+        order = {family.name: place for place, family in enumerate(self.families)}
+        runners = sorted(race.runners, key=lambda runner: order[runner.family.name])
+        results = [_result(runner, self.task, rows.y, splits) for runner in runners]
+        sign = self.measure.sign
+        test_share = float(np.mean([len(test) / len(train) for train, test in splits] or [0.0]))
+        ranked = rank(results, sign, test_share)
+        return Comparison(
+            task=self.task,
+            metric=self.measure.name,
+            greater_is_better=self.measure.greater_is_better,
+            n_rows=len(rows.y),
+            n_features=rows.X.shape[1],
+            n_folds=n_folds,
+            stratified=folds.words.startswith("stratified"),
+            results=ranked,
+            notes=notes,
+            folds=folds.words,
+            n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
+            simpler=simplest_within_one_error(ranked, sign, [family.name for family in FAMILIES]),
+            compared=Compared(
+                X=rows.X,
+                y=rows.y,
+                rows=rows.drawn,
+                classes=race.classes,
+                measure=self.measure,
+                splits=splits,
+                makers={runner.family.name: runner.make for runner in runners},
+                trials={runner.family.name: runner.trials for runner in runners},
+                random_state=self.random_state,
+            ),
+        )
+
+
+def _result(
+    runner: Runner, task: Task, y: NDArray[Any], splits: list[tuple[Any, Any]]
 ) -> ModelResult:
-    """Fit and test one model on every fold."""
-    scores: list[float] = []
-    r2: list[float] = []
-    fit_seconds = predict_seconds = 0.0
-    for number, (train, test) in enumerate(folds):
-        tell(number)
-        X_train, X_test, y_test = take_rows(X, train), take_rows(X, test), y[test]
-        start = perf_counter()
-        model = make().fit(X_train, y[train])
-        fitted = perf_counter()
-        predicted = np.asarray(model.predict(X_test)).reshape(len(test))
-        predict_seconds += perf_counter() - fitted
-        fit_seconds += fitted - start
-        if measure.scorer is not None:
-            scores.append(float(measure.scorer(model, X_test, y_test)))
-        elif measure.name == "error":
-            scores.append(float(np.mean(predicted != y_test)))
-        else:
-            squares = np.mean((predicted - y_test) ** 2)
-            spread = np.mean((y_test - y_test.mean()) ** 2)
-            scores.append(float(np.sqrt(squares)))
-            r2.append(float(1 - squares / spread) if spread > 0 else float("nan"))
+    family, trials = runner.family, runner.trials[: len(splits)]
+    size = trials[0].size if trials else None
+    if not runner.runs or not trials:
+        return ModelResult(
+            family.name, family.title, size=size, failure=runner.failure, skipped=runner.skipped
+        )
+    r2 = None
+    if task == "regression":
+        shares = [
+            r_squared(y[test], t.predicted) for t, (_, test) in zip(trials, splits, strict=True)
+        ]
+        r2 = Estimate.from_folds(shares)
     return ModelResult(
         family.name,
         family.title,
-        estimate=Estimate.from_folds(scores),
-        r2=Estimate.from_folds(r2) if r2 else None,
-        fit_seconds=fit_seconds / len(folds),
-        predict_seconds=predict_seconds / len(folds),
+        estimate=Estimate.from_folds([trial.score for trial in trials]),
+        r2=r2,
+        fit_seconds=float(np.mean([trial.fit_seconds for trial in trials])),
+        predict_seconds=float(np.mean([trial.predict_seconds for trial in trials])),
+        size=size,
     )
 
 
-def _factory(
-    family: Family,
-    task: Task,
-    random_state: int | None,
-    n_jobs: int | None,
-    categorical_features: Any,
-) -> Callable[[], Any]:
-    def make() -> Any:
-        model = family.make(task, random_state, n_jobs)
-        # The baseline looks at no column, so it does not need to be told about them.
-        if "categorical_features" in model.get_params():
-            model.set_params(categorical_features=categorical_features)
-        return model
-
-    return make
-
-
-def _folds(
-    y: NDArray[Any], task: Task, cv: Any, random_state: int | None, notes: list[str]
-) -> list[tuple[Rows, Rows]]:
-    from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-
-    if isinstance(cv, Integral):
-        n_folds = int(cv)
-        if not 2 <= n_folds <= len(y):
-            raise ValueError(f"cv must be between 2 and the number of rows ({len(y)}), got {cv}")
-        if task == "classification":
-            _, counts = np.unique(y, return_counts=True)
-            if counts.max() < n_folds:
-                raise ValueError(
-                    f"cv={cv} folds need a class of {cv} rows or more; "
-                    f"the largest class has {counts.max()}"
-                )
-            if counts.min() < n_folds:
-                notes.append(
-                    f"the rarest class has {counts.min()} rows, fewer than the {n_folds} folds"
-                )
-            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-        else:
-            splitter = KFold(n_folds, shuffle=True, random_state=random_state)
-    else:
-        splitter = check_cv(cv, y, classifier=task == "classification")
-    with warnings.catch_warnings():
-        # The note above says the same.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        folds = list(splitter.split(np.zeros((len(y), 1)), y))
-    return [(np.asarray(train), np.asarray(test)) for train, test in folds]
+def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
+    """Return groups or times as an array, one for each row and none missing."""
+    if marks is None:
+        return None
+    missing = missing_rows(marks)
+    if len(missing) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, {name} has {len(missing):,}")
+    if missing.any():
+        raise ValueError(f"{name} is missing in {missing.sum():,} of {n_rows:,} rows")
+    return as_column(marks)[0]
 
 
 def _as_table(X: Any) -> Any:
@@ -254,8 +304,3 @@ def _as_table(X: Any) -> Any:
     if len(X.shape) != 2:
         raise ValueError(f"X must have two dimensions, got shape {tuple(X.shape)}")
     return X
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

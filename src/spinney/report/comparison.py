@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinney.report.families import Task
+from spinney.report.measure import MEASURES
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from spinney.report.compared import Compared
 
 __all__ = ["Comparison", "Estimate", "ModelResult"]
 
@@ -101,17 +105,25 @@ class Comparison:
         What was compared.
     metric : str
         The measure: "error" (the share of rows put in a wrong class), "rmse" (root mean squared
-        error) or the name of the scorer that was asked for.
+        error) or the one that was asked for.
     greater_is_better : bool
-        Whether a larger measure is better; true for scorers only.
+        Whether a larger measure is better.
     n_rows, n_features, n_folds : int
-        The size of the table and the number of folds.
+        The size of the table and the number of folds that all models ran on.
     stratified : bool
         Whether every fold has the classes in about the same proportions.
     results : list of ModelResult
-        Best first; models that failed come last.
+        Best first; models that failed or were left out come last.
     notes : list of str
         What a reader should know about the data.
+    folds : str
+        What kind of folds they are, in words.
+    n_folds_asked : int or None
+        The number of folds asked for, where a time limit or Ctrl-C ended the comparison before.
+    simpler : str or None
+        The simplest model within one standard error of the best, where it is simpler than the best.
+    compared : Compared or None
+        The data, the models and what they predicted; None for a comparison read back from a file.
     """
 
     task: Task
@@ -123,17 +135,61 @@ class Comparison:
     stratified: bool
     results: list[ModelResult]
     notes: list[str]
+    folds: str = ""
+    n_folds_asked: int | None = None
+    simpler: str | None = None
+    compared: Compared | None = field(default=None, repr=False, compare=False)
 
     @property
     def best(self) -> ModelResult | None:
         """The model that did best, or None if every one failed."""
         first = self.results[0]
-        return None if first.failure else first
+        return None if first.estimate is None else first
+
+    def __getitem__(self, name: str) -> ModelResult:
+        """Return the result of the model of that name."""
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(f"{name!r}; there are: {', '.join(r.name for r in self.results)}")
+
+    def make(self, name: str | None = None) -> Any:
+        """Make a model of the comparison, not fitted; the best one if no name is given."""
+        return self._compared().make(self._name(name))
+
+    def fit(self, name: str | None = None) -> Any:
+        """Fit a model of the comparison on all its rows; the best one if no name is given."""
+        compared = self._compared()
+        return compared.make(self._name(name)).fit(compared.X, compared.y)
+
+    def predictions(self, name: str | None = None) -> Any:
+        """Return what a model predicted of each row when that row was not learned from.
+
+        Rows that were in no test fold (the first ones of folds in time) have NaN, or None.
+        """
+        return self._compared().predictions(self._name(name))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the ranking; see `spinney.plot.comparison`."""
+        from spinney import plot
+
+        return plot.comparison(self, ax=ax)
+
+    def report(self, path: str | Path, *, title: str = "A comparison") -> Path:
+        """Write the report, an HTML page that needs nothing else, and return where it is."""
+        from spinney.report.gather import gather_evidence
+        from spinney.report.page import write_page
+
+        write_page(self, gather_evidence(self, title=title), path)
+        return Path(path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dictionaries, lists, numbers and text, ready for JSON."""
         best = self.best
-        content = asdict(self)
+        content = {
+            part.name: getattr(self, part.name) for part in fields(self) if part.name != "compared"
+        }
+        content["results"] = [asdict(result) for result in self.results]
         content["best"] = best.name if best else None
         # JSON has no NaN.
         return {key: _without_nan(value) for key, value in content.items()}
@@ -142,11 +198,11 @@ class Comparison:
         """Return a table in plain text."""
         header, rows = self._header(), list(self._rows())
         widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-        lines = [self._summary(), ""]
+        lines = [self.summary, ""]
         for row in [header, *rows]:
             numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
             lines.append("  ".join([row[0].ljust(widths[0]), *numbers]).rstrip())
-        lines += self._failures()
+        lines += [*self.findings, *self._failures()]
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
@@ -162,9 +218,13 @@ class Comparison:
             )
 
         body = "".join(line(row, "td") for row in self._rows())
-        remarks = [*self._failures(), *(f"Note: {note}" for note in self.notes)]
+        remarks = [
+            *self.findings,
+            *self._failures(),
+            *(f"Note: {note}" for note in self.notes),
+        ]
         return (
-            f"<p>{escape(self._summary())}</p>"
+            f"<p>{escape(self.summary)}</p>"
             f"<table><thead>{line(self._header(), 'th')}</thead><tbody>{body}</tbody></table>"
             + "".join(f"<p>{escape(remark)}</p>" for remark in remarks)
         )
@@ -180,33 +240,74 @@ class Comparison:
         for number, title in enumerate(self._header()):
             table.add_column(title, justify="right" if number else "left", no_wrap=True)
         for row, result in zip(self._rows(), self.results, strict=True):
-            style = "red" if result.failure else "bold green" if result is self.best else ""
+            style = "bold green" if result is self.best else "green" if result.tied else ""
+            if result.estimate is None:
+                style = "red" if result.failure else "dim"
             table.add_row(*(Text(cell) for cell in row), style=style)
+        findings = [Text(line) for line in self.findings]
         failures = [Text(line, style="red") for line in self._failures()]
         notes = [Text(f"Note: {note}", style="yellow") for note in self.notes]
-        return Group(Text(self._summary()), table, *failures, *notes)
+        return Group(Text(self.summary), table, *findings, *failures, *notes)
 
-    def _summary(self) -> str:
-        folds = f"{self.n_folds} {'stratified ' if self.stratified else ''}folds"
+    @property
+    def summary(self) -> str:
+        """What was compared on what, in a line."""
+        asked = f" of {self.n_folds_asked}" if self.n_folds_asked else ""
+        kind = self.folds or ("stratified folds" if self.stratified else "folds")
         columns = f"{self.n_features:,} column{'' if self.n_features == 1 else 's'}"
-        return f"{self.task} · {self.n_rows:,} rows × {columns} · {folds}"
+        return f"{self.task} · {self.n_rows:,} rows × {columns} · {self.n_folds}{asked} {kind}"
+
+    @property
+    def findings(self) -> list[str]:
+        """What the ranking says beside itself: models that do as well, and a simpler one."""
+        said = []
+        if any(result.tied for result in self.results):
+            said.append(
+                "≈ cannot be told apart from the best (paired test over the folds, p > 5 %)"
+            )
+        if self.simpler is not None:
+            said.append(
+                f"Simpler is better: {self.simpler} is within one standard error of the best."
+            )
+        return said
+
+    @property
+    def metric_title(self) -> str:
+        """The measure as the head of a table names it."""
+        return next((m.title for m in MEASURES if m.name == self.metric), self.metric)
+
+    @property
+    def percent(self) -> bool:
+        """Whether the measure is shown in percent."""
+        return any(m.name == self.metric and m.percent for m in MEASURES)
+
+    def _compared(self) -> Compared:
+        if self.compared is None:
+            raise ValueError("this comparison was read back: it has no data and no models")
+        return self.compared
+
+    def _name(self, name: str | None) -> str:
+        if name is not None:
+            return self[name].name
+        if self.best is None:
+            raise ValueError("every model failed: there is no best one")
+        return self.best.name
 
     def _header(self) -> tuple[str, ...]:
-        titles = {"error": "error %", "rmse": "RMSE"}
-        measures = [f"{titles.get(self.metric, self.metric)} ± se"]
+        measures = [f"{self.metric_title} ± se"]
         if self._has_r2():
             measures.append("R²")
-        return ("  model", *measures, "fit s", "predict s")
+        return ("  model", *measures, "fit s", "predict s", "size")
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        scale = 100.0 if self.metric == "error" else 1.0
+        scale = 100.0 if self.percent else 1.0
         spreads = [result.estimate.se * scale for result in self.results if result.estimate]
         decimals = _decimals(spreads)
         for result in self.results:
-            mark = "* " if result is self.best else "  "
+            mark = "* " if result is self.best else "≈ " if result.tied else "  "
             if result.estimate is None:
                 blanks = ("–",) * (len(self._header()) - 2)
-                yield (mark + result.name, "failed", *blanks)
+                yield (mark + result.name, "failed" if result.failure else "left out", *blanks)
                 continue
             mean, se = result.estimate.mean * scale, result.estimate.se * scale
             measures = [f"{mean:.{decimals}f} ± {se:.{decimals}f}"]
@@ -215,10 +316,12 @@ class Comparison:
             if self._has_r2():
                 measures.append(f"{result.r2.mean:.3f}" if result.r2 else "")
             times = (_seconds(result.fit_seconds), _seconds(result.predict_seconds))
-            yield (mark + result.name, *measures, *times)
+            yield (mark + result.name, *measures, *times, _size(result.size))
 
     def _failures(self) -> list[str]:
-        return [f"{r.name} failed: {r.failure}" for r in self.results if r.failure]
+        failures = [f"{r.name} failed: {r.failure}" for r in self.results if r.failure]
+        skipped = [f"{r.name} left out: {r.skipped}" for r in self.results if r.skipped]
+        return failures + skipped
 
     def _has_r2(self) -> bool:
         return any(result.r2 for result in self.results)
@@ -226,12 +329,22 @@ class Comparison:
 
 def _decimals(spreads: list[float]) -> int:
     """Return how many decimals show two digits of the first standard error that is not 0."""
-    spread = next((spread for spread in spreads if spread > 0), 0.01)
+    spread = next((spread for spread in spreads if spread > 1e-9), 0.01)
     return min(6, max(0, 1 - math.floor(math.log10(spread))))
 
 
 def _seconds(seconds: float) -> str:
     return "<0.001" if seconds < 0.0005 else f"{seconds:.3f}"
+
+
+def _size(size: int | None) -> str:
+    if size is None:
+        return "–"
+    for unit, limit in (("B", 1e3), ("kB", 1e6), ("MB", 1e9)):
+        if size < limit:
+            number = size / limit * 1e3
+            return f"{number:.0f} {unit}" if number >= 10 or unit == "B" else f"{number:.1f} {unit}"
+    return f"{size / 1e9:.1f} GB"
 
 
 def _without_nan(value: Any) -> Any:

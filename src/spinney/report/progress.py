@@ -18,12 +18,15 @@ class Step:
     model : str
         Name of the model that is fitted next ("" at the end).
     done, total : int
-        Number of fits finished, and of all fits.
+        Number of fits finished, and of all fits (fewer, once models are left out).
+    seconds_left : float or None
+        How long it will still take, by the first fold; None before that is over.
     """
 
     model: str
     done: int
     total: int
+    seconds_left: float | None = None
 
 
 class Bar:
@@ -39,7 +42,7 @@ class Bar:
             MofNCompleteColumn,
             Progress,
             TextColumn,
-            TimeRemainingColumn,
+            TimeElapsedColumn,
         )
 
         console = Console(stderr=True)
@@ -47,7 +50,8 @@ class Bar:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
             console=console,
             disable=not console.is_terminal,
             transient=True,
@@ -70,6 +74,13 @@ class Bar:
 
     def __call__(self, step: Step) -> None:
         """Show how far the comparison is."""
+        left = "" if step.seconds_left is None else f"about {_words(step.seconds_left)} left"
         if self._task is None:
-            self._task = self._progress.add_task(step.model, total=step.total)
-        self._progress.update(self._task, description=step.model, completed=step.done)
+            self._task = self._progress.add_task(step.model, total=step.total, left=left)
+        self._progress.update(
+            self._task, description=step.model, completed=step.done, total=step.total, left=left
+        )
+
+
+def _words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spinney.report.families import Task
 
-__all__ = ["infer_task", "missing_rows", "read_target"]
+__all__ = ["as_column", "infer_task", "missing_rows", "read_target"]
 
 # Whole numbers are taken for classes up to this many different ones; more are a quantity.
 _MAX_INTEGER_CLASSES = 20
@@ -36,7 +36,7 @@ def read_target(
     """
     if task not in ("auto", "classification", "regression"):
         raise ValueError(f"task must be 'auto', 'classification' or 'regression', got {task!r}")
-    values, name = _as_column(y)
+    values, name = as_column(y)
     missing = missing_rows(values)
     if missing.any():
         rows = "all rows" if missing.all() else f"{missing.sum():,} of {missing.size:,} rows"
@@ -68,7 +68,7 @@ def infer_task(y: NDArray[Any]) -> Task:
 
 def missing_rows(y: Any) -> NDArray[np.bool_]:
     """Return a mask of the rows in which the target has no value."""
-    values, _ = _as_column(y)
+    values, _ = as_column(y)
     missing = np.zeros(len(values), dtype=np.bool_)
     if values.dtype.kind == "f":
         missing[:] = np.isnan(values)
@@ -79,7 +79,7 @@ def missing_rows(y: Any) -> NDArray[np.bool_]:
     return missing
 
 
-def _as_column(y: Any) -> tuple[NDArray[Any], str]:
+def as_column(y: Any) -> tuple[NDArray[Any], str]:
     """Return the target as a one-dimensional array, and its name (``y`` if it has none)."""
     import narwhals.stable.v2 as nw
 

@@ -1,0 +1,255 @@
+"""Run models over folds, fold by fold, within a time limit.
+
+All models run on a fold before any runs on the next, so that whenever it ends, at a time limit or
+at Ctrl-C, they can be compared on the same folds.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.report.deadline import TimeUp, deadline
+from spinney.report.families import FLAGSHIP, Family
+from spinney.report.measure import Measure, class_probabilities
+from spinney.report.progress import Step
+from spinney.report.rows import take_rows
+
+__all__ = ["FlagshipTooSlow", "Race", "Runner", "Trial"]
+
+Rows = NDArray[np.intp]
+
+_WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than folds
+_LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
+_SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
+
+
+class FlagshipTooSlow(Exception):
+    """The model that must be in every comparison does not end a fold in its time."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model on a fold: its measure and times, and what it said of the test rows."""
+
+    score: float
+    fit_seconds: float
+    predict_seconds: float
+    size: int | None
+    predicted: NDArray[Any]
+    probabilities: NDArray[np.float32] | None
+
+    @property
+    def seconds(self) -> float:
+        """All the time it took."""
+        return self.fit_seconds + self.predict_seconds
+
+
+@dataclass
+class Runner:
+    """A model in the race, and how it has done so far."""
+
+    family: Family
+    make: Callable[[], Any]
+    trials: list[Trial] = field(default_factory=list)
+    failure: str | None = None
+    skipped: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still in the race."""
+        return self.failure is None and self.skipped is None
+
+
+@dataclass
+class Race:
+    """Models over folds.
+
+    Attributes
+    ----------
+    runners : list of Runner
+        In the order in which they run on the first fold; later the quickest comes first.
+    X, y, classes : table, array, array or None
+        The data; the classes in order.
+    folds : list of (train, test)
+        Row numbers.
+    measure : Measure
+        What they are measured by.
+    seconds : float or None
+        The time limit.
+    tell : callable
+        Is sent a `Step` before every fit and at the end.
+    ended_by : str or None
+        What ended it before the last fold.
+    """
+
+    runners: list[Runner]
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any] | None
+    folds: list[tuple[Rows, Rows]]
+    measure: Measure
+    seconds: float | None
+    tell: Callable[[Step], None]
+    ended_by: str | None = None
+
+    def run(self) -> int:
+        """Run; return on how many folds all models that were not left out have run."""
+        self._start = perf_counter()
+        number = 0
+        try:
+            for number in range(len(self.folds)):
+                if number > 0 and not self._has_time_for(number):
+                    self.ended_by = "the time limit"
+                    break
+                self._run_fold(number)
+        except KeyboardInterrupt:
+            self.ended_by = "Ctrl-C"
+        except TimeUp:
+            self.ended_by = "the time limit"
+        total = len(self.folds) * len(self.runners)
+        self.tell(Step("", total, total, 0.0))
+        if self.ended_by and number == 0:
+            for runner in self.runners:
+                if runner.runs and not runner.trials:
+                    runner.skipped = f"not reached before {self.ended_by}"
+        return min((len(r.trials) for r in self.runners if r.runs), default=0)
+
+    def _run_fold(self, number: int) -> None:
+        train, test = self.folds[number]
+        X_train, X_test = take_rows(self.X, train), take_rows(self.X, test)
+        for place, runner in enumerate(r for r in list(self.runners) if r.runs):
+            self._tell(runner, number, place)
+            allowed = self._allowed(runner, number)
+            if allowed is not None and allowed <= 0:
+                raise TimeUp
+            try:
+                with deadline(allowed):
+                    trial = self._try(runner, number, X_train, X_test, train, test)
+                runner.trials.append(trial)
+            except TimeUp:
+                if number > 0 or (self._left() or 0.0) < 0.05:
+                    raise
+                if runner.family.name == FLAGSHIP:
+                    raise FlagshipTooSlow from None
+                runner.skipped = f"a fold takes more than {allowed:.0f} s of the time limit"
+            except MemoryError:
+                runner.failure = "MemoryError: not enough memory"
+            except Exception as error:  # whatever goes wrong in one model, the others go on
+                runner.failure = _one_line(error)
+
+    def _try(
+        self, runner: Runner, number: int, X_train: Any, X_test: Any, train: Rows, test: Rows
+    ) -> Trial:
+        start = perf_counter()
+        model = runner.make().fit(X_train, self.y[train])
+        fitted = perf_counter()
+        predicted = np.asarray(model.predict(X_test)).reshape(len(test))
+        predict_seconds = perf_counter() - fitted
+        probabilities = None
+        wanted = self.measure.needs == "probabilities"
+        if self.classes is not None and hasattr(model, "predict_proba"):
+            if wanted or predict_seconds < _SLOW_PREDICTION:
+                probabilities = class_probabilities(model, X_test, self.classes)
+        elif wanted:
+            raise ValueError(f"it gives no probabilities, which {self.measure.name} needs")
+        y_test = self.y[test]
+        if self.measure.needs == "model":
+            score = float(self.measure.calculate(model, X_test, y_test))
+        elif wanted:
+            score = self.measure.calculate(y_test, probabilities, self.classes)
+        else:
+            score = self.measure.calculate(y_test, predicted)
+        return Trial(
+            score,
+            fitted - start,
+            predict_seconds,
+            _size_of(model) if number == 0 else None,
+            predicted,
+            None if probabilities is None else probabilities.astype(np.float32),
+        )
+
+    def _left(self) -> float | None:
+        if self.seconds is None:
+            return None
+        return self.seconds - (perf_counter() - self._start)
+
+    def _allowed(self, runner: Runner, number: int) -> float | None:
+        """Return how long a model may take on a fold: on the first one a share of the limit."""
+        left = self._left()
+        if left is None or self.seconds is None or number > 0:
+            return left
+        if runner.family.name == FLAGSHIP:
+            return min(left, self.seconds / 2)
+        share = self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
+        waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
+        # Half of the time is the flagship's as long as it has not run.
+        return min(share, max(0.5, left - self.seconds / 2) if waiting else left)
+
+    def _fold_seconds(self) -> float:
+        """Estimate how long a fold takes, by the first one."""
+        return sum(r.trials[0].seconds for r in self.runners if r.runs and r.trials)
+
+    def _has_time_for(self, number: int) -> bool:
+        left = self._left()
+        if number == 1:
+            self.runners.sort(key=lambda r: r.trials[0].seconds if r.trials else 0.0)
+            if left is not None:
+                self._leave_out_slow_ones(left)
+        return left is None or self._fold_seconds() <= left
+
+    def _leave_out_slow_ones(self, left: float) -> None:
+        """Leave out the slowest models until a fair number of folds fits into what is left."""
+        folds = min(_WORTH_FOLDS, len(self.folds)) - 1
+        sign = self.measure.sign
+        best = min((sign * r.trials[0].score for r in self.runners if r.trials), default=0.0)
+        for runner in reversed(self.runners):
+            if self._fold_seconds() * folds <= left:
+                return
+            leads = bool(runner.trials) and sign * runner.trials[0].score <= best
+            if runner.trials and runner.runs and not leads and runner.family.name != FLAGSHIP:
+                seconds = runner.trials[0].seconds
+                runner.skipped = f"a fold takes {seconds:.0f} s, too much for the time limit"
+
+    def _tell(self, runner: Runner, number: int, place: int) -> None:
+        running = [r for r in self.runners if r.runs]
+        left = None
+        if number > 0:
+            known = [r.trials[0].seconds for r in running]
+            left = sum(known[place:]) + sum(known) * (len(self.folds) - number - 1)
+            limit = self._left()
+            left = left if limit is None else min(left, max(limit, 0.0))
+        done = sum(len(r.trials) for r in self.runners if r.runs)
+        out = len(self.runners) - len(running)
+        total = len(running) * len(self.folds) + out
+        self.tell(Step(runner.family.name, done + out, total, left))
+
+
+def _size_of(model: Any) -> int | None:
+    """Return the bytes of a pickle, without keeping it."""
+
+    class Counter:
+        written = 0
+
+        def write(self, data: Any) -> int:
+            size = data.nbytes if isinstance(data, memoryview) else len(data)
+            self.written += size
+            return size
+
+    counter = Counter()
+    try:
+        pickle.Pickler(counter, protocol=5).dump(model)
+    except Exception:  # a model that cannot be pickled has no size to tell
+        return None
+    return counter.written
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
