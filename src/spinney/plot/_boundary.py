@@ -185,6 +185,7 @@ def _draw_line(ax: Any, told: Boundary, classes: Any, truth: Any) -> None:
             # A rug below the curves, a line for each class, so that they do not hide each other.
             below = np.full(len(own), -0.04 - 0.03 * np.searchsorted(shown, c))
             ax.plot(axis.rows[own], below, "|", color=colours[c], ms=4, alpha=0.6)
+    ax.set_yticks(np.linspace(0, 1, 5))
     ax.set_ylabel("probability" if told.chances is not None else "predicted")
     legend(ax)
 

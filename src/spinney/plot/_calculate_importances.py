@@ -90,10 +90,13 @@ def _own(model: Any, X: Any) -> Importances:
     spread = np.full(len(told), np.nan)
     kind = getattr(model, "importance_type", "impurity")
     members = getattr(model, "estimators_", None)
-    if kind == "impurity" and isinstance(members, list) and len(members) > 1:
+    if members is not None and not isinstance(members, np.ndarray) and len(members) > 1:
         each = [getattr(member, "feature_importances_", None) for member in members]
         if all(one is not None and len(one) == len(told) for one in each):
-            spread = np.std(np.array(each), axis=0)
+            shares = np.array(each)
+            # Over the trees of a forest; boosting's trees, say, do not count the same.
+            if np.allclose(shares.mean(axis=0), told, atol=1e-3):
+                spread = shares.std(axis=0)
     return Importances([str(name) for name in names], told, spread, _WORDS.get(kind, kind))
 
 

@@ -194,7 +194,17 @@ def calculate_roc(told: Told, y: NDArray[Any], positive: Any = None) -> Rates:
         across, up, _ = roc_curve(right, scores)
         return Rates(name, across, up, float(auc(across, up)), float(right.mean()))
 
-    return _rates(told, y, positive, one)
+    def at(places: Floats, curve: Rates) -> Floats:
+        # Below a place where the curve jumps, and after the jump: (n_places, 2).
+        low = np.searchsorted(curve.across, places, side="left")
+        high = np.searchsorted(curve.across, places, side="right") - 1
+        between = np.interp(places, curve.across, curve.up)
+        on_it = curve.across[np.minimum(low, len(curve.across) - 1)] == places
+        return np.stack(
+            [np.where(on_it, curve.up[low], between), np.where(on_it, curve.up[high], between)], 1
+        )
+
+    return _rates(told, y, positive, one, at)
 
 
 def calculate_precision_recall(told: Told, y: NDArray[Any], positive: Any = None) -> Rates:
@@ -205,10 +215,15 @@ def calculate_precision_recall(told: Told, y: NDArray[Any], positive: Any = None
         area = float(average_precision_score(right, scores))
         return Rates(name, across[::-1], up[::-1], area, float(right.mean()))
 
-    return _rates(told, y, positive, one)
+    def at(places: Floats, curve: Rates) -> Floats:
+        # Precision is a step function of recall: that of the first threshold which reaches it.
+        return curve.up[np.searchsorted(curve.across, places, side="left")][:, None]
+
+    return _rates(told, y, positive, one, at)
 
 
-def _rates(told: Told, y: NDArray[Any], positive: Any, one: Any) -> Rates:
+def _rates(told: Told, y: NDArray[Any], positive: Any, one: Any, at: Any) -> Rates:
+    """The curve of one class (`one` makes it), or the mean of all (`at` tells heights)."""
     place = positive_class(told, positive)
     if place is not None:
         right = y == told.classes[place]
@@ -221,14 +236,11 @@ def _rates(told: Told, y: NDArray[Any], positive: Any, one: Any) -> Rates:
             members.append(one(str(label), right, told.scores[:, c]))
     if not members:
         _both_kinds(y == y[0], y[0])
-    across = np.unique(np.concatenate([member.across for member in members]))
-    up = np.mean([np.interp(across, member.across, member.up) for member in members], axis=0)
+    places = np.unique(np.concatenate([member.across for member in members]))
+    up = np.mean([at(places, member) for member in members], axis=0)
     area = float(np.mean([member.area for member in members]))
     share = float(np.mean([member.share for member in members]))
-    start = [members[0].up[0]] if across[0] == 0 else []
-    return Rates(
-        told.name, np.r_[[0.0] * len(start), across], np.r_[start, up], area, share, members
-    )
+    return Rates(told.name, np.repeat(places, up.shape[1]), up.ravel(), area, share, members)
 
 
 def _both_kinds(right: NDArray[np.bool_], label: Any) -> None:

@@ -46,6 +46,8 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
     ax = styled(ax, (5.6, max(1.6, 0.9 + 0.22 * len(models))), grid="x")
     scale = 100.0 if result.metric == "error" else 1.0
     labels = []
+    spreads = [scale * model.estimate.se for model in models if model.estimate is not None]
+    decimals = _decimals(spreads)
     best = next((model.estimate.mean for model in models if model.estimate is not None), None)
     for place, model in enumerate(models):
         if model.estimate is None:
@@ -66,6 +68,10 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
             elinewidth=1.5,
             capsize=2,
         )
+        told = f"{scale * model.estimate.mean:.{decimals}f}"
+        told += "" if spread is None else f" ± {spread:.{decimals}f}"
+        beside = ax.get_yaxis_transform()
+        ax.text(1.02, place, told, transform=beside, va="center", fontsize=8, color=colour)
     if best is not None:
         ax.axvline(scale * best, color=ACCENT, lw=0.8, ls=":", zorder=0.5)
     ax.set_ylim(len(models) - 0.4, -0.6)
@@ -76,3 +82,9 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
     ax.set_xlabel(titles.get(result.metric, result.metric.replace("_", " ") + better))
     note(ax, f"± standard error over {result.n_folds} folds")
     return ax
+
+
+def _decimals(spreads: list[float]) -> int:
+    """Return how many decimals show two digits of the first standard error that is not 0."""
+    spread = next((spread for spread in spreads if spread > 0), 0.01)
+    return min(6, max(0, 1 - math.floor(math.log10(spread))))

@@ -51,7 +51,8 @@ def confusion(
         raise ValueError("y: expected the true classes, got None")
     told = calculate_confusion(model, X, y)
     n = len(told.classes)
-    ax = styled(ax, (4.8, 4.4) if n <= _MOST_NUMBERS else (6.4, 5.6), grid="none")
+    side = float(np.clip(1.4 + 0.16 * n, 4.4, 12.0))
+    ax = styled(ax, (side + (0.4 if n <= _MOST_NUMBERS else 1.0), side), grid="none")
     shares = told.shares
     drawn = ax.imshow(shares, cmap=blues(), vmin=0, vmax=1, aspect="auto")
     for spine in ax.spines.values():
@@ -60,7 +61,7 @@ def confusion(
         size = 9 if n <= 8 else 7
         for row, column in np.ndindex(n, n):
             share, count = shares[row, column], told.counts[row, column]
-            ink = "white" if share > 0.6 else "#333333"
+            ink = "white" if share > 0.6 else "#333333" if count else "#aaaaaa"
             ax.text(
                 column,
                 row,

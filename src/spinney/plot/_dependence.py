@@ -12,6 +12,7 @@ from spinney.plot._style import (
     GREY,
     class_colours,
     label_categories,
+    label_missing,
     legend,
     note,
     shortened,
@@ -155,16 +156,7 @@ def _draw_lines(ax: Any, told: Dependence, individual: bool | int) -> None:
             ax.plot([apart], told.average[c, k:], "D", color=colour, ms=6)
     if grid.has_missing:
         ax.axvline(values[-1] + 0.06 * step, color=GREY, lw=0.8, ls=":")
-        ax.annotate(
-            MISSING,
-            (apart, 0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            fontsize=7,
-            color=GREY,
-        )
+        label_missing(ax, "x", values[0], values[-1], apart)
     _draw_rug(ax, told.observed[0], values[0], values[-1])
 
 
@@ -201,27 +193,24 @@ def _labels(grid: Grid) -> list[str]:
 
 
 def _draw_map(ax: Any, told: Dependence) -> Any:
-    sides = []
-    for grid, which in zip(told.grids, "xy", strict=True):
+    sides, shown = [], told.average[0]
+    for number, (grid, which) in enumerate(zip(told.grids, "xy", strict=True)):
         if grid.is_category:
             sides.append(np.arange(len(grid), dtype=np.float64))
         else:
             values = np.asarray(grid.values, dtype=np.float64)
             step = (values[-1] - values[0]) / max(len(values) - 1, 1) or 1.0
-            sides.append(np.r_[values, [values[-1] + 2 * step] * grid.has_missing])
+            if grid.has_missing:  # apart from the numbers
+                shown = np.insert(shown, len(values), np.nan, axis=number)
+                values = np.r_[values, values[-1] + step, values[-1] + 2 * step]
+            sides.append(values)
         getattr(ax, f"set_{which}label")(shortened(grid.name, 40))
-    drawn = ax.pcolormesh(
-        *sides, told.average[0].T, cmap="viridis", shading="nearest", rasterized=True
-    )
+    drawn = ax.pcolormesh(*sides, shown.T, cmap="viridis", shading="nearest", rasterized=True)
     for grid, side, which in zip(told.grids, sides, "xy", strict=True):
         if grid.is_category:
             label_categories(ax, which, _labels(grid))
         elif grid.has_missing:
-            ticks = getattr(ax, f"{which}axis").get_major_locator().tick_values(side[0], side[-2])
-            ticks = ticks[(ticks >= side[0]) & (ticks <= side[-2])]
-            getattr(ax, f"set_{which}ticks")(
-                [*ticks, side[-1]], [*(f"{tick:g}" for tick in ticks), MISSING]
-            )
+            label_missing(ax, which, side[0], side[-3], side[-1])
     what = "mean prediction"
     if told.is_probability:
         what = f"probability of {shortened(told.outputs[0])}"

@@ -118,7 +118,7 @@ def _draw(ax: Any, curves: list[Rates], area: str, steps: str) -> None:
             color=colour,
             lw=2,
             zorder=3,
-            drawstyle="default" if curve.members else steps,
+            drawstyle=steps,
             label=f"{shortened(name)}  {area} {curve.area:.3f}".strip(),
         )
     if not (single and curves[0].members):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spinney._colours import DOTS, FILLS
 
@@ -21,11 +20,13 @@ __all__ = [
     "class_key",
     "fills",
     "label_categories",
+    "label_missing",
     "legend",
     "mark_points",
     "note",
     "shortened",
     "styled",
+    "value_scale",
 ]
 
 ACCENT = DOTS[0]
@@ -33,6 +34,8 @@ GREY = "#8a8a8a"
 LEGEND_ROOM = 10  # classes or models that a legend lists; more get a scale beside the axes
 _TEXT = 9.0  # points
 _SMALL = 8.0
+_TINY = 5.0
+_LINE = 1.4  # height of a line of text in units of its size
 _LONGEST = 28  # characters of a label
 _TICKS = 20  # of a scale of classes
 
@@ -124,7 +127,7 @@ def band(
 
 def mark_points(ax: Any, x: Any, y: Any, colours: Any, **style: Any) -> Any:
     """Draw rows as dots, fainter the more there are."""
-    size = float(np.clip(2500 / max(len(x), 1), 4, 18))
+    size = float(np.clip(4000 / max(len(x), 1), 4, 18))
     style = {"s": size, "linewidths": 0.3, "edgecolors": "white", "zorder": 2} | style
     return ax.scatter(x, y, c=colours, **style)
 
@@ -182,23 +185,35 @@ def shortened(name: Any, longest: int = _LONGEST) -> str:
     return text.replace("$", r"\$")
 
 
-def label_categories(ax: Any, which: str, labels: Iterable[Any], places: Any = None) -> None:
-    """Put labels at the ticks of an axis, as large and as upright as there is room for."""
+def label_categories(ax: Any, which: str, labels: Iterable[Any]) -> None:
+    """Put labels at the ticks 0, 1, … of an axis, as large and as upright as there is room for.
+
+    Where there is no room for all of them even in small letters, every second (third, …) is left.
+    """
     texts = [shortened(label) for label in labels]
-    places = np.arange(len(texts)) if places is None else places
     box = ax.get_window_extent()
     points = 72 / ax.get_figure().dpi
     room = (box.height if which == "y" else box.width) * points / max(len(texts), 1)
+    widest = max((len(text) for text in texts), default=0) * 0.62 * _SMALL
+    upright = which == "y" or widest < 0.9 * room
+    size = _SMALL
+    if which == "y" or not upright:
+        size = float(np.clip(room / _LINE, _TINY, _SMALL))
+    step = 1 if which == "x" and upright else max(1, int(np.ceil(_TINY * _LINE / room)))
+    places = np.arange(0, len(texts), step)
+    texts = texts[::step]
     if which == "y":
-        # A line of text is some 1.3 times its size high.
-        ax.set_yticks(places, texts, fontsize=float(np.clip(room / 1.35, 3.0, _SMALL)))
+        ax.set_yticks(places, texts, fontsize=size)
     else:
-        widest = max((len(text) for text in texts), default=0) * 0.6 * _SMALL
-        if widest < 0.9 * room:
-            ax.set_xticks(places, texts, fontsize=_SMALL)
-        else:
-            size = float(np.clip(room / 1.35, 3.0, _SMALL))
-            ax.set_xticks(places, texts, fontsize=size, rotation=90)
+        ax.set_xticks(places, texts, fontsize=size, rotation=0 if upright else 90)
+
+
+def label_missing(ax: Any, which: str, low: float, high: float, place: float) -> None:
+    """Give an axis of numbers a tick for missing values, beyond the highest one."""
+    ticks = getattr(ax, f"{which}axis").get_major_locator().tick_values(low, high)
+    room = 0.08 * (place - low)  # for the word
+    ticks = [tick for tick in ticks if low <= tick <= min(high, place - room)]
+    getattr(ax, f"set_{which}ticks")([*ticks, place], [*(f"{tick:g}" for tick in ticks), "missing"])
 
 
 def note(ax: Any, text: str) -> None:
@@ -206,9 +221,3 @@ def note(ax: Any, text: str) -> None:
     ax.text(
         1.0, 1.01, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=GREY
     )
-
-
-def spread_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard deviation over the last axis, NaN-aware; 0 for one value."""
-    with np.errstate(all="ignore"):
-        return np.nanstd(values, axis=-1)
