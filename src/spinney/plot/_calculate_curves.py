@@ -1,0 +1,138 @@
+"""Scores in folds by number of training rows, or by the value of a parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import learning_curve as score_by_size
+from sklearn.model_selection import validation_curve as score_by_value
+
+from spinney.plot._table_view import as_vector
+
+__all__ = ["ScoreCurve", "calculate_learning_curve", "calculate_validation_curve"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScoreCurve:
+    """Scores at each place of a curve, in each fold.
+
+    Attributes
+    ----------
+    values : list
+        Numbers of training rows, or values of the parameter.
+    train, test : ndarray of shape (n_values, n_folds)
+        Scores on the rows of fit and on the others; NaN where a fit failed.
+    score : str
+        What the scores are.
+    """
+
+    values: list[Any]
+    train: Floats
+    test: Floats
+    score: str
+
+    def mean(self, of: str) -> Floats:
+        """Return the mean over the folds of "train" or "test"."""
+        return np.nanmean(getattr(self, of), axis=1)
+
+    def standard_error(self, of: str) -> Floats:
+        """Return the standard error of that mean; NaN with a single fold."""
+        scores = getattr(self, of)
+        n = (~np.isnan(scores)).sum(axis=1)
+        with np.errstate(all="ignore"):
+            spread = np.sqrt(np.nansum((scores - self.mean(of)[:, None]) ** 2, axis=1) / (n - 1))
+            return np.where(n > 1, spread / np.sqrt(n), math.nan)
+
+
+def calculate_learning_curve(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sizes: Any = None,
+    cv: Any = 5,
+    scoring: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> ScoreCurve:
+    """Score a model in folds with more and more training rows."""
+    y = as_vector(y)
+    sizes = np.linspace(0.1, 1.0, 8) if sizes is None else np.asarray(sizes)
+    n_train, train, test = score_by_size(
+        model,
+        X,
+        y,
+        train_sizes=sizes,
+        cv=_folds(model, cv, random_state),
+        scoring=scoring,
+        n_jobs=n_jobs,
+        shuffle=True,  # rows that are sorted by class would start with one class
+        random_state=random_state,
+    )
+    return ScoreCurve([int(n) for n in n_train], *_kept(train, test), score_name(model, scoring))
+
+
+def calculate_validation_curve(
+    model: Any,
+    X: Any,
+    y: Any,
+    param: str,
+    values: Sequence[Any],
+    *,
+    cv: Any = 5,
+    scoring: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> ScoreCurve:
+    """Score a model in folds for each value of a parameter."""
+    known = model.get_params()
+    if param not in known:
+        some = ", ".join(sorted(known)[:8])
+        raise ValueError(
+            f"param: expected a parameter of {type(model).__name__} ({some}, …), got {param!r}"
+        )
+    values = list(values)
+    if not values:
+        raise ValueError("values: expected some values of the parameter, got none")
+    train, test = score_by_value(
+        model,
+        X,
+        as_vector(y),
+        param_name=param,
+        param_range=values,
+        cv=_folds(model, cv, random_state),
+        scoring=scoring,
+        n_jobs=n_jobs,
+    )
+    return ScoreCurve(values, train, test, score_name(model, scoring))
+
+
+def _folds(model: Any, cv: Any, random_state: Any) -> Any:
+    if not isinstance(cv, int | np.integer):
+        return cv
+    kind = StratifiedKFold if is_classifier(model) else KFold
+    return kind(int(cv), shuffle=True, random_state=random_state)
+
+
+def _kept(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+    """Leave a fold in which a fit failed out of both."""
+    failed = np.isnan(train) | np.isnan(test)
+    return np.where(failed, np.nan, train), np.where(failed, np.nan, test)
+
+
+def score_name(model: Any, scoring: Any) -> str:
+    """Return what a score is, in words."""
+    if scoring is None:
+        return "accuracy" if is_classifier(model) else "R²"
+    if isinstance(scoring, str):
+        return "R²" if scoring == "r2" else scoring.replace("_", " ")
+    return str(getattr(scoring, "__name__", "score")).replace("_", " ")

@@ -1,0 +1,83 @@
+"""What a regressor leaves unexplained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.plot._table_view import as_vector
+
+__all__ = ["Residuals", "calculate_residuals"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Predictions and residuals, and how residuals go with predictions.
+
+    Attributes
+    ----------
+    predicted, residual : ndarray of shape (n_rows,)
+        Predictions, and targets less predictions.
+    middle, mean, standard_error : ndarray of shape (n_groups,)
+        The rows in groups of like prediction: its median, and mean and standard error of the
+        residuals.
+    r2 : float
+        Share of the targets' variance that is explained (NaN if they do not vary).
+    """
+
+    predicted: Floats
+    residual: Floats
+    middle: Floats
+    mean: Floats
+    standard_error: Floats
+    r2: float
+
+
+def calculate_residuals(model: Any, X: Any, y: Any, n_groups: int = 10) -> Residuals:
+    """Compare predictions with targets; `model` may be the predictions."""
+    y = _numbers(y, "y")
+    if hasattr(model, "predict"):
+        check_is_fitted(model)
+        if X is None:
+            raise ValueError(f"X: expected rows for {type(model).__name__} to predict, got None")
+        predicted = _numbers(model.predict(X), "model")
+    else:
+        predicted = _numbers(model, "model")
+    if len(predicted) != len(y):
+        raise ValueError(f"y: expected {len(predicted)} values, one for each row, got {len(y)}")
+    residual = y - predicted
+    groups = _groups(predicted, n_groups)
+    spread = np.array([residual[rows].std(ddof=1) if len(rows) > 1 else np.nan for rows in groups])
+    total = float(((y - y.mean()) ** 2).sum())
+    return Residuals(
+        predicted,
+        residual,
+        np.array([np.median(predicted[rows]) for rows in groups]),
+        np.array([residual[rows].mean() for rows in groups]),
+        spread / np.sqrt([len(rows) for rows in groups]),
+        1 - float((residual**2).sum()) / total if total > 0 else float("nan"),
+    )
+
+
+def _groups(predicted: Floats, n_groups: int) -> list[NDArray[np.intp]]:
+    """Cut the rows into groups of like size and prediction; equal predictions stay together."""
+    edges = np.unique(np.quantile(predicted, np.linspace(0, 1, n_groups + 1)[1:-1]))
+    codes = np.searchsorted(edges, predicted)
+    return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+
+
+def _numbers(values: Any, parameter: str) -> Floats:
+    vector = as_vector(values, parameter)
+    try:
+        numbers = vector.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{parameter}: expected numbers, got {vector[0]!r}") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{parameter}: expected finite numbers")
+    return numbers

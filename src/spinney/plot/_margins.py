@@ -1,0 +1,70 @@
+"""How clear the vote for the right class is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from spinney.plot._calculate_scores import calculate_margins
+from spinney.plot._style import GREY, class_colours, legend, shortened, styled
+
+__all__ = ["margins"]
+
+
+def margins(models: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
+    """Draw the distribution of the margins: the share of rows at or below each.
+
+    A row's margin is the score of its own class less the largest of another one: what an
+    `AdaBoostClassifier` calls its `margins`, else by probabilities or, if there are none, by the
+    decision function. Below zero the model is wrong.
+
+    Parameters
+    ----------
+    models : classifier or dict of str to classifier
+        Fitted classifiers.
+    X : array, sparse matrix or frame of shape (n_rows, n_columns)
+        The rows.
+    y : array-like of shape (n_rows,)
+        Their classes.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from spinney import plot
+    >>> from spinney.ensemble import AdaBoostClassifier
+    >>> X, y = make_moons(200, noise=0.25, random_state=0)
+    >>> rounds = {f"{n} rounds": AdaBoostClassifier(n_estimators=n).fit(X, y) for n in (5, 50)}
+    >>> axes = plot.margins(rounds, X, y)
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['5 rounds', '50 rounds']
+    """
+    named = dict(models) if isinstance(models, Mapping) else {"": models}
+    if not named:
+        raise ValueError("models: expected one or more, got an empty dict")
+    told = {str(name): np.sort(calculate_margins(model, X, y)) for name, model in named.items()}
+    ax = styled(ax)
+    for (name, values), colour in zip(told.items(), class_colours(len(told)), strict=True):
+        share = np.arange(1, len(values) + 1) / len(values)
+        ax.step(
+            np.r_[values[0], values],
+            np.r_[0.0, share],
+            where="post",
+            color=colour,
+            lw=1.5,
+            label=shortened(name) if name else None,
+        )
+    ax.axvline(0, color=GREY, lw=1, ls="--", zorder=1)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("margin")
+    ax.set_ylabel("share of rows at or below")
+    legend(ax, loc="upper left")
+    return ax

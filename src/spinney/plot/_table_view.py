@@ -1,0 +1,201 @@
+"""X column by column, whatever holds it: read as numbers or categories, and made anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from spinney._table import fit_table
+
+__all__ = ["Levels", "TableView", "as_vector"]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The values of a column of categories that occur, sorted.
+
+    Attributes
+    ----------
+    labels : list of str
+        The values.
+    counts : ndarray of int
+        How many rows have each.
+    rows : ndarray of int
+        A row that has it.
+    codes : ndarray of int
+        Each row's place among the labels, -1 where it is missing.
+    """
+
+    labels: list[str]
+    counts: NDArray[np.intp]
+    rows: Rows
+    codes: NDArray[np.intp]
+
+
+class TableView:
+    """A table for calculations that change a column and predict again.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame of shape (n_rows, n_columns)
+        The table. Sparse rows are made dense.
+    model : estimator or None, default=None
+        Numbers that this model takes for categories are categories here too.
+    """
+
+    def __init__(self, X: Any, model: Any = None) -> None:
+        self._native = _dense(X)
+        self._table, schema = fit_table(
+            _Reader(), self._native, categorical_features=_categorical(self._native, model)
+        )
+        self.n_rows, self.n_columns = self._table.n_rows, self._table.n_features
+        names = (
+            schema.names if schema.names is not None else getattr(model, "feature_names_in_", ())
+        )
+        if len(names) != self.n_columns:
+            names = [f"column {j}" for j in range(self.n_columns)]
+        self.names = [str(name) for name in names]
+        self._categories = schema.categories
+
+    def find(self, column: Any, parameter: str) -> int:
+        """Return the place of a column that was told by name or number."""
+        if isinstance(column, str):
+            if column in self.names:
+                return self.names.index(column)
+            shown = ", ".join(map(repr, self.names[:5])) + (", …" if self.n_columns > 5 else "")
+            raise ValueError(f"{parameter}: expected a column of X ({shown}), got {column!r}")
+        if isinstance(column, Integral) and not isinstance(column, bool):
+            if -self.n_columns <= int(column) < self.n_columns:
+                return int(column) % self.n_columns
+            raise ValueError(
+                f"{parameter}: expected a number below {self.n_columns}, the number of columns, "
+                f"got {column}"
+            )
+        raise TypeError(
+            f"{parameter}: expected the name or number of a column, got {type(column).__name__}"
+        )
+
+    def is_category(self, j: int) -> bool:
+        """Say whether column j holds categories."""
+        return self._categories[j] is not None
+
+    def numbers(self, j: int) -> Floats:
+        """Return column j as float64, NaN where it is missing."""
+        return np.asarray(self._read(j), dtype=np.float64)
+
+    def levels(self, j: int) -> Levels:
+        """Return the categories of column j."""
+        values = self._categories[j]
+        assert values is not None, "a column of numbers has no levels"
+        codes = self._read(j)
+        present, rows, counts = np.unique(codes, return_index=True, return_counts=True)
+        seen = present >= 0
+        codes = np.where(codes < 0, -1, np.searchsorted(present[seen], codes))
+        labels = [str(values[code]) for code in present[seen]]
+        return Levels(labels, counts[seen], rows[seen], codes)
+
+    def missing_rows(self, j: int) -> Rows:
+        """Return the rows in which column j is missing."""
+        column = self._read(j)
+        return np.flatnonzero(column < 0 if self.is_category(j) else np.isnan(column))
+
+    def make(self, rows: Rows, changes: dict[int, NDArray[Any]]) -> Any:
+        """Return rows of the table, of its own kind, with other values in some columns.
+
+        Parameters
+        ----------
+        rows : array of int
+            The rows that the new table starts from.
+        changes : dict of int to ndarray
+            For a column its new values: floats, or the numbers of the rows (integers) whose
+            values it gets, which keeps the column's type.
+        """
+        frame = nw.from_native(self._native, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return self._make_frame(frame, rows, changes)
+        made = np.array(frame[rows])
+        if made.dtype.kind in "biu" and any(new.dtype.kind == "f" for new in changes.values()):
+            made = made.astype(np.float64)
+        for j, new in changes.items():
+            made[:, j] = new if new.dtype.kind == "f" else frame[new, j]
+        return made
+
+    @staticmethod
+    def _make_frame(frame: nw.DataFrame[Any], rows: Rows, changes: dict[int, NDArray[Any]]) -> Any:
+        columns = []
+        for j, new in changes.items():
+            name = frame.columns[j]
+            if new.dtype.kind == "f":
+                backend = frame.implementation
+                columns.append(nw.new_series(name, new, nw.Float64, backend=backend))
+            else:
+                columns.append(frame.get_column(name)[new])
+        return frame[rows, :].with_columns(*columns).to_native()
+
+    def _read(self, j: int) -> NDArray[Any]:
+        if self._table.columns is not None:
+            return self._table.columns[j]
+        return self._table.to_matrix()[:, j]
+
+
+class _Reader(BaseEstimator):  # type: ignore[misc]
+    """Receives what `fit_table` tells an estimator."""
+
+
+def _dense(X: Any) -> Any:
+    if hasattr(X, "toarray"):
+        return X.toarray()
+    if hasattr(X, "shape"):
+        # narwhals reads no record batch, and no rows by number from what is no frame.
+        return X if not hasattr(X, "to_struct_array") or hasattr(X, "combine_chunks") else _table(X)
+    array = np.asarray(X)
+    return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
+
+
+def _table(batch: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.Table.from_batches([batch])
+
+
+def _categorical(X: Any, model: Any) -> Any:
+    """Return which columns hold categories: what the model learned, else what the values say."""
+    schema = getattr(model, "_schema", None)
+    if schema is not None and schema.n_features == X.shape[1]:
+        return schema.is_categorical
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUS":
+        return np.array([not _is_numeric(X[:, j]) for j in range(X.shape[1])])
+    return "from_dtype"
+
+
+def _is_numeric(values: NDArray[Any]) -> bool:
+    return not any(isinstance(value, str | bytes) for value in values)
+
+
+def as_vector(y: Any, parameter: str = "y") -> NDArray[Any]:
+    """Return a target or predictions as an array of one dimension."""
+    series = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(series, nw.DataFrame) and series.shape[1] == 1:
+        series = series.get_column(series.columns[0])
+    array = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{parameter}: expected one dimension, got shape {array.shape}")
+    if len(array) == 0:
+        raise ValueError(f"{parameter}: expected some rows, got none")
+    missing = array != array if array.dtype.kind in "fO" else np.zeros(len(array), dtype=bool)
+    if array.dtype == object:
+        missing = np.array([value is None or value != value for value in array])
+    if missing.any():
+        raise ValueError(f"{parameter}: expected no missing values, got {missing.sum()} of them")
+    return array

@@ -1,0 +1,97 @@
+"""A tree, in the look of the other plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.plot._style import GREY, fills, note, shortened, styled
+from spinney.tree import plot_tree
+from spinney.tree._describe import NamedTree
+from spinney.tree._export_graphviz import NodeColours
+
+__all__ = ["tree"]
+
+
+def tree(
+    model: Any,
+    *,
+    max_depth: int | None = 3,
+    feature_names: Any = None,
+    class_names: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Draw a decision tree: questions, sizes, and what each node says.
+
+    `spinney.tree.plot_tree` has more options, `spinney.tree.export_svg` draws trees of any kind and
+    size.
+
+    Parameters
+    ----------
+    model : fitted decision tree
+        A `DecisionTree*` or `ExtraTree*`, or one tree of a forest's ``estimators_``.
+    max_depth : int or None, default=3
+        How many levels of questions are shown; None shows all.
+    feature_names : array-like of str, default=None
+        Names of the columns; None: those of the frame that the tree was fitted to.
+    class_names : array-like of str, default=None
+        Names of the classes, in their order; None: the classes themselves.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a figure. Earlier content is cleared.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from spinney import plot
+    >>> from spinney.tree import DecisionTreeClassifier
+    >>> axes = plot.tree(DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"]))
+    >>> axes.texts[0].get_text().split("\\n")[0]
+    'x[0] <= 0.5'
+    """
+    check_is_fitted(model)
+    depth = model.get_depth() if hasattr(model, "get_depth") else 0
+    shown = depth if max_depth is None else min(depth, max_depth)
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    if feature_names is not None:
+        feature_names = [shortened(name, 22) for name in feature_names]
+    if class_names is None and getattr(model, "n_outputs_", 1) == 1:
+        classes = getattr(model, "classes_", None)
+        class_names = None if classes is None else [shortened(label) for label in classes]
+    # One level more than is asked about, where the rest is left out.
+    levels = shown + (depth > shown)
+    width = min(1.0 + 1.5 * min(2**levels, model.get_n_leaves()), 24.0)
+    ax = styled(ax, (width, 1.0 + 1.25 * levels), grid="none")
+    drawn = plot_tree(
+        model,
+        max_depth=max_depth,
+        feature_names=feature_names,
+        class_names=class_names,
+        filled=True,
+        rounded=True,
+        impurity=False,
+        ax=ax,
+    )
+    # plot_tree fills the room to the last point: leave some to the arrows and their words.
+    size = min(0.85 * drawn[0].get_fontsize(), 9.0)
+    boxes = [box for box in drawn if box.get_bbox_patch() is not None]
+    for text in drawn:
+        text.set_fontsize(size)
+    named = NamedTree(model)
+    colours = NodeColours(named)
+    hues = fills(len(colours.palette)) if colours.bounds is None else ["#8fb6dc"]
+    colours.palette = [(int(h[1:3], 16), int(h[3:5], 16), int(h[5:7], 16)) for h in hues]
+    for box, (node, level, _) in zip(boxes, named.walk(levels), strict=True):
+        fill = colours(node) if level <= shown else "#eeeeee"
+        box.get_bbox_patch().set(facecolor=fill, edgecolor=GREY, linewidth=0.8)
+        box.set_color("#333333")
+        if box.arrow_patch is not None:
+            box.arrow_patch.set(edgecolor=GREY, linewidth=0.8)
+    if depth > shown:
+        note(ax, f"{shown} of {depth} levels of questions")
+    return ax
