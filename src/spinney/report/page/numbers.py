@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spinney.report.comparison import Comparison, Estimate
+from spinney.report.page.charts.axis import short_exponent
 
 __all__ = ["Measure", "measure_of", "seconds", "share", "size", "value"]
 
@@ -43,7 +44,7 @@ class Measure:
         if not math.isfinite(scaled):
             return "–"
         if abs(scaled) >= 1e9:
-            return f"{scaled:.4g}"
+            return short_exponent(f"{scaled:.4g}")
         return f"{scaled:,.{self.decimals}f}".replace("-", "−")
 
     def estimate(self, estimate: Estimate) -> str:
@@ -126,14 +127,11 @@ def value(number: float | None) -> str:
         return "∞" if number > 0 else "−∞"
     magnitude = abs(number)
     if magnitude and not 1e-3 <= magnitude < 1e9:
-        return (
-            f"{number:.3g}".replace("e+0", "e")
-            .replace("e+", "e")
-            .replace("e-0", "e-")
-            .replace("-", "−")
-        )
+        return short_exponent(f"{number:.3g}")
     if number == int(number) or magnitude >= 1e4:
         return f"{number:,.0f}".replace("-", "−")
     digits = 4 if magnitude < 1 else 3 - math.floor(math.log10(magnitude))
-    written = f"{number:,.{max(digits, 0)}f}".rstrip("0").rstrip(".")
+    written = f"{number:,.{digits}f}"
+    if digits:
+        written = written.rstrip("0").rstrip(".")
     return written.replace("-", "−")

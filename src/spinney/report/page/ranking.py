@@ -19,6 +19,7 @@ from spinney.report.page.numbers import Measure
 
 __all__ = ["Ranking", "RankingRow", "make_ranking"]
 
+TICK = 12.0  # font size above the whiskers
 FAR = 4.0  # a model this many times farther behind than the middle one is shown by an arrow
 
 
@@ -60,10 +61,13 @@ def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
     means = [mean for mean in means if drawable(mean)]
     axis = _axis(comparison, measure) if means else None
     rows = [_row(result, best, measure, axis) for result in comparison.results]
-    ticks = fitting_ticks(axis, WHISKER_WIDTH) if axis else []
+    ticks = fitting_ticks(axis, WHISKER_WIDTH, TICK) if axis else []
     head = None
     if axis:
-        marks = [label(axis.at(v), 12, t, class_="tick", text_anchor="middle") for v, t in ticks]
+        marks = [
+            label(axis.at(v), 12, t, class_="tick", size=TICK, text_anchor="middle")
+            for v, t in ticks
+        ]
         head = picture(WHISKER_WIDTH, 16.0, f"Axis of {measure.words}", *marks, class_="spark")
     line = "linear-gradient(var(--rule),var(--rule))"
     return Ranking(
@@ -102,6 +106,8 @@ def _row(
     result: ModelResult, best: ModelResult | None, measure: Measure, axis: Axis | None
 ) -> RankingRow:
     name, title = plain(result.name), plain(result.title) if result.title else ""
+    if title.lower().replace(" ", "_") == name.lower():
+        title = ""
     if result.estimate is None:
         kind = "skipped" if result.skipped and not result.failure else "failed"
         reason = result.failure or result.skipped or "not measured"

@@ -17,7 +17,7 @@ from spinney.report.page.charts.confusion import (
 from spinney.report.page.charts.curves import KEYED, draw_curves, order_curves
 from spinney.report.page.charts.dependence import draw_dependence, prediction_ends
 from spinney.report.page.charts.importances import draw_importances
-from spinney.report.page.charts.learning import draw_learning_curves
+from spinney.report.page.charts.learning import draw_learning_curves, last_steps
 from spinney.report.page.charts.residuals import draw_histogram, draw_predicted
 from spinney.report.page.charts.svg import plain
 from spinney.report.page.numbers import Measure
@@ -52,6 +52,7 @@ def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
     return {
         "target_histogram": draw_histogram(histogram, target.name) if histogram else None,
         "learning": draw_learning_curves(evidence.learning_curves, measure),
+        "last_steps": last_steps(evidence.learning_curves, measure),
         "confusion_drawing": draw_confusion(hardest_classes(confusion)) if confusion else None,
         "confusions": commonest_confusions(confusion, LISTED_CONFUSIONS) if confusion else [],
         "n_confused": len(hardest_classes(confusion).classes) if confusion else 0,

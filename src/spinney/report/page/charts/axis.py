@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spinney.report.page.charts.svg import drawable
 
-__all__ = ["Axis", "number_text", "padded", "round_steps"]
+__all__ = ["Axis", "number_text", "padded", "round_steps", "short_exponent"]
 
 LOG_SPAN = 8.0  # sizes that differ by this factor are shown on a logarithmic axis
 
@@ -100,9 +100,15 @@ def number_text(value: float, gap: float) -> str:
     if size < gap * 1e-6:
         return "0"
     if size >= 1e15 or (size < 1e-4 and gap < 1e-4):
-        return f"{value:.3g}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
+        return short_exponent(f"{value:.3g}")
     for unit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if size >= unit and gap >= unit / 1000:
             return f"{number_text(value / unit, gap / unit)}{letter}"
     decimals = min(9, max(0, math.ceil(-math.log10(gap) - 1e-9)))
     return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def short_exponent(written: str) -> str:
+    """Write 1e+06 as 1e6 and -1e-05 as −1e−5."""
+    mantissa, mark, exponent = written.partition("e")
+    return f"{mantissa}{mark}{int(exponent) if exponent else ''}".replace("-", "−")

@@ -11,7 +11,7 @@ from spinney.report.page.numbers import share
 
 __all__ = ["draw_calibration"]
 
-WIDTH, HEIGHT = 320.0, 290.0
+WIDTH, HEIGHT = 276.0, 256.0
 
 
 def draw_calibration(calibration: Calibration, number: int = 1) -> Markup | None:

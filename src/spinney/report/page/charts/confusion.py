@@ -131,4 +131,4 @@ def _compact(count: int) -> str:
                 if count >= 10 * unit
                 else f"{count / unit:.1f}{letter}"
             )
-    return str(count)
+    return f"{count:,}"

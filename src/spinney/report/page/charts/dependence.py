@@ -16,7 +16,7 @@ from spinney.report.page.numbers import share, value
 
 __all__ = ["draw_dependence", "prediction_ends"]
 
-WIDTH, HEIGHT = 320.0, 230.0
+WIDTH, HEIGHT = 276.0, 214.0
 RUG = 12.0  # height of the tallest bar that shows how many rows are near a place
 MOST_CATEGORIES = 12
 
@@ -42,7 +42,7 @@ def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup
             NamedDot(str(place), low, mean, high, _title(str(place), mean, low, high, weight))
             for place, mean, low, high, weight in rows[:MOST_CATEGORIES]
         ]
-        return draw_dots(dots, dependence.about, about, ends=ends)
+        return draw_dots(dots, dependence.about, about, ends=ends, width=WIDTH)
     points = sorted(
         (float(place), mean, low, high, weight if drawable(weight) else 0.0)
         for place, mean, low, high, weight in rows

@@ -13,8 +13,7 @@ from spinney.report.page.charts.svg import label, picture, polyline, short, tag,
 
 __all__ = ["NamedDot", "draw_dots"]
 
-WIDTH, ROW, TOP, FOOT = 360.0, 19.0, 6.0, 34.0
-NAME_ROOM = 130.0
+ROW, TOP, FOOT = 19.0, 6.0, 34.0
 
 
 @dataclass(frozen=True)
@@ -35,25 +34,27 @@ def draw_dots(
     *,
     bars: bool = False,
     ends: tuple[float, float] | None = None,
+    width: float = 360.0,
 ) -> Markup | None:
     """Draw the dots; with `bars` each is the end of a bar from zero."""
     if not dots:
         return None
-    left = max(width_of(short(dot.name, NAME_ROOM)) for dot in dots) + 10
+    name_room = 0.38 * width
+    left = max(width_of(short(dot.name, name_room)) for dot in dots) + 10
     if ends is None:
         numbers = [number for dot in dots for number in (dot.low, dot.middle, dot.high)]
         ends = padded(numbers, around_zero=bars)
-    axis = Axis(*ends, left, WIDTH - 14)
+    axis = Axis(*ends, left, width - 14)
     base = TOP + ROW * len(dots)
     parts = []
-    for value, text in fitting_ticks(axis, WIDTH):
+    for value, text in fitting_ticks(axis, width):
         x = axis.at(value)
         parts.append(polyline([(x, TOP), (x, base + 4)], class_="grid"))
         parts.append(label(x, base + 15, text, class_="tick", text_anchor="middle"))
     if bars:
         zero = axis.at(0.0)
         parts.append(polyline([(zero, TOP), (zero, base)], class_="axis"))
-    parts.append(label(WIDTH, base + 30, words, room=WIDTH, class_="words", text_anchor="end"))
+    parts.append(label(width, base + 30, words, room=width, class_="words", text_anchor="end"))
     for number, dot in enumerate(dots):
         y = TOP + ROW * (number + 0.5)
         x, low, high = axis.at(dot.middle), axis.at(dot.low), axis.at(dot.high)
@@ -69,7 +70,7 @@ def draw_dots(
         if not bars:
             marks.append(tag("circle", cx=x, cy=y, r=3.4, class_="dot s1"))
         parts.append(
-            label(left - 8, y + 3.6, dot.name, room=NAME_ROOM, class_="name", text_anchor="end")
+            label(left - 8, y + 3.6, dot.name, room=name_room, class_="name", text_anchor="end")
         )
         parts.append(tag("g", *marks))
-    return picture(WIDTH, base + FOOT, about, *parts)
+    return picture(width, base + FOOT, about, *parts)

@@ -38,7 +38,7 @@ def make_frame(
 ) -> Frame:
     """Lay out a chart; `right` is the room that is left for names beside it."""
     y = Axis(*y_ends, height - FOOT, TOP)
-    y_ticks = y.ticks(5)
+    y_ticks = y.ticks(6)
     left = max((width_of(text) for _, text in y_ticks), default=0.0) + 10
     logarithmic = logarithmic and x_ends[0] > 0 and x_ends[1] >= LOG_SPAN * x_ends[0]
     x = Axis(*x_ends, left, width - right, logarithmic)
@@ -58,12 +58,12 @@ def make_frame(
     return Frame(x, y, Markup("").join(parts))
 
 
-def fitting_ticks(axis: Axis, width: float) -> Sequence[tuple[float, str]]:
+def fitting_ticks(axis: Axis, width: float, size: float = TEXT) -> Sequence[tuple[float, str]]:
     """Return as many ticks as can stand side by side, inside the chart."""
     ticks: list[tuple[float, str]] = []
     for at_most in range(7, 1, -1):
         ticks = axis.ticks(at_most)
-        places = [(axis.at(value), width_of(text, TEXT) / 2) for value, text in ticks]
+        places = [(axis.at(value), width_of(text, size) / 2) for value, text in ticks]
         clear = all(
             before + half + 6 <= place - other
             for (before, half), (place, other) in itertools.pairwise(places)
@@ -73,5 +73,5 @@ def fitting_ticks(axis: Axis, width: float) -> Sequence[tuple[float, str]]:
     return [
         (value, text)
         for value, text in ticks
-        if axis.at(value) + width_of(text) / 2 <= width + 2 and axis.at(value) >= width_of(text) / 2
+        if width_of(text, size) / 2 <= axis.at(value) <= width + 2 - width_of(text, size) / 2
     ]

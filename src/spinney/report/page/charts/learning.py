@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -22,11 +23,19 @@ from spinney.report.page.charts.svg import (
 )
 from spinney.report.page.numbers import Measure
 
-__all__ = ["draw_learning_curves"]
+__all__ = ["LastStep", "draw_learning_curves", "last_steps"]
 
 WIDTH, HEIGHT = 400.0, 260.0
 NAME_ROOM, NAME_STEP = 112.0, 13.0
 MOST = 6  # colours and dashes that can be told apart
+
+
+class LastStep(NamedTuple):
+    """How the measure changed as the last rows were added."""
+
+    model: str
+    rows: str
+    change: str
 
 
 def draw_learning_curves(curves: Sequence[LearningCurve], measure: Measure) -> Markup | None:
@@ -38,13 +47,14 @@ def draw_learning_curves(curves: Sequence[LearningCurve], measure: Measure) -> M
     sizes = [float(size) for _, points in shown for size, _, _ in points]
     ends = [mean + sign * se for _, points in shown for _, mean, se in points for sign in (-1, 1)]
     names = [short(model, NAME_ROOM) for model, _ in shown]
-    right = max(width_of(name) for name in names) + 14
+    right = max(width_of(name) for name in names) + 20
     x_ends = (min(sizes), max(sizes)) if max(sizes) > min(sizes) else padded(sizes)
     frame = make_frame(
         WIDTH, HEIGHT, x_ends, padded(ends), "rows learned from", measure.words,
         right=right, logarithmic=True,
     )  # fmt: skip
-    bands, lines, heights = [], [], []
+    bands, lines = [], []
+    ends_at: list[tuple[float, float]] = []
     for number, (model, points) in enumerate(shown, 1):
         places = [(frame.x.at(size), frame.y.at(mean)) for size, mean, _ in points]
         upper = [(frame.x.at(size), frame.y.at(mean + se)) for size, mean, se in points]
@@ -58,13 +68,32 @@ def draw_learning_curves(curves: Sequence[LearningCurve], measure: Measure) -> M
             lines.append(
                 tag("circle", tag("title", title), cx=x, cy=y, r=2.6, class_=f"dot s{number}")
             )
-        heights.append(places[-1][1])
-    for number, (name, place) in enumerate(zip(shown, spread(heights, NAME_STEP), strict=True), 1):
-        lines.append(
-            label(frame.x.end + 8, place + 3.5, name[0], room=NAME_ROOM, class_=f"name s{number}")
-        )
+        ends_at.append(places[-1])
+    names_at = spread([y for _, y in ends_at], NAME_STEP)
+    for number, ((model, _), (x, y), place) in enumerate(
+        zip(shown, ends_at, names_at, strict=True), 1
+    ):
+        left = frame.x.end + 14
+        lines.append(polyline([(x, y), (left - 3, place)], class_=f"leader s{number}"))
+        lines.append(label(left, place + 3.5, model, room=NAME_ROOM, class_=f"name s{number}"))
     about = "Learning curves of " + ", ".join(plain(model) for model, _ in shown)
     return picture(WIDTH, HEIGHT, about, frame.drawn, *bands, *lines)
+
+
+def last_steps(curves: Sequence[LearningCurve], measure: Measure) -> list[LastStep]:
+    """Return what the last rows brought to each model that is drawn."""
+    steps = []
+    for curve in curves[:MOST]:
+        points = _points(curve, measure)
+        if len(points) > 1:
+            (fewer, before, _), (more, after, _) = points[-2:]
+            change = (after - before) / measure.scale
+            sign = "+" if change > 0 else ""
+            steps.append(
+                LastStep(plain(curve.model), f"{fewer:,} → {more:,}",
+                         f"{sign}{measure.number(change)}")
+            )  # fmt: skip
+    return steps
 
 
 def _points(curve: LearningCurve, measure: Measure) -> list[tuple[int, float, float]]:

@@ -53,7 +53,7 @@ def draw_whisker(axis: Axis, mean: float, se: float, about: str, *, best: bool) 
         body = [polyline(arrow, class_=f"beyond {kind}")]
     else:
         low, high = axis.at(mean - se), axis.at(mean + se)
-        body = [tag("circle", cx=axis.at(mean), cy=middle, r=4.5, class_=f"point {kind}")]
+        body = [tag("circle", cx=axis.at(mean), cy=middle, r=4.0, class_=f"point {kind}")]
         if high > low:
             body.insert(0, polyline([(low, middle), (high, middle)], class_=f"whisker {kind}"))
     return picture(WHISKER_WIDTH, WHISKER_HEIGHT, about, *body, class_="spark")

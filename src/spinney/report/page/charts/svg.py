@@ -126,6 +126,8 @@ def picture(
         viewBox=f"0 0 {coordinate(width)} {coordinate(height)}",
         width=float(width),
         height=float(height),
+        # Larger than this, its words would be larger than those around it.
+        style=f"max-width:{coordinate(1.25 * width)}px" if class_ == "chart" else None,
         role="img",
         aria_label=plain(about),
     )
