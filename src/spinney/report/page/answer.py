@@ -1,0 +1,72 @@
+"""The answer of a comparison in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from spinney.report.comparison import Comparison, ModelResult
+from spinney.report.page.charts.svg import plain
+from spinney.report.page.numbers import Measure
+
+__all__ = ["best_of", "say_answer"]
+
+MOST_NAMES = 4  # tied models that are named; more are counted
+
+
+def best_of(comparison: Comparison) -> ModelResult | None:
+    """Return the first model that was measured."""
+    return next((result for result in comparison.results if result.estimate), None)
+
+
+def say_answer(comparison: Comparison, measure: Measure) -> Markup:
+    """Say which model is best, which are as good, which is simpler, and what guessing would do."""
+    best = best_of(comparison)
+    if best is None or best.estimate is None:
+        return Markup("No model could be measured; the table below says why.")
+    sentences = [
+        Markup("{} is best: {} {}.").format(
+            _name(best.name), measure.name, measure.estimate(best.estimate)
+        )
+    ]
+    others = [result for result in comparison.results if result.estimate and result is not best]
+    tied = [result for result in others if result.tied]
+    if tied:
+        sentences.append(Markup("{} cannot be told apart from it.").format(_names(tied)))
+    elif others and all(result.p_value is not None for result in others):
+        sentences.append(Markup("It is ahead of every other model by more than chance explains."))
+    simpler = getattr(comparison, "simpler", None)
+    if simpler and simpler != best.name:
+        sentences.append(
+            Markup("{} is simpler and within one standard error.").format(_name(simpler))
+        )
+    sentences.append(_say_baseline(others, best, measure))
+    return Markup(" ").join(sentence for sentence in sentences if sentence)
+
+
+def _say_baseline(others: Sequence[ModelResult], best: ModelResult, measure: Measure) -> Markup:
+    if best.name == "baseline":
+        return Markup("That model looks at no column: nothing was learned from this table.")
+    baseline = next((result for result in others if result.name == "baseline"), None)
+    if baseline is None or baseline.estimate is None:
+        return Markup("")
+    if baseline.tied:
+        return Markup("Since {} looks at no column, little or nothing was learned.").format(
+            _name("baseline")
+        )
+    number = f"{measure.number(baseline.estimate.mean)}{measure.unit}"
+    return Markup("Looking at no column at all gives {}.").format(number)
+
+
+def _name(name: str) -> Markup:
+    return Markup('<b><bdi class="model">{}</bdi></b>').format(plain(name))
+
+
+def _names(results: Sequence[ModelResult]) -> Markup:
+    named = [_name(result.name) for result in results[:MOST_NAMES]]
+    if len(results) > MOST_NAMES:
+        named = [*named[: MOST_NAMES - 1], Markup(f"{len(results) - MOST_NAMES + 1} more models")]
+    if len(named) == 1:
+        return named[0]
+    return Markup(", ").join(named[:-1]) + Markup(" and ") + named[-1]

@@ -1,0 +1,114 @@
+"""Axes: where a number lies on a chart, and which round numbers are written beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spinney.report.page.charts.svg import drawable
+
+__all__ = ["Axis", "number_text", "padded", "round_steps", "short_exponent"]
+
+LOG_SPAN = 8.0  # sizes that differ by this factor are shown on a logarithmic axis
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Numbers from `low` to `high` laid out from `start` to `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """Return where a number lies; beyond the ends, the nearer end."""
+        low, high, value = self.low, self.high, min(max(value, self.low), self.high)
+        if self.logarithmic:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        share = (value - low) / (high - low) if high > low else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, at_most: int) -> list[tuple[float, str]]:
+        """Return round numbers on the axis, with how they are written."""
+        if self.logarithmic:
+            return _log_ticks(self.low, self.high, at_most)
+        steps = round_steps(self.low, self.high, at_most)
+        gap = steps[1] - steps[0] if len(steps) > 1 else max(abs(steps[0]), 1e-300)
+        return [(step, number_text(step, gap)) for step in steps]
+
+
+def padded(
+    values: Iterable[float], margin: float = 0.05, *, around_zero: bool = False
+) -> tuple[float, float]:
+    """Return ends of an axis that show the values with some room; (0, 1) if there is none."""
+    kept = [value for value in values if drawable(value)]
+    if not kept:
+        return 0.0, 1.0
+    low, high = min(kept), max(kept)
+    if around_zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    # So wide that single steps of it can be told apart in floating point.
+    least = max(abs(low), abs(high)) * 1e-9
+    if high - low <= least:
+        room = max(abs(low) * 0.05, least, 1e-290) if low else 1.0
+        return low - room, high + room
+    room = (high - low) * margin
+    below = 0.0 if around_zero and low == 0 else room
+    above = 0.0 if around_zero and high == 0 else room
+    return low - below, high + above
+
+
+def round_steps(low: float, high: float, at_most: int) -> list[float]:
+    """Return multiples of 1, 2 or 5 times a power of ten from `low` to `high`."""
+    span = high - low
+    if not span > 0 or at_most < 2:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / at_most))
+    for factor in (1, 2, 5, 10, 20, 50):
+        step = factor * power
+        if step <= 0 or not math.isfinite(step):
+            return [low, high]
+        # A hair's breadth of tolerance, so that rounding does not lose an end.
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < at_most:
+            return [number * step for number in range(first, last + 1)] or [low]
+    return [low, high]
+
+
+def _log_ticks(low: float, high: float, at_most: int) -> list[tuple[float, str]]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        values = [factor * 10.0**power for power in powers for factor in factors]
+        values = [
+            value for value in values if low <= value * (1 + 1e-9) and value <= high * 1.000001
+        ]
+        if len(values) <= at_most:
+            break
+    if len(values) > at_most:
+        values = values[:: math.ceil(len(values) / at_most)]
+    if len(values) < 2:
+        values = [low, high]
+    return [(value, number_text(value, value)) for value in values]
+
+
+def number_text(value: float, gap: float) -> str:
+    """Write a number so that it differs from another a `gap` away."""
+    size = abs(value)
+    if size < gap * 1e-6:
+        return "0"
+    if size >= 1e15 or (size < 1e-4 and gap < 1e-4):
+        return short_exponent(f"{value:.3g}")
+    for unit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if size >= unit and gap >= unit / 1000:
+            return f"{number_text(value / unit, gap / unit)}{letter}"
+    decimals = min(9, max(0, math.ceil(-math.log10(gap) - 1e-9)))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def short_exponent(written: str) -> str:
+    """Write 1e+06 as 1e6 and -1e-05 as −1e−5."""
+    mantissa, mark, exponent = written.partition("e")
+    return f"{mantissa}{mark}{int(exponent) if exponent else ''}".replace("-", "−")

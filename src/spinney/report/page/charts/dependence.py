@@ -1,0 +1,88 @@
+"""Partial dependence: the mean prediction as one column goes through its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from spinney.report.evidence import Dependence
+from spinney.report.page.charts.axis import padded
+from spinney.report.page.charts.dots import NamedDot, draw_dots
+from spinney.report.page.charts.frame import make_frame
+from spinney.report.page.charts.svg import drawable, picture, plain, polyline, tag
+from spinney.report.page.numbers import share, value
+
+__all__ = ["draw_dependence", "prediction_ends"]
+
+WIDTH, HEIGHT = 276.0, 214.0
+RUG = 12.0  # height of the tallest bar that shows how many rows are near a place
+MOST_CATEGORIES = 12
+
+
+def prediction_ends(dependences: Sequence[Dependence]) -> tuple[float, float]:
+    """Return one scale of predictions for all columns, so that charts can be compared."""
+    numbers = [n for d in dependences for n in (*d.means, *d.lows, *d.highs) if drawable(n)]
+    return padded(numbers)
+
+
+def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup | None:
+    """Draw a line with a band for numbers, dots with whiskers for categories."""
+    about = f"Partial dependence of {plain(dependence.model)} on {plain(dependence.column)}"
+    # Zipped as a whole, so that a place without a drawable prediction is left out everywhere.
+    columns = (dependence.means, dependence.lows, dependence.highs, dependence.weights)
+    rows: list[tuple[Any, float, float, float, float]] = [
+        row
+        for row in zip(dependence.places, *columns, strict=True)
+        if all(drawable(number) for number in row[1:4])
+    ]
+    if any(isinstance(place, str) for place in dependence.places):
+        dots = [
+            NamedDot(str(place), low, mean, high, _title(str(place), mean, low, high, weight))
+            for place, mean, low, high, weight in rows[:MOST_CATEGORIES]
+        ]
+        return draw_dots(dots, dependence.about, about, ends=ends, width=WIDTH)
+    points = sorted(
+        (float(place), mean, low, high, weight if drawable(weight) else 0.0)
+        for place, mean, low, high, weight in rows
+        if drawable(float(place))
+    )
+    if not points:
+        return None
+    places = [point[0] for point in points]
+    x_ends = (places[0], places[-1]) if places[-1] > places[0] else padded(places)
+    span = ends[1] - ends[0]
+    # Room for the rug below the lowest prediction.
+    y_ends = (ends[0] - span * 0.08, ends[1])
+    frame = make_frame(WIDTH, HEIGHT, x_ends, y_ends, dependence.column, dependence.about)
+    parts = _rug(frame.x.at, frame.y.start, [(p[0], p[4]) for p in points])
+    means = [(frame.x.at(p[0]), frame.y.at(p[1])) for p in points]
+    if len(points) > 1:
+        upper = [(frame.x.at(p[0]), frame.y.at(p[3])) for p in points]
+        lower = [(frame.x.at(p[0]), frame.y.at(p[2])) for p in points]
+        parts.append(polyline([*upper, *reversed(lower)], class_="band s1"))
+        parts.append(polyline(means, class_="line s1"))
+    for (x, y), (place, mean, low, high, weight) in zip(means, points, strict=True):
+        title = _title(f"{plain(dependence.column)} = {value(place)}", mean, low, high, weight)
+        radius = 3.4 if len(points) == 1 else 1.6
+        parts.append(tag("circle", tag("title", title), cx=x, cy=y, r=radius, class_="dot s1"))
+    return picture(WIDTH, HEIGHT, about, frame.drawn, *parts)
+
+
+def _rug(
+    at: Callable[[float], float], base: float, weights: Sequence[tuple[float, float]]
+) -> list[Markup]:
+    most = max(weight for _, weight in weights)
+    if not most > 0:
+        return []
+    return [
+        polyline([(at(place), base), (at(place), base - RUG * weight / most)], class_="rug")
+        for place, weight in weights
+        if weight > 0
+    ]
+
+
+def _title(place: str, mean: float, low: float, high: float, weight: float) -> str:
+    rows = f", {share(weight)} of rows" if drawable(weight) else ""
+    return f"{plain(place)}: {value(mean)}, 80 % between {value(low)} and {value(high)}{rows}"

@@ -1,0 +1,108 @@
+"""Putting the page together."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from spinney.report.comparison import Comparison
+from spinney.report.evidence import Evidence
+from spinney.report.page import numbers
+from spinney.report.page.answer import best_of, say_answer
+from spinney.report.page.charts.svg import plain
+from spinney.report.page.numbers import measure_of
+from spinney.report.page.profile import class_rows, column_row
+from spinney.report.page.ranking import make_ranking
+from spinney.report.page.sections import make_sections
+
+__all__ = ["render_page", "write_page"]
+
+SHOWN_COLUMNS, SHOWN_CLASSES = 30, 12  # more are folded
+
+
+def render_page(comparison: Comparison, evidence: Evidence) -> str:
+    """Return the page as HTML that needs no other file, no network and no script.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The ranking.
+    evidence : Evidence
+        Everything else. What it lacks is left out of the page.
+
+    Returns
+    -------
+    page : str
+        The same text for the same numbers.
+    """
+    measure = measure_of(comparison)
+    best = best_of(comparison)
+    context: dict[str, Any] = {
+        "comparison": comparison,
+        "evidence": evidence,
+        "measure": measure,
+        "best": best,
+        "answer": say_answer(comparison, measure),
+        "ranking": make_ranking(comparison, measure),
+        "classes": class_rows(evidence.target),
+        "shown_classes": SHOWN_CLASSES,
+        "columns": [column_row(column, comparison.n_rows) for column in evidence.columns],
+        "shown_columns": SHOWN_COLUMNS,
+        "n_used": sum(column.used for column in evidence.columns),
+        # Made by `export_svg`, which escapes what it writes.
+        "tree": Markup(evidence.tree_svg) if evidence.tree_svg else None,
+        **make_sections(evidence, measure),
+    }
+    page: str = _environment().get_template("page.html").render(context)
+    return page
+
+
+def write_page(comparison: Comparison, evidence: Evidence, path: str | PathLike[str]) -> None:
+    """Write the page to a file: all of it, or, if anything fails, nothing.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The ranking.
+    evidence : Evidence
+        Everything else.
+    path : str or path-like
+        The file, which may exist.
+    """
+    page = render_page(comparison, evidence)
+    target = Path(path)
+    # Beside the target, so that the last step is a renaming, which happens wholly or not at all.
+    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    try:
+        part.write_text(page, encoding="utf-8", newline="\n")
+        os.replace(part, target)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("spinney.report.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        plain=plain, share=numbers.share, value=numbers.value, name=_model_name
+    )
+    return environment
+
+
+def _model_name(name: str) -> Markup:
+    return Markup('<bdi class="model">{}</bdi>').format(plain(name))

@@ -1,0 +1,94 @@
+"""Single rows: what was predicted, how surely, and what was true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from spinney.report.evidence import PredictedRow, Predictions
+from spinney.report.page import numbers
+from spinney.report.page.charts.axis import Axis, padded
+from spinney.report.page.charts.sparkline import INSET, draw_interval
+from spinney.report.page.charts.svg import drawable, plain, short
+
+__all__ = ["PredictionRow", "PredictionTable", "prediction_tables"]
+
+WIDTH = 170.0
+MOST_TOLD = 6  # classes of a set that are named
+
+
+@dataclass(frozen=True)
+class PredictionRow:
+    """A row as the table writes it."""
+
+    row: str
+    actual: str
+    predicted: str
+    right: bool
+    probability: str
+    interval: str
+    drawing: Markup | None
+    told: str
+
+
+@dataclass(frozen=True)
+class PredictionTable:
+    """Rows under a heading."""
+
+    heading: str
+    rows: list[PredictionRow]
+    has_interval: bool
+    has_probability: bool
+    has_told: bool
+
+
+def prediction_tables(predictions: Predictions) -> list[PredictionTable]:
+    """Write the rows drawn by chance, and those that went most wrong, on one scale."""
+    tables = [("Drawn by chance", predictions.typical), ("Most wrong", predictions.worst)]
+    every = [*predictions.typical, *predictions.worst]
+    ends = [n for row in every for n in (row.low, row.high, _number(row.actual)) if drawable(n)]
+    axis = Axis(*padded([n for n in ends if n is not None]), INSET, WIDTH - INSET)
+    return [_table(heading, rows, axis) for heading, rows in tables if rows]
+
+
+def _table(heading: str, rows: Sequence[PredictedRow], axis: Axis) -> PredictionTable:
+    return PredictionTable(
+        heading,
+        [_row(row, axis) for row in rows],
+        any(row.low is not None for row in rows),
+        any(row.probability is not None for row in rows),
+        any(row.told for row in rows),
+    )
+
+
+def _row(row: PredictedRow, axis: Axis) -> PredictionRow:
+    interval, drawing = "", None
+    if row.low is not None and row.high is not None:
+        interval = f"{numbers.value(row.low)} … {numbers.value(row.high)}"
+        if drawable(row.low) and drawable(row.high):
+            predicted, actual = _number(row.predicted), _number(row.actual)
+            about = f"Row {row.row}: interval {interval}, actual {plain(row.actual)}"
+            drawing = draw_interval(axis, row.low, row.high, predicted, actual, about)
+    told = ", ".join(short(name, 120) for name in row.told[:MOST_TOLD])
+    if len(row.told) > MOST_TOLD:
+        told += f" and {len(row.told) - MOST_TOLD} more"
+    return PredictionRow(
+        f"{row.row:,}",
+        plain(row.actual),
+        plain(row.predicted),
+        row.right,
+        "" if row.probability is None else numbers.share(row.probability),
+        interval,
+        drawing,
+        told,
+    )
+
+
+def _number(text: str) -> float | None:
+    """Read a number back from how it was written, if it is one."""
+    try:
+        return float(text.replace(",", "").replace("−", "-"))
+    except ValueError:
+        return None

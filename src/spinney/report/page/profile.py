@@ -1,0 +1,78 @@
+"""The table that was learned from: its target and its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from spinney.report.evidence import ColumnProfile, TargetProfile
+from spinney.report.page import numbers
+from spinney.report.page.charts.sparkline import draw_share, draw_sparkline
+from spinney.report.page.charts.svg import plain, short
+
+__all__ = ["ClassRow", "ColumnRow", "class_rows", "column_row"]
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A class of the target with its share of the rows."""
+
+    name: str
+    count: str
+    part: str
+    bar: Markup
+
+
+@dataclass(frozen=True)
+class ColumnRow:
+    """A column as the table writes it."""
+
+    name: str
+    kind: str
+    used: bool
+    shape: Markup | None
+    values: str
+    distinct: str
+    missing: str
+    flags: list[str]
+    reason: str
+
+
+def class_rows(target: TargetProfile) -> list[ClassRow]:
+    """Write every class, commonest first."""
+    total = sum(target.counts) or 1
+    rows = []
+    for name, count in zip(target.classes, target.counts, strict=True):
+        part = numbers.share(count / total)
+        bar = draw_share(count / total, f"{plain(name)}: {part}")
+        rows.append(ClassRow(plain(name), f"{count:,}", part, bar))
+    return rows
+
+
+def column_row(column: ColumnProfile, n_rows: int) -> ColumnRow:
+    """Write one column."""
+    name = plain(column.name)
+    shape, values = None, ""
+    if column.histogram is not None:
+        shape = draw_sparkline(column.histogram.counts, f"Histogram of {name}")
+    elif column.common:
+        counts = [count for _, count in column.common]
+        shape = draw_sparkline(counts, f"Commonest values of {name}", categories=True)
+    if column.low is not None and column.high is not None:
+        values = f"{numbers.value(column.low)} … {numbers.value(column.high)}"
+        if column.mean is not None:
+            values += f", mean {numbers.value(column.mean)}"
+    elif column.common:
+        values = ", ".join(short(text, 110) for text, _ in column.common[:3])
+        if column.distinct > 3:
+            values += ", …"
+    missing = f"{column.missing:,}" if column.missing else ""
+    if missing and n_rows:
+        missing += f" ({numbers.share(column.missing / n_rows, 0)})"
+    flags = [plain(flag) for flag in column.flags]
+    reason = plain(column.reason) if column.reason else ""
+    return ColumnRow(
+        name, plain(column.kind), column.used, shape, values, f"{column.distinct:,}", missing,
+        flags, reason,
+    )  # fmt: skip

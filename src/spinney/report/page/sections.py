@@ -1,0 +1,130 @@
+"""The drawings of the sections, made from the evidence: None or empty where it has nothing."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from spinney.report.evidence import Curve, Evidence
+from spinney.report.page import numbers
+from spinney.report.page.charts.calibration import draw_calibration
+from spinney.report.page.charts.confusion import (
+    commonest_confusions,
+    draw_confusion,
+    hardest_classes,
+)
+from spinney.report.page.charts.curves import KEYED, draw_curves, order_curves
+from spinney.report.page.charts.dependence import draw_dependence, prediction_ends
+from spinney.report.page.charts.importances import draw_importances
+from spinney.report.page.charts.learning import draw_learning_curves, last_steps
+from spinney.report.page.charts.residuals import draw_histogram, draw_predicted
+from spinney.report.page.charts.svg import plain
+from spinney.report.page.numbers import Measure
+from spinney.report.page.predictions import prediction_tables
+
+__all__ = ["Figure", "make_sections"]
+
+LISTED_CONFUSIONS = 8
+
+
+class Figure(NamedTuple):
+    """A drawing with its heading, and a line below it."""
+
+    heading: str
+    drawing: Markup
+    caption: str = ""
+    key: tuple[tuple[str, str], ...] = ()
+    more: str = ""
+
+
+def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
+    """Return everything drawn, by the names the templates use."""
+    target = evidence.target
+    histogram = target.histogram
+    confusion = evidence.confusion
+    residuals = evidence.residuals
+    predicted = draw_predicted(residuals) if residuals else None
+    off = (
+        draw_histogram(residuals.histogram, "actual − predicted", zero=True) if residuals else None
+    )
+    ends = prediction_ends(evidence.dependences)
+    return {
+        "target_histogram": draw_histogram(histogram, target.name) if histogram else None,
+        "learning": draw_learning_curves(evidence.learning_curves, measure),
+        "last_steps": last_steps(evidence.learning_curves, measure),
+        "confusion_drawing": draw_confusion(hardest_classes(confusion)) if confusion else None,
+        "confusions": commonest_confusions(confusion, LISTED_CONFUSIONS) if confusion else [],
+        "n_confused": len(hardest_classes(confusion).classes) if confusion else 0,
+        "calibrations": _calibrations(evidence),
+        "curves": [
+            figure
+            for figure in (
+                _curves(evidence.rocs, "ROC", precision=False),
+                _curves(evidence.precision_recalls, "Precision and recall", precision=True),
+            )
+            if figure
+        ],
+        "residual_figures": [
+            Figure(heading, drawing)
+            for heading, drawing in (("Actual against predicted", predicted), ("Residuals", off))
+            if drawing
+        ],
+        "importances": _importances(evidence, measure),
+        "dependences": [
+            Figure(plain(dependence.column), drawing)
+            for dependence in evidence.dependences
+            if (drawing := draw_dependence(dependence, ends)) is not None
+        ],
+        "prediction_tables": (
+            prediction_tables(evidence.predictions) if evidence.predictions else []
+        ),
+    }
+
+
+def _calibrations(evidence: Evidence) -> list[Figure]:
+    figures = []
+    for calibration in evidence.calibrations:
+        drawing = draw_calibration(calibration)
+        if drawing is not None:
+            caption = (
+                f"mean distance {numbers.share(calibration.error)}; {plain(calibration.about)}"
+            )
+            figures.append(Figure(plain(calibration.model), drawing, caption))
+    return figures
+
+
+def _curves(curves: list[Curve], heading: str, *, precision: bool) -> Figure | None:
+    ordered = order_curves(curves)
+    drawing = draw_curves(ordered, precision=precision)
+    if drawing is None:
+        return None
+    by_model = len({curve.model for curve in curves}) > 1
+    key = tuple(
+        (plain(curve.model if by_model else curve.about), f"{curve.area:.3f}")
+        for curve in ordered[:KEYED]
+    )
+    if by_model:
+        caption = f"area under the curve, telling {plain(curves[0].about)} from the rest"
+    else:
+        caption = f"area under the curve of {plain(curves[0].model)}, each class against the rest"
+    rest = ordered[KEYED:]
+    more = ""
+    if rest:
+        more = (
+            f"The {len(ordered[:KEYED])} hardest classes; the other {len(rest)}, in grey, have "
+            f"areas from {rest[0].area:.3f} to {rest[-1].area:.3f}."
+        )
+    return Figure(heading, drawing, caption, key, more)
+
+
+def _importances(evidence: Evidence, measure: Measure) -> list[Figure]:
+    figures = []
+    for importances in evidence.importances:
+        in_percent = importances.measure == "error"
+        unit = ", percentage points" if in_percent else ""
+        words = f"{plain(importances.measure)} gets worse by{unit}"
+        drawing = draw_importances(importances, 100.0 if in_percent else 1.0, words)
+        if drawing is not None:
+            figures.append(Figure(plain(importances.model), drawing))
+    return figures
