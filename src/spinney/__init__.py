@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spinney import (
         datasets,
         ensemble,
+        io,
         linear_model,
         mixture,
         model_selection,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.io._model_file import load, save
     from spinney.report.compare import compare
 
 __version__ = "0.1.0"
@@ -34,12 +36,15 @@ __all__ = [
     "datasets",
     "ensemble",
     "get_num_threads",
+    "io",
     "linear_model",
+    "load",
     "mixture",
     "model_selection",
     "neighbors",
     "preprocessing",
     "report",
+    "save",
     "set_num_threads",
     "theory",
     "tree",
@@ -51,6 +56,7 @@ _SUBMODULES = frozenset(
     {
         "datasets",
         "ensemble",
+        "io",
         "linear_model",
         "mixture",
         "model_selection",
@@ -64,6 +70,8 @@ _SUBMODULES = frozenset(
 _NAMES = {
     "compare": "spinney.report.compare",
     "get_num_threads": "spinney._threads",
+    "load": "spinney.io._model_file",
+    "save": "spinney.io._model_file",
     "set_num_threads": "spinney._threads",
 }
 
