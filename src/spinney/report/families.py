@@ -52,7 +52,7 @@ def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> An
     return kind(random_state=random_state, n_jobs=n_jobs)
 
 
-def _local_fit(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+def _local_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.report.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
 
     kind = ScaledLocalClassifier if task == "classification" else ScaledLocalRegressor
@@ -139,7 +139,7 @@ def _boosted_small_trees(task: Task, random_state: int | None, n_jobs: int | Non
     return _boosting(task, random_state, n_jobs, max_leaf_nodes=5, n_estimators=300)
 
 
-def _adaboost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
 
     kind = AdaBoostClassifier if task == "classification" else AdaBoostRegressor
@@ -160,14 +160,16 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("perceptron", "a line by its mistakes, averaged", _perceptron, ("classification",)),
     Family("k_neighbors", "15 nearest of at most 50,000 rows, columns scaled", _k_neighbors),
-    Family("local_fit", "a plane at each place, from at most 20,000 rows", _local_fit),
+    Family(
+        "local_regression", "a plane at each place, from at most 20,000 rows", _local_regression
+    ),
     Family("mixture", "Gaussian mixtures and Bayes' rule", _mixture, ("classification",)),
     Family("decision_tree", "CART grown to the end", _decision_tree),
     Family("decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned),
     Family("bagging", "100 trees on bootstrap samples", _bagging),
     Family("random_forest", "100 trees, some columns at each node", _random_forest),
     Family("extra_trees", "100 trees, random thresholds", _extra_trees),
-    Family("adaboost", "200 stumps that vote; of numbers the median of small trees", _adaboost),
+    Family("ada_boost", "200 stumps that vote; of numbers the median of small trees", _ada_boost),
     Family("boosted_stumps", "1,000 questions, one after another", _boosted_stumps),
     Family("boosted_small_trees", "300 trees of five leaves, boosted", _boosted_small_trees),
     Family("gradient_boosting", "boosted trees", _boosting),
