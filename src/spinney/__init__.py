@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spinney import (
         datasets,
         ensemble,
+        io,
         linear_model,
         mixture,
         model_selection,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.io._model_file import load, save
     from spinney.report.compare import compare
 
 __version__ = "0.1.0"
@@ -35,13 +37,16 @@ __all__ = [
     "datasets",
     "ensemble",
     "get_num_threads",
+    "io",
     "linear_model",
+    "load",
     "mixture",
     "model_selection",
     "neighbors",
     "plot",
     "preprocessing",
     "report",
+    "save",
     "set_num_threads",
     "theory",
     "tree",
@@ -53,6 +58,7 @@ _SUBMODULES = frozenset(
     {
         "datasets",
         "ensemble",
+        "io",
         "linear_model",
         "mixture",
         "model_selection",
@@ -67,6 +73,8 @@ _SUBMODULES = frozenset(
 _NAMES = {
     "compare": "spinney.report.compare",
     "get_num_threads": "spinney._threads",
+    "load": "spinney.io._model_file",
+    "save": "spinney.io._model_file",
     "set_num_threads": "spinney._threads",
 }
 

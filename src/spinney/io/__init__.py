@@ -1,18 +1,49 @@
-"""Tables in files: reading them, and deciding what their columns are."""
+"""Files: tables (`read_table`, `decide_kinds`) and models (`save`, `load`)."""
 
 from __future__ import annotations
 
-from spinney.io._column_kind import ColumnKind
-from spinney.io._column_kinds import ColumnKinds, decide_kinds
-from spinney.io._leakage import suspect_leakage
-from spinney.io._table_file import TableFile, read_pieces, read_table
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spinney.io._column_kind import ColumnKind
+    from spinney.io._column_kinds import ColumnKinds, decide_kinds
+    from spinney.io._leakage import suspect_leakage
+    from spinney.io._model_file import load, read_about, save
+    from spinney.io._table_file import TableFile, read_pieces, read_table
 
 __all__ = [
     "ColumnKind",
     "ColumnKinds",
     "TableFile",
     "decide_kinds",
+    "load",
+    "read_about",
     "read_pieces",
     "read_table",
+    "save",
     "suspect_leakage",
 ]
+
+_NAMES = {
+    "ColumnKind": "spinney.io._column_kind",
+    "ColumnKinds": "spinney.io._column_kinds",
+    "TableFile": "spinney.io._table_file",
+    "decide_kinds": "spinney.io._column_kinds",
+    "load": "spinney.io._model_file",
+    "read_about": "spinney.io._model_file",
+    "read_pieces": "spinney.io._table_file",
+    "read_table": "spinney.io._table_file",
+    "save": "spinney.io._model_file",
+    "suspect_leakage": "spinney.io._leakage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -55,7 +55,7 @@ def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> An
     return kind(random_state=random_state, n_jobs=n_jobs)
 
 
-def _local_fit(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+def _local_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.report.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
 
     kind = ScaledLocalClassifier if task == "classification" else ScaledLocalRegressor
@@ -142,7 +142,7 @@ def _boosted_small_trees(task: Task, random_state: int | None, n_jobs: int | Non
     return _boosting(task, random_state, n_jobs, max_leaf_nodes=5, n_estimators=300)
 
 
-def _adaboost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
     from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
 
     kind = AdaBoostClassifier if task == "classification" else AdaBoostRegressor
@@ -185,12 +185,15 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("mixture", "Gaussian mixtures and Bayes' rule", _mixture, ("classification",), effort=5),
     Family(
-        "local_regression", "a plane at each place, from at most 20,000 rows", _local_fit, effort=6
+        "local_regression",
+        "a plane at each place, from at most 20,000 rows",
+        _local_regression,
+        effort=6,
     ),
     Family(
         "ada_boost",
         "200 stumps that vote; of numbers the median of small trees",
-        _adaboost,
+        _ada_boost,
         effort=2,
     ),
     Family("boosted_stumps", "1,000 questions, one after another", _boosted_stumps, effort=3),

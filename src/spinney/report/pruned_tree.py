@@ -7,15 +7,14 @@ from typing import Any
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.report.learner_params import LearnerParams
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["PrunedTreeClassifier", "PrunedTreeRegressor"]
 
 
-class _PrunedTree(BaseEstimator):  # type: ignore[misc]
+class _PrunedTree(LearnerParams, BaseEstimator):  # type: ignore[misc]
     """Fit is the tree's ``prune(X, y, cv=…)``; everything else is the pruned tree's."""
-
-    _tree_class: type[Any]
 
     def __init__(
         self,
@@ -24,17 +23,20 @@ class _PrunedTree(BaseEstimator):  # type: ignore[misc]
         random_state: int | None = None,
         n_jobs: int | None = None,
         categorical_features: Any = "from_dtype",
+        **learner_params: Any,
     ) -> None:
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.categorical_features = categorical_features
+        self._keep_learner_params(learner_params)
 
     def _unfitted_tree(self) -> Any:
-        return self._tree_class(
+        return self._learner_class(
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             categorical_features=self.categorical_features,
+            **self._learner_params(),
         )
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -76,7 +78,7 @@ class PrunedTreeClassifier(ClassifierMixin, _PrunedTree):  # type: ignore[misc]
         The pruned tree.
     """
 
-    _tree_class = DecisionTreeClassifier
+    _learner_class = DecisionTreeClassifier
 
     def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities with the pruned tree."""
@@ -90,4 +92,4 @@ class PrunedTreeRegressor(RegressorMixin, _PrunedTree):  # type: ignore[misc]
     Parameters and attributes are those of `PrunedTreeClassifier`.
     """
 
-    _tree_class = DecisionTreeRegressor
+    _learner_class = DecisionTreeRegressor

@@ -45,17 +45,21 @@ class _ScaledLinear(ScaledTable):
         random_state: int | None = None,
         n_jobs: int | None = None,
         categorical_features: Any = "from_dtype",
+        **learner_params: Any,
     ) -> None:
         super().__init__(
             max_rows=max_rows,
             random_state=random_state,
             n_jobs=n_jobs,
             categorical_features=categorical_features,
+            **learner_params,
         )
 
 
 class ScaledLinearRegression(RegressorMixin, _ScaledLinear):  # type: ignore[misc]
     """Least squares for tables as they come."""
+
+    _learner_class = LinearRegression
 
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
         return LinearRegression(n_jobs=self.n_jobs)
@@ -64,12 +68,16 @@ class ScaledLinearRegression(RegressorMixin, _ScaledLinear):  # type: ignore[mis
 class ScaledRidge(RegressorMixin, _ScaledLinear):  # type: ignore[misc]
     """Ridge regression for tables as they come, the penalty by leaving out each row in turn."""
 
+    _learner_class = RidgeCV
+
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
         return RidgeCV(alphas=np.logspace(-3, 5, 17), n_jobs=self.n_jobs)
 
 
 class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
     """Logistic regression for tables as they come."""
+
+    _learner_class = LogisticRegression
 
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
         return LogisticRegression(max_iter=1000, n_jobs=self.n_jobs)
@@ -82,6 +90,8 @@ class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[
 
 class ScaledPerceptron(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
     """The averaged perceptron for tables as they come."""
+
+    _learner_class = Perceptron
 
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
         return Perceptron(variant="average", random_state=self.random_state)

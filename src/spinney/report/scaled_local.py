@@ -20,10 +20,8 @@ class _ScaledLocal(ScaledTable):
     Parameters are those that were good on most of a dozen tables; `LocalRegression` has them all.
     """
 
-    _local_class: type[Any]
-
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
-        return self._local_class(
+        return self._learner_class(
             degree=1 if n_columns <= _MOST_SLOPES else 0,
             kernel="tricube",
             n_neighbors=min(n_rows, max(50, 3 * (n_columns + 1))),
@@ -52,7 +50,7 @@ class ScaledLocalClassifier(ClassifierMixin, _ScaledLocal):  # type: ignore[misc
         What fits at each place.
     """
 
-    _local_class = LocalClassifier
+    _learner_class = LocalClassifier
 
     def predict_proba(self, X: Any) -> Any:
         """Shares of the classes."""
@@ -80,4 +78,4 @@ class ScaledLocalRegressor(RegressorMixin, _ScaledLocal):  # type: ignore[misc]
         What fits at each place.
     """
 
-    _local_class = LocalRegression
+    _learner_class = LocalRegression

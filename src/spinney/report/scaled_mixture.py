@@ -42,13 +42,17 @@ class ScaledMixtureClassifier(ClassifierMixin, ScaledTable):  # type: ignore[mis
         random_state: int | None = None,
         n_jobs: int | None = None,
         categorical_features: Any = "from_dtype",
+        **learner_params: Any,
     ) -> None:
         super().__init__(
             max_rows=max_rows,
             random_state=random_state,
             n_jobs=n_jobs,
             categorical_features=categorical_features,
+            **learner_params,
         )
+
+    _learner_class = MixtureClassifier
 
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
         return MixtureClassifier(

@@ -9,19 +9,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from spinney.report.learner_params import LearnerParams
 from spinney.report.rows import take_rows
 
 __all__ = ["ScaledNeighborsClassifier", "ScaledNeighborsRegressor"]
 
 
-class _ScaledNeighbors(BaseEstimator):  # type: ignore[misc]
+class _ScaledNeighbors(LearnerParams, BaseEstimator):  # type: ignore[misc]
     """Gower's distance with standard deviations for ranges, neighbours weighted by a triangle.
 
     Over a dozen mixed tables that was mostly better than ranges, and about as good as scaled
     numbers beside one-hot columns; 15 neighbours were close to the best number everywhere.
     """
-
-    _neighbors_class: type[Any]
 
     def __init__(
         self,
@@ -31,21 +30,24 @@ class _ScaledNeighbors(BaseEstimator):  # type: ignore[misc]
         random_state: int | None = None,
         n_jobs: int | None = None,
         categorical_features: Any = "from_dtype",
+        **learner_params: Any,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.max_rows = max_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.categorical_features = categorical_features
+        self._keep_learner_params(learner_params)
 
     def _unfitted_neighbors(self, n_rows: int) -> Any:
-        return self._neighbors_class(
+        neighbors = self._learner_class(
             min(self.n_neighbors, n_rows),
             weights="triangular",
             metric="gower",
             metric_params={"scale": "std", "categorical_features": self.categorical_features},
             n_jobs=self.n_jobs,
         )
+        return neighbors.set_params(**self._learner_params())
 
     def fit(self, X: Any, y: Any) -> Any:
         """Keep the rows, or some drawn by chance where there are more than `max_rows`."""
@@ -93,7 +95,7 @@ class ScaledNeighborsClassifier(ClassifierMixin, _ScaledNeighbors):  # type: ign
         The neighbours.
     """
 
-    _neighbors_class = KNeighborsClassifier
+    _learner_class = KNeighborsClassifier
 
     def predict_proba(self, X: Any) -> Any:
         """Shares of the votes."""
@@ -123,4 +125,4 @@ class ScaledNeighborsRegressor(RegressorMixin, _ScaledNeighbors):  # type: ignor
         The neighbours.
     """
 
-    _neighbors_class = KNeighborsRegressor
+    _learner_class = KNeighborsRegressor

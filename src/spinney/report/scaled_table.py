@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from spinney._table import Table, fit_table, read_table
+from spinney.report.learner_params import LearnerParams
 from spinney.report.rows import take_rows
 
 __all__ = ["ScaledTable"]
@@ -18,7 +19,7 @@ __all__ = ["ScaledTable"]
 _MOST_INDICATORS = 20  # of a column: its commonest categories
 
 
-class ScaledTable(BaseEstimator):  # type: ignore[misc]
+class ScaledTable(LearnerParams, BaseEstimator):  # type: ignore[misc]
     """Base class of learners that get a table as scaled numbers; not to be used directly."""
 
     def __init__(
@@ -28,11 +29,13 @@ class ScaledTable(BaseEstimator):  # type: ignore[misc]
         random_state: int | None = None,
         n_jobs: int | None = None,
         categorical_features: Any = "from_dtype",
+        **learner_params: Any,
     ) -> None:
         self.max_rows = max_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.categorical_features = categorical_features
+        self._keep_learner_params(learner_params)
 
     @abstractmethod
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
@@ -48,7 +51,8 @@ class ScaledTable(BaseEstimator):  # type: ignore[misc]
         table, self._schema = fit_table(self, X, y, categorical_features=self.categorical_features)
         self._learn_scales(table)
         points = self._points(table)
-        self.estimator_ = self._unfitted(*points.shape).fit(points, y)
+        learner = self._unfitted(*points.shape).set_params(**self._learner_params())
+        self.estimator_ = learner.fit(points, y)
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = self.estimator_.classes_
         return self

@@ -1,0 +1,67 @@
+"""What a model file tells about its model without the model being loaded."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+__all__ = ["about_model", "changed_parameters"]
+
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+_MOST_CLASSES = 1000  # that are listed
+
+
+def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Collect what is worth knowing, as JSON."""
+    from spinney import __version__
+    from spinney.io._classes import name_of_class
+
+    parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    classes = getattr(model, "classes_", None)
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
+        classes = None  # of several outputs
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "class": name_of_class(type(model)),
+        "parameters": {name: _shown(value) for name, value in parameters.items()},
+        "changed": changed_parameters(model),
+        "n_features": _int_or_none(getattr(model, "n_features_in_", None)),
+        "features": None if names is None else [str(name) for name in names],
+        "classes": None if classes is None else [str(c) for c in classes[:_MOST_CLASSES]],
+        "n_classes": None if classes is None else len(classes),
+        "versions": {
+            "spinney": __version__,
+            "python": platform.python_version(),
+            **{library: version(library) for library in _LIBRARIES},
+        },
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "training": None if training is None else dict(training),
+    }
+
+
+def changed_parameters(model: Any) -> list[str]:
+    """Return the names of the parameters that are not at their defaults."""
+    if not hasattr(model, "get_params"):
+        return []
+    defaults = inspect.signature(type(model).__init__).parameters
+    changed = []
+    for name, value in model.get_params(deep=False).items():
+        default = defaults[name].default if name in defaults else inspect.Parameter.empty
+        if _shown(value) != _shown(default):
+            changed.append(name)
+    return changed
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _int_or_none(value: Any) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,218 @@
+"""Model files: a fitted model as arrays and JSON in the safetensors format, nothing that is run.
+
+The header of the file has four texts: ``format`` ("spinney.model"), ``about`` (what the model is
+and what it was fitted on, readable without the rest), ``state`` (the nodes, see `_description`) and
+``checksums``. The body has the arrays. `VERSION` goes up when older versions of Spinney could no
+longer read what is written; every version that was ever released stays readable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["VERSION", "load", "model_to_bytes", "read_about", "save"]
+
+VERSION = 1
+_FORMAT = "spinney.model"
+
+
+def save(
+    model: Any, path: str | os.PathLike[str], *, training: Mapping[str, Any] | None = None
+) -> None:
+    """Write a model to a file.
+
+    The file has data alone: reading it runs no code that came with it. It is written beside its
+    place and then moved there, so that `path` has the old file or the new one at any moment.
+
+    Parameters
+    ----------
+    model : estimator
+        An estimator of Spinney's, fitted or not, or one of scikit-learn's own (a pipeline, a
+        scaler, a vote) around them. What cannot be data, such as a function as a parameter, is a
+        TypeError that says where it is.
+    path : str or path
+        The file; an existing one is replaced.
+    training : dict or None, default=None
+        Facts about the fit to keep beside the model, such as the name of the table: anything that
+        JSON can say. `read_about` returns them as ``["training"]``.
+
+    See Also
+    --------
+    load : Read it again.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, spinney
+    >>> from spinney.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     spinney.save(tree, pathlib.Path(folder) / "tree.spinney")
+    ...     again = spinney.load(pathlib.Path(folder) / "tree.spinney")
+    >>> again.predict([[0.9]]).tolist()
+    ['yes']
+    """
+    from safetensors.numpy import save_file
+
+    from spinney.io._atomic_write import replaced_file
+
+    header, tensors = _contents(model, training)
+    with replaced_file(Path(path)) as beside:
+        save_file(tensors, beside, header)
+
+
+def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> bytes:
+    """Return what `save` would write, for a pipe."""
+    from safetensors.numpy import save as to_bytes
+
+    header, tensors = _contents(model, training)
+    return bytes(to_bytes(tensors, header))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model from a file that `save` wrote.
+
+    Only data is read, and only classes of Spinney's and some of scikit-learn's are made of it: a
+    file from elsewhere can be wrong, but it cannot run code.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The model, with the same parameters, attributes and predictions to the bit.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        It is no model file, it is damaged, or a later version of Spinney wrote it.
+
+    See Also
+    --------
+    save : Write a model.
+    """
+    from spinney.io._rebuilding import rebuild
+
+    header, tensors = _read(path, with_tensors=True)
+    _json(header, "about", path)  # damage is told wherever it is
+    checksums = _json(header, "checksums", path)
+    if _checksum_of_tensors(tensors) != checksums.get("arrays"):
+        raise ValueError(f"{path}: damaged (the arrays are not those that were written)")
+    nodes = _json(header, "state", path)
+    try:
+        return rebuild(nodes, tensors)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: damaged ({error})") from error
+
+
+def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what a model file says about its model, and nothing else of it.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    dict
+        ``class``, ``parameters`` (as texts), ``changed`` (names of those that are not the
+        defaults), ``features``, ``classes``, ``versions``, ``written`` and ``training``.
+    """
+    header, _ = _read(path, with_tensors=False)
+    about: dict[str, Any] = _json(header, "about", path)
+    return about
+
+
+def _contents(
+    model: Any, training: Mapping[str, Any] | None
+) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    from spinney.io._about import about_model
+    from spinney.io._description import describe
+
+    description = describe(model)
+    about = json.dumps(about_model(model, training), allow_nan=False)
+    state = json.dumps(description.nodes, allow_nan=False, separators=(",", ":"))
+    checksums = {
+        "about": _checksum(about),
+        "state": _checksum(state),
+        "arrays": _checksum_of_tensors(description.tensors),
+    }
+    header = {
+        "format": _FORMAT,
+        "version": str(VERSION),
+        "about": about,
+        "state": state,
+        "checksums": json.dumps(checksums),
+    }
+    return header, description.tensors
+
+
+def _read(
+    path: str | os.PathLike[str], *, with_tensors: bool
+) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    if not Path(path).is_file():
+        raise OSError(f"{path} is not a file that can be read more than once")
+    tensors = {}
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            _check_version(header, path)
+            if with_tensors:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path}: no model file, or not all of one ({error})") from error
+    return header, tensors
+
+
+def _check_version(header: Mapping[str, str], path: str | os.PathLike[str]) -> None:
+    if header.get("format") != _FORMAT:
+        raise ValueError(f"{path}: a safetensors file, but not a model of Spinney's")
+    version = header.get("version", "")
+    if not version.isdecimal() or not 1 <= int(version) <= VERSION:
+        from spinney import __version__
+
+        raise ValueError(
+            f"{path}: format version {version or 'missing'}; "
+            f"Spinney {__version__} reads versions up to {VERSION}"
+        )
+
+
+def _json(header: Mapping[str, str], part: str, path: str | os.PathLike[str]) -> Any:
+    """Read one text of the header as JSON, by its checksum (which has none itself)."""
+    text = header.get(part, "")
+    try:
+        if part != "checksums" and _checksum(text) != _json(header, "checksums", path).get(part):
+            raise ValueError("it is not what was written")
+        return json.loads(text)
+    except (AttributeError, RecursionError, ValueError) as error:
+        raise ValueError(f"{path}: damaged ({part}: {error})") from error
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _checksum_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        total.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())
+        total.update(np.ascontiguousarray(tensor).data)
+    return total.hexdigest()

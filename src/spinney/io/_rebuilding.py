@@ -1,0 +1,138 @@
+"""From nodes and arrays back to a model; `_description` says what nodes are.
+
+Everything is made by the few functions below, from data alone. The only code that runs is that of
+the classes on the list in `_classes`: their ``__setstate__`` and, for a few, their constructors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from spinney.io._array_parts import Record, array_from_record
+from spinney.io._classes import class_called
+from spinney.io._search_trees import search_tree_from_parts
+
+__all__ = ["rebuild"]
+
+_COLLECTIONS = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+_RANGES = {"slice": slice, "range": range}
+_SPARSE = {
+    "csr_matrix": sp.csr_matrix,
+    "csc_matrix": sp.csc_matrix,
+    "csr_array": sp.csr_array,
+    "csc_array": sp.csc_array,
+}
+_FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+# Classes that are made by a call; of all others a file has the state and no arguments.
+_CALLED = frozenset(
+    {"spinney.tree.Tree", "spinney.tree.MultiwayTree", "sklearn.linear_model._sgd_fast.Hinge"}
+)
+
+
+def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any:
+    """Make the model that the last node is; nodes that make no sense are a ValueError."""
+    made: list[Any] = []
+    for number, node in enumerate(nodes):
+        try:
+            made.append(_Maker(made, tensors).make(node))
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+            raise ValueError(f"node {number} cannot be made: {error}") from error
+    if not made:
+        raise ValueError("there is no model in it")
+    return made[-1]
+
+
+class _Maker:
+    def __init__(self, made: list[Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+        self._made = made
+        self._tensors = tensors
+
+    def value(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "ref" in value:
+            if not 0 <= value["ref"] < len(self._made):
+                raise ValueError(f"a reference to {value['ref']!r}, which is not before it")
+            return self._made[value["ref"]]
+        return _FLOATS[value["float"]]
+
+    def values(self, items: Any) -> list[Any]:
+        return [self.value(item) for item in items]
+
+    def pairs(self, items: Any) -> dict[Any, Any]:
+        return {self.value(key): self.value(item) for key, item in items}
+
+    def make(self, node: Record) -> Any:
+        kind = node["kind"]
+        if kind == "object":
+            return self._object(node)
+        if kind == "array":
+            return array_from_record(node, self._tensors)
+        if kind in _COLLECTIONS:
+            return _COLLECTIONS[kind](self.values(node["items"]))
+        if kind == "dict":
+            return self.pairs(node["items"])
+        if kind == "objects":
+            array = np.empty(len(node["items"]), dtype=object)
+            for number, item in enumerate(node["items"]):
+                array[number] = self.value(item)
+            return array.reshape([int(length) for length in node["shape"]])
+        if kind == "scalar":
+            return np.dtype(node["dtype"]).type(self.value(node["value"]))
+        if kind in _RANGES:
+            return _RANGES[kind](*self.values(node["items"]))
+        if kind in _SPARSE:
+            return self._sparse(kind, self.value(node["parts"]))
+        return self._rarity(kind, node)
+
+    def _rarity(self, kind: str, node: Record) -> Any:
+        if kind == "bytes":
+            return self._tensors[node["numbers"]].astype(np.uint8, casting="no").tobytes()
+        if kind == "complex":
+            return complex(*self.values(node["items"]))
+        if kind == "dtype":
+            return np.dtype(str(node["name"]))
+        if kind == "numpy_type":
+            found = getattr(np, node["name"])
+            if not (isinstance(found, type) and issubclass(found, np.generic)):
+                raise ValueError(f"no type of NumPy's: {node['name']!r}")
+            return found
+        if kind == "random_state":
+            random = np.random.RandomState()
+            random.set_state(self.value(node["state"]))
+            return random
+        if kind == "search_tree":
+            return search_tree_from_parts(self.value(node["parts"]))
+        raise ValueError(f"an unknown kind of node: {kind!r}")
+
+    def _sparse(self, kind: str, parts: dict[str, Any]) -> Any:
+        arrays = tuple(parts[name] for name in ("data", "indices", "indptr"))
+        matrix = _SPARSE[kind](arrays, shape=parts["shape"])
+        matrix.check_format(full_check=True)
+        return matrix
+
+    def _object(self, node: Record) -> Any:
+        cls: Any = class_called(node["class"])
+        if "arguments" in node:
+            if node["class"] not in _CALLED:
+                raise ValueError(f"arguments for a {node['class']}, which takes none")
+            thing = cls(*self.values(node["arguments"]))
+        else:
+            thing = cls.__new__(cls)
+        if "state" in node:
+            state = self.pairs(node["state"])
+            if not all(isinstance(name, str) for name in state):
+                raise ValueError(f"an attribute of a {node['class']} that is not named by text")
+            if hasattr(cls, "__setstate__"):
+                thing.__setstate__(state)
+            else:
+                vars(thing).update(state)
+        if "entries" in node:
+            for key, item in self.pairs(node["entries"]).items():
+                thing[key] = item
+        return thing
