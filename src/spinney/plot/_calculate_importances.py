@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,10 @@ def calculate_importances(
     kind: str | None = None,
     n_repeats: int = 10,
     scoring: Any = None,
+    columns: Sequence[int] | None = None,
     random_state: Any = 0,
 ) -> Importances:
-    """Measure importances by permutation, or take the model's own."""
+    """Measure importances by permutation (of these columns only), or take the model's own."""
     check_is_fitted(model)
     if kind not in (None, "permutation", "impurity"):
         raise ValueError(f"kind: expected 'permutation', 'impurity' or None, got {kind!r}")
@@ -71,7 +73,7 @@ def calculate_importances(
         raise ValueError("kind='permutation': expected X and y to predict, got none")
     if n_repeats < 1:
         raise ValueError(f"n_repeats: expected a positive number, got {n_repeats}")
-    return _by_permutation(model, X, y, n_repeats, scoring, random_state)
+    return _by_permutation(model, X, y, n_repeats, scoring, columns, random_state)
 
 
 def _own(model: Any, X: Any) -> Importances:
@@ -101,7 +103,13 @@ def _own(model: Any, X: Any) -> Importances:
 
 
 def _by_permutation(
-    model: Any, X: Any, y: Any, n_repeats: int, scoring: Any, random_state: Any
+    model: Any,
+    X: Any,
+    y: Any,
+    n_repeats: int,
+    scoring: Any,
+    columns: Sequence[int] | None,
+    random_state: Any,
 ) -> Importances:
     """As `sklearn.inspection.permutation_importance`, same draws, for tables of every kind."""
     view, y = TableView(X, model), as_vector(y)
@@ -112,14 +120,15 @@ def _by_permutation(
     base = scorer(model, X, y)
     # Every column is shuffled by the same draws, so that columns are compared fairly.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
-    falls = np.empty((view.n_columns, n_repeats))
-    for j in range(view.n_columns):
+    columns = range(view.n_columns) if columns is None else columns
+    falls = np.empty((len(columns), n_repeats))
+    for place, j in enumerate(columns):
         random, shuffled = check_random_state(seed), rows.copy()
         for repeat in range(n_repeats):
             random.shuffle(shuffled)
-            falls[j, repeat] = base - scorer(model, view.make(rows, {j: shuffled}), y)
+            falls[place, repeat] = base - scorer(model, view.make(rows, {j: shuffled}), y)
     return Importances(
-        view.names,
+        [view.names[j] for j in columns],
         falls.mean(axis=1),
         falls.std(axis=1),
         f"fall of the {score_name(model, scoring)} when shuffled",

@@ -38,6 +38,8 @@ def compare(
     groups: Any = None,
     time: Any = None,
     time_limit: float | None = None,
+    max_rows: int | None = None,
+    max_folds: int | None = None,
     random_state: int | None = 0,
     n_jobs: int | None = None,
     categorical_features: Any = "from_dtype",
@@ -77,6 +79,10 @@ def compare(
     time_limit : float or None, default=None
         Seconds to be done in, about. Models that take too long are left out, then folds; of a table
         too large for the default booster some rows are drawn. What was done is in the result.
+    max_rows : int or None, default=None
+        Of more rows than that so many are drawn, targets in their proportions.
+    max_folds : int or None, default=None
+        Run on the first so many of the folds only.
     random_state : int or None, default=0
         Seed of the folds and of the models.
     n_jobs : int or None, default=None
@@ -111,6 +117,9 @@ def compare(
         raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    for name, most in (("max_rows", max_rows), ("max_folds", max_folds)):
+        if most is not None and not most >= 1:
+            raise ValueError(f"{name} must be 1 or more, got {most!r}")
     course = _Course(
         families=select_families(models, task),
         task=task,
@@ -120,6 +129,7 @@ def compare(
         n_jobs=n_jobs,
         categorical_features=categorical_features,
         time_limit=time_limit,
+        max_folds=max_folds,
     )
     table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
     with ExitStack() as stack:
@@ -132,6 +142,8 @@ def compare(
                 watcher(step)
 
         n_most = course.most_rows(y, n_features)
+        if max_rows is not None:
+            n_most = max_rows if n_most is None else min(n_most, max_rows)
         while True:
             rows = table.draw(n_most, random_state)
             try:
@@ -170,6 +182,7 @@ class _Course:
     n_jobs: int | None
     categorical_features: Any
     time_limit: float | None
+    max_folds: int | None
 
     def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
         """Return from how many rows the flagship can learn several times within the limit."""
@@ -184,10 +197,9 @@ class _Course:
         """Run all models on these rows."""
         notes: list[str] = []
         if rows.drawn is not None:
-            notes.append(
-                f"{len(rows.y):,} of {n_given:,} rows were drawn, so that several folds fit into "
-                f"the time limit of {self.time_limit:.0f} s"
-            )
+            notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
+            if self.time_limit is not None:
+                notes[-1] += f", so that several folds fit into {self.time_limit:.0f} s"
         folds = make_folds(
             rows.y,
             self.task,
@@ -202,9 +214,8 @@ class _Course:
             for family in sorted(self.families, key=lambda family: family.effort)
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
-        race = Race(
-            runners, rows.X, rows.y, classes, folds.splits, self.measure, self.time_limit, tell
-        )
+        splits = folds.splits[: self.max_folds]
+        race = Race(runners, rows.X, rows.y, classes, splits, self.measure, self.time_limit, tell)
         n_folds = race.run()
         if race.ended_by == "Ctrl-C" and n_folds == 0:
             raise KeyboardInterrupt

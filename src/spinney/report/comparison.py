@@ -175,12 +175,31 @@ class Comparison:
 
         return plot.comparison(self, ax=ax)
 
-    def report(self, path: str | Path, *, title: str = "A comparison") -> Path:
-        """Write the report, an HTML page that needs nothing else, and return where it is."""
+    def report(
+        self, path: str | Path, *, title: str = "A table", target: str = "y", seconds: float = 60.0
+    ) -> Path:
+        """Write the report: an HTML page that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        title, target : str
+            What to call the table and the column to predict.
+        seconds : float, default=60
+            What takes longer (learning curves, importances) is left out, and said to be.
+
+        Returns
+        -------
+        Path
+            Where it is.
+        """
         from spinney.report.gather import gather_evidence
         from spinney.report.page import write_page
+        from spinney.report.recipe import Origin
 
-        write_page(self, gather_evidence(self, title=title), path)
+        evidence = gather_evidence(self, origin=Origin(title, target), seconds=seconds)
+        write_page(self, evidence, path)
         return Path(path)
 
     def to_dict(self) -> dict[str, Any]:

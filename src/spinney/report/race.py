@@ -238,7 +238,7 @@ def _size_of(model: Any) -> int | None:
         written = 0
 
         def write(self, data: Any) -> int:
-            size = data.nbytes if isinstance(data, memoryview) else len(data)
+            size = len(data) if isinstance(data, bytes) else memoryview(data).nbytes
             self.written += size
             return size
 

@@ -1,0 +1,124 @@
+"""Intervals and sets around cross-validated predictions, and how often they hold the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.report.compared import Compared
+from spinney.report.evidence import PredictedRow, Predictions
+
+__all__ = ["predicted_rows"]
+
+_TYPICAL = 8
+_WORST = 8
+
+
+def predicted_rows(compared: Compared, name: str, coverage: float = 0.9) -> Predictions | None:
+    """Give rows an interval (numbers) or a set of classes that holds the truth that often.
+
+    The error that an interval allows for is the one that this share of the *other* folds' rows
+    stays below, so that a row never decides on its own interval (cross-conformal prediction).
+    None where that cannot be said: one fold, or a classifier without probabilities.
+    """
+    if len(compared.splits) < 2:
+        return None
+    if compared.classes is None:
+        return _intervals(compared, name, coverage)
+    return _sets(compared, name, coverage)
+
+
+def _intervals(compared: Compared, name: str, coverage: float) -> Predictions:
+    rows = compared.tested
+    predicted, actual = compared.predictions(name), compared.y
+    errors = np.abs(actual - predicted)
+    half = _allowed(compared, errors, coverage)
+    held = errors[rows] <= half[rows]
+
+    def show(row: int) -> PredictedRow:
+        return PredictedRow(
+            _given_row(compared, row),
+            _number(actual[row]),
+            _number(predicted[row]),
+            bool(errors[row] <= half[row]),
+            low=float(predicted[row] - half[row]),
+            high=float(predicted[row] + half[row]),
+        )
+
+    worst = rows[np.argsort(-errors[rows], kind="stable")[:_WORST]]
+    return Predictions(
+        name,
+        coverage,
+        float(held.mean()),
+        float(np.median(2 * half[rows])),
+        "The half width is the error that this share of the other folds' rows stay below.",
+        [show(row) for row in _typical(rows)],
+        [show(row) for row in worst],
+    )
+
+
+def _sets(compared: Compared, name: str, coverage: float) -> Predictions | None:
+    probabilities = compared.probabilities(name)
+    if probabilities is None or compared.classes is None:
+        return None
+    rows, classes = compared.tested, compared.classes
+    truth = np.searchsorted(classes, compared.y)
+    doubt = np.full(len(compared.y), np.nan)
+    doubt[rows] = 1 - probabilities[rows, truth[rows]]
+    # The class that is thought likeliest is always in the set.
+    allowed = np.maximum(_allowed(compared, doubt, coverage), 1 - probabilities.max(axis=1))
+    inside = 1 - probabilities <= allowed[:, None]
+    held = inside[rows, truth[rows]]
+    likeliest = probabilities[rows].argmax(axis=1)
+    place = dict(zip(rows.tolist(), likeliest.tolist(), strict=True))
+
+    def show(row: int) -> PredictedRow:
+        order = np.argsort(-probabilities[row], kind="stable")
+        return PredictedRow(
+            _given_row(compared, row),
+            str(compared.y[row]),
+            str(classes[place[row]]),
+            bool(place[row] == truth[row]),
+            probability=float(probabilities[row, place[row]]),
+            told=[str(classes[c]) for c in order if inside[row, c]],
+        )
+
+    worst = rows[np.argsort(-doubt[rows], kind="stable")[:_WORST]]
+    return Predictions(
+        name,
+        coverage,
+        float(held.mean()),
+        float(inside[rows].sum(axis=1).mean()),
+        "A set has the classes with at least the probability that this share of the other folds' "
+        "rows give to their own class, and the likeliest one.",
+        [show(row) for row in _typical(rows)],
+        [show(row) for row in worst],
+    )
+
+
+def _allowed(
+    compared: Compared, errors: NDArray[np.float64], coverage: float
+) -> NDArray[np.float64]:
+    """Return for each row the error that `coverage` of the rows of other folds stay below."""
+    allowed = np.full(len(errors), np.nan)
+    for number, (_, test) in enumerate(compared.splits):
+        others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
+        sorted_errors = np.sort(errors[others])
+        place = math.ceil((len(others) + 1) * coverage) - 1
+        allowed[test] = sorted_errors[min(place, len(others) - 1)]
+    return allowed
+
+
+def _typical(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    chosen = np.random.default_rng(0).choice(len(rows), min(_TYPICAL, len(rows)), replace=False)
+    return rows[np.sort(chosen)]
+
+
+def _given_row(compared: Compared, row: int) -> int:
+    return int(row if compared.rows is None else compared.rows[row]) + 1
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"

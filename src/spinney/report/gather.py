@@ -1,0 +1,214 @@
+"""Gather what a report shows beside the ranking, within a time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from spinney.report.certainty import predicted_rows
+from spinney.report.compared import Compared
+from spinney.report.comparison import Comparison
+from spinney.report.deadline import TimeUp, deadline
+from spinney.report.evidence import Evidence, LearningCurve
+from spinney.report.families import select_families
+from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
+from spinney.report.leanings import FittedOnFold, dependences, importances
+from spinney.report.learning import learning_curve, learning_seconds
+from spinney.report.profile import profile_columns, profile_target
+from spinney.report.recipe import Origin, recipe, settings
+
+if TYPE_CHECKING:
+    from spinney.io import ColumnKinds
+
+__all__ = ["gather_evidence"]
+
+_MODELS = 3
+_SHOWN_COLUMNS = 6
+_TREE_DEPTH = 5
+
+
+def gather_evidence(
+    comparison: Comparison,
+    *,
+    origin: Origin,
+    kinds: ColumnKinds | None = None,
+    frame: Any = None,
+    seconds: float = 60.0,
+    tell: Callable[[str], object] = lambda step: None,
+) -> Evidence:
+    """Gather what a report shows.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `spinney.compare` found.
+    origin : Origin
+        Where the table came from.
+    kinds : ColumnKinds or None
+        What the columns are, those left out included.
+    frame : pyarrow.Table or None
+        The table as it was read.
+    seconds : float
+        What does not fit into so many seconds is left out, and said to be.
+    tell : callable
+        Is told what is being done.
+
+    Returns
+    -------
+    Evidence
+    """
+    compared = comparison.compared
+    if compared is None:
+        raise ValueError("this comparison was read back: it has no data to show")
+    return _Gathering(comparison, compared, origin, seconds, tell).gather(kinds, frame)
+
+
+class _Gathering:
+    """The evidence so far, and the time left."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        compared: Compared,
+        origin: Origin,
+        seconds: float,
+        tell: Callable[[str], object],
+    ) -> None:
+        self.comparison = comparison
+        self.compared = compared
+        self.origin = origin
+        self.end = perf_counter() + seconds
+        self.tell = tell
+        self.found: dict[str, Any] = {}
+        self.left_out: list[str] = []
+        self.stopped = False
+
+    def gather(self, kinds: ColumnKinds | None, frame: Any) -> Evidence:
+        compared, name = self.compared, self.origin.target
+        target = profile_target(compared.y, self.comparison.task, name)
+        columns = profile_columns(compared.X, kinds, frame)
+        best = self.comparison.best
+        if best is not None:
+            shown = self._shown_models()
+            # What costs least comes first, so that a short limit leaves most.
+            self._judge(shown)
+            self._tree()
+            self._lean_on(shown)
+            self._learn(shown)
+        return Evidence(
+            title=f"{self.origin.title}: {name}",
+            target=target,
+            columns=columns,
+            code=recipe(self.comparison, self.origin),
+            settings=settings(self.comparison, self.origin),
+            left_out=self.left_out,
+            **self.found,
+        )
+
+    def _shown_models(self) -> list[str]:
+        """Return the best model, the simplest that will do, and those that follow."""
+        ranked = [r.name for r in self.comparison.results if r.estimate is not None]
+        simpler = [self.comparison.simpler] if self.comparison.simpler else []
+        return list(dict.fromkeys([ranked[0], *simpler, *ranked]))[:_MODELS]
+
+    def _judge(self, shown: list[str]) -> None:
+        compared, best = self.compared, shown[0]
+
+        def curves() -> None:
+            rocs, precisions = rate_curves(compared, shown)
+            self.found.update(rocs=rocs, precision_recalls=precisions)
+
+        if compared.classes is None:
+            self._keep("residuals", lambda: residuals(compared, best))
+        else:
+            self._keep("confusion", lambda: confusion(compared, best))
+            self._keep("calibrations", lambda: calibrations(compared, shown))
+            self._do("ROC and precision–recall curves", curves)
+        self._keep("predictions", lambda: predicted_rows(compared, best))
+        if self.found.get("predictions") is None:
+            self.left_out.append(f"predictions with intervals: {best} gives none here")
+
+    def _tree(self) -> None:
+        def draw() -> None:
+            from spinney.tree import export_svg
+
+            family = select_families(["decision_tree_pruned"], self.comparison.task)[0]
+            maker = self.compared.makers.get(family.name)
+            pruned = maker() if maker else family.make(self.comparison.task, 0, None)
+            tree = pruned.fit(self.compared.X, self.compared.y).estimator_
+            self.found["tree_svg"] = export_svg(tree, max_depth=_TREE_DEPTH)
+            leaves, depth = int(tree.get_n_leaves()), int(tree.get_depth())
+            said = f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, depth {depth}"
+            if depth > _TREE_DEPTH:
+                said += f" (the first {_TREE_DEPTH} levels are drawn)"
+            self.found["tree_text"] = said
+
+        self._do("the pruned tree", draw)
+
+    def _lean_on(self, shown: list[str]) -> None:
+        self.found["importances"], self.found["dependences"] = [], []
+
+        def look(name: str, models_left: int) -> None:
+            fitted = FittedOnFold(self.compared, name)
+            found = importances(fitted, self._left() / (2 * models_left))
+            if found is None:
+                raise TimeUp
+            self.found["importances"].append(found)
+            if name == shown[0]:
+                leaned_on = [
+                    column
+                    for column, mean in zip(found.columns, found.means, strict=True)
+                    if mean > 0
+                ]
+                self.found["dependences"] = dependences(
+                    fitted, leaned_on[:_SHOWN_COLUMNS], self.origin.target
+                )
+
+        for place, name in enumerate(shown):
+            seconds = self.compared.trials[name][0].fit_seconds
+            self._do(f"what {name} leans on", partial(look, name, len(shown) - place), seconds)
+
+    def _learn(self, shown: list[str]) -> None:
+        curves: list[LearningCurve] = []
+        self.found["learning_curves"] = curves
+
+        def learn(name: str) -> None:
+            curves.append(learning_curve(self.compared, name))
+
+        for name in shown:
+            seconds = learning_seconds(self.compared, name)
+            self._do(f"learning curve of {name}", partial(learn, name), seconds)
+
+    def _left(self) -> float:
+        return self.end - perf_counter()
+
+    def _keep(self, name: str, make: Callable[[], Any]) -> None:
+        """Make a part of the evidence and keep it under its name."""
+
+        def keep() -> None:
+            self.found[name] = make()
+
+        self._do(name, keep)
+
+    def _do(self, name: str, work: Callable[[], None], seconds: float = 0.0) -> None:
+        """Do one part: what fails or takes too long is left out, and said to be."""
+        if self.stopped:
+            self.left_out.append(f"{name}: Ctrl-C")
+            return
+        if seconds > self._left():
+            self.left_out.append(f"{name}: no time")
+            return
+        self.tell(name)
+        try:
+            with deadline(max(self._left(), 0.1)):
+                work()
+        except TimeUp:
+            self.left_out.append(f"{name}: no time")
+        except KeyboardInterrupt:
+            self.stopped = True
+            self.left_out.append(f"{name}: Ctrl-C")
+        except Exception as error:  # a report without one part is better than none
+            said = " ".join(str(error).split())
+            self.left_out.append(f"{name}: {type(error).__name__}: {said}"[:300])

@@ -1,0 +1,127 @@
+"""Cross-validated predictions against the truth: confusion, rates, calibration, residuals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.plot._calculate_scores import (
+    Rates,
+    Told,
+    calculate_calibration,
+    calculate_confusion,
+    calculate_precision_recall,
+    calculate_roc,
+)
+from spinney.report.compared import Compared
+from spinney.report.evidence import Calibration, Confusion, Curve, Residuals
+from spinney.report.profile import histogram_of
+
+__all__ = ["calibrations", "confusion", "rate_curves", "residuals"]
+
+_MOST_CURVES = 6  # classes of one model that get a curve
+_MOST_POINTS = 200  # of a curve
+_MOST_DOTS = 1_500  # of predictions against the truth
+_TAIL = 0.005  # of the residuals at either end, which a histogram leaves out
+
+
+def confusion(compared: Compared, name: str) -> Confusion:
+    """Count rows by true and predicted class."""
+    rows = compared.tested
+    predicted = compared.predictions(name)[rows].astype(compared.y.dtype)
+    counted = calculate_confusion(predicted, None, compared.y[rows])
+    return Confusion(name, counted.classes, [[int(n) for n in row] for row in counted.counts])
+
+
+def calibrations(compared: Compared, names: list[str]) -> list[Calibration]:
+    """Compare the probabilities of models that give any with what came true."""
+    found = []
+    for name in names:
+        told, y = _told(compared, name)
+        if told is None:
+            continue
+        positive = told.classes[1] if len(told.classes) == 2 else None
+        curve = calculate_calibration(told, y, strategy="quantile", positive=positive)
+        apart = np.abs(curve.predicted - curve.observed)
+        found.append(
+            Calibration(
+                name,
+                curve.event,
+                [float(p) for p in curve.predicted],
+                [float(p) for p in curve.observed],
+                [int(n) for n in curve.counts],
+                float(np.average(apart, weights=curve.counts)),
+            )
+        )
+    return found
+
+
+def rate_curves(compared: Compared, names: list[str]) -> tuple[list[Curve], list[Curve]]:
+    """Return ROC and precision–recall: of all models for two classes, else of the first one."""
+    assert compared.classes is not None
+    rocs: list[Curve] = []
+    precisions: list[Curve] = []
+    two = len(compared.classes) == 2
+    for name in names if two else names[:1]:
+        told, y = _told(compared, name)
+        if told is None:
+            continue
+        classes, counts = np.unique(y, return_counts=True)
+        shown = classes[np.argsort(-counts, kind="stable")[:_MOST_CURVES]]
+        for label in [told.classes[1]] if two else shown:
+            positive = y == label
+            if not positive.any() or positive.all():
+                continue
+            roc = calculate_roc(told, y, positive=label)
+            rocs.append(_curve(name, label, roc, 0.5))
+            precision = calculate_precision_recall(told, y, positive=label)
+            precisions.append(_curve(name, label, precision, float(positive.mean())))
+    return rocs, precisions
+
+
+def residuals(compared: Compared, name: str) -> Residuals:
+    """Compare predicted numbers with the true ones."""
+    rows = compared.tested
+    predicted, actual = compared.predictions(name)[rows], compared.y[rows]
+    left = actual - predicted
+    ends = np.quantile(left, [_TAIL, 1 - _TAIL])
+    inner = histogram_of(left[(left >= ends[0]) & (left <= ends[1])], bins=40)
+    assert inner is not None or not np.isfinite(left).all()
+    shown = _evenly(len(rows), _MOST_DOTS)
+    return Residuals(
+        name,
+        [float(v) for v in predicted[shown]],
+        [float(v) for v in actual[shown]],
+        inner or histogram_of(np.zeros(1)),  # type: ignore[arg-type]
+        bias=float(left.mean()),
+        median_absolute=float(np.median(np.abs(left))),
+        within_90=float(np.quantile(np.abs(left), 0.9)),
+    )
+
+
+def _told(compared: Compared, name: str) -> tuple[Told | None, NDArray[Any]]:
+    assert compared.classes is not None
+    scores = compared.probabilities(name)
+    if scores is None:
+        return None, compared.y
+    rows = compared.tested
+    return Told(name, compared.classes, scores[rows], True), compared.y[rows]
+
+
+def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:
+    shown = _evenly(len(rates.across), _MOST_POINTS)
+    return Curve(
+        name,
+        str(label),
+        [float(v) for v in rates.across[shown]],
+        [float(v) for v in rates.up[shown]],
+        float(rates.area),
+        floor,
+    )
+
+
+def _evenly(n: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many of n places, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))

@@ -1,0 +1,143 @@
+"""What a model leans on: importances of columns, and how predictions depend on them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from spinney.plot._calculate_dependence import calculate_dependence
+from spinney.plot._calculate_importances import calculate_importances
+from spinney.plot._table_view import TableView
+from spinney.report.compared import Compared
+from spinney.report.evidence import Dependence, Importances
+from spinney.report.rows import take_rows
+from spinney.report.sample import draw_rows
+
+__all__ = ["FittedOnFold", "dependences", "importances"]
+
+_REPEATS = 5
+_MOST_ROWS = 2_000
+_ROWS_OF_CURVES = 300
+
+
+class FittedOnFold:
+    """A model fitted on the first fold's training rows, with (some of) its test rows.
+
+    Parameters
+    ----------
+    compared : Compared
+        The comparison.
+    name : str
+        The model.
+    """
+
+    def __init__(self, compared: Compared, name: str) -> None:
+        train, test = compared.splits[0]
+        self.name = name
+        self.compared = compared
+        self.model = compared.make(name).fit(take_rows(compared.X, train), compared.y[train])
+        if len(test) > _MOST_ROWS:
+            test = test[draw_rows(compared.y[test], _MOST_ROWS, 0)]
+        self.X = take_rows(compared.X, test)
+        self.y = compared.y[test]
+        share = len(test) / len(compared.splits[0][1])
+        self.predict_seconds = compared.trials[name][0].predict_seconds * share
+
+
+def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
+    """Measure how much worse a model gets when each column is shuffled in the test rows.
+
+    Where all columns would take longer than `seconds`, those are looked at that a model names
+    itself, or a decision tree; None where it has no time for any.
+    """
+    compared, measure = fitted.compared, fitted.compared.measure
+    n_columns = fitted.X.shape[1]
+    # A shuffled table has to be made, too.
+    a_column = _REPEATS * (fitted.predict_seconds + 1e-7 * n_columns * len(fitted.y) + 1e-3)
+    n_most = int(seconds / a_column)
+    if n_most == 0:
+        return None
+    columns = None if n_most >= n_columns else _likely_columns(fitted, n_most)
+
+    def score(model: Any, X: Any, y: Any) -> float:
+        return -measure.sign * measure.of(model, X, y, compared.classes)
+
+    found = calculate_importances(
+        fitted.model,
+        fitted.X,
+        fitted.y,
+        kind="permutation",
+        n_repeats=_REPEATS,
+        scoring=score,
+        columns=columns,
+    )
+    order = found.largest(len(found.mean))
+    return Importances(
+        fitted.name,
+        measure.name,
+        [found.names[j] for j in order],
+        [float(found.mean[j]) for j in order],
+        [float(found.spread[j]) / math.sqrt(_REPEATS) for j in order],
+    )
+
+
+def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[Dependence]:
+    """Let single columns go through their values and average the predictions."""
+    compared = fitted.compared
+    about, label = target, None
+    if compared.classes is not None:
+        counts = np.bincount(np.searchsorted(compared.classes, compared.y))
+        place = 1 if len(compared.classes) == 2 else int(np.argmax(counts))
+        label = compared.classes[place]
+        about = f"probability of {label}"
+        if not hasattr(fitted.model, "predict_proba"):
+            return []
+    found = []
+    for column in columns:
+        told = calculate_dependence(
+            fitted.model, fitted.X, column, target=label, n_values=24, max_rows=_ROWS_OF_CURVES
+        )
+        assert told.individual is not None
+        grid = told.grids[0]
+        n_values = len(grid.values)
+        single = told.individual[0][:, :n_values]
+        low, high = np.quantile(single, [0.1, 0.9], axis=0)
+        found.append(
+            Dependence(
+                fitted.name,
+                column,
+                about,
+                list(grid.values) if isinstance(grid.values, list) else [*map(float, grid.values)],
+                [float(v) for v in told.average[0][:n_values]],
+                [float(v) for v in low],
+                [float(v) for v in high],
+                _weights(fitted.X, column, grid.values, told.observed[0]),
+            )
+        )
+    return found
+
+
+def _weights(X: Any, column: str, values: Any, observed: Any) -> list[float]:
+    """Return the share of rows near each value; `observed` has the rows' numbers."""
+    if isinstance(values, list):
+        view = TableView(X)
+        levels = view.levels(view.find(column, "column"))
+        rows = dict(zip(levels.labels, levels.counts, strict=True))
+        return [float(rows.get(value, 0)) / view.n_rows for value in values]
+    present = observed[~np.isnan(observed)]
+    middles = (np.asarray(values)[1:] + np.asarray(values)[:-1]) / 2
+    counts = np.bincount(np.searchsorted(middles, present), minlength=len(values))
+    return [float(count) / len(observed) for count in counts]
+
+
+def _likely_columns(fitted: FittedOnFold, n_most: int) -> list[int]:
+    told = getattr(fitted.model, "feature_importances_", None)
+    if told is None or len(told) != fitted.X.shape[1]:
+        from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+        classes = fitted.compared.classes
+        kind = DecisionTreeRegressor if classes is None else DecisionTreeClassifier
+        told = kind(max_depth=8, random_state=0).fit(fitted.X, fitted.y).feature_importances_
+    return [int(j) for j in np.argsort(-np.asarray(told), kind="stable")[:n_most]]

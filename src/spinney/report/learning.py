@@ -1,0 +1,55 @@
+"""How models do with fewer rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinney.report.compared import Compared
+from spinney.report.comparison import Estimate
+from spinney.report.evidence import LearningCurve
+from spinney.report.rows import take_rows
+from spinney.report.sample import draw_rows
+
+__all__ = ["learning_curve", "learning_seconds"]
+
+_PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+_FOLDS = 3
+_FEWEST_ROWS = 20
+
+
+def learning_seconds(compared: Compared, name: str) -> float:
+    """Estimate how long the learning curve of a model takes."""
+    trials = compared.trials[name][:_FOLDS]
+    return sum(_PARTS) * sum(trial.seconds for trial in trials)
+
+
+def learning_curve(compared: Compared, name: str) -> LearningCurve:
+    """Measure a model that learns from parts of the training rows of a few folds.
+
+    The last point, all of the training rows, is what the comparison found on these folds.
+    """
+    splits = compared.splits[:_FOLDS]
+    fewest = min(len(train) for train, _ in splits)
+    points: list[tuple[int, Estimate]] = []
+    for part in _PARTS:
+        n_drawn = int(fewest * part)
+        if n_drawn < _FEWEST_ROWS:
+            continue
+        scores = []
+        for number, (train, test) in enumerate(splits):
+            rows = train[draw_rows(compared.y[train], n_drawn, number)]
+            if compared.classes is not None and len(np.unique(compared.y[rows])) < 2:
+                break
+            model = compared.make(name).fit(take_rows(compared.X, rows), compared.y[rows])
+            tested = take_rows(compared.X, test), compared.y[test]
+            scores.append(compared.measure.of(model, *tested, compared.classes))
+        else:
+            points.append((n_drawn, Estimate.from_folds(scores)))
+    whole = [trial.score for trial in compared.trials[name][: len(splits)]]
+    points.append((int(np.mean([len(train) for train, _ in splits])), Estimate.from_folds(whole)))
+    return LearningCurve(
+        name,
+        [size for size, _ in points],
+        [estimate.mean for _, estimate in points],
+        [estimate.se for _, estimate in points],
+    )
