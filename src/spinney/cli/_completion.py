@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-
-import typer
+from pathlib import Path
 
 __all__ = ["complete_column", "complete_dataset", "complete_model"]
 
@@ -16,17 +16,18 @@ def complete_model(incomplete: str) -> list[tuple[str, str]]:
     return [pair for pair in model_titles().items() if pair[0].startswith(incomplete)]
 
 
-def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of the columns of DATA, if it was typed before and is a file."""
-    data = ctx.params.get("data")
-    first = data[0] if isinstance(data, list | tuple) and data else data
-    if not first or str(first) == "-":
-        return []
-    with suppress(Exception):  # a file that cannot be read has no columns to offer
-        from spinney.io import read_pieces
+def complete_column(incomplete: str) -> list[str]:
+    """Names of the columns of DATA, if it was typed before and can be read."""
+    # Parsing gives up at an option without a value, so the words are taken as they were typed.
+    typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
+    for word in typed.split():
+        if not Path(word).is_file():
+            continue
+        with suppress(Exception):  # a model, or a table that cannot be read
+            from spinney.io import read_pieces
 
-        piece = next(iter(read_pieces(str(first), rows=1)))
-        return [name for name in piece.column_names if name.startswith(incomplete)]
+            piece = next(iter(read_pieces(word, rows=1)))
+            return [name for name in piece.column_names if name.startswith(incomplete)]
     return []
 
 

@@ -111,6 +111,8 @@ def fit(
     wanted = parse_settings(settings or [])
     if output.is_dir():
         raise UserError(f"-o {output} is a folder; name a file in it")
+    if not output.parent.is_dir():  # told before the work, not after it
+        raise UserError(f"-o {output}: there is no folder {output.parent}")
 
     from spinney._threads import effective_n_jobs
     from spinney.cli._training_table import read_training_table

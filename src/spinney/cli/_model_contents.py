@@ -26,10 +26,13 @@ def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[st
     if _is_tree(inner):
         from spinney.tree import export_text
 
-        text = export_text(inner, feature_names=names, max_depth=depth)
+        # To scikit-learn, and so to `export_text`, the root is at depth 0.
+        levels = None if depth is None else depth - 1
+        text = export_text(inner, feature_names=names, max_depth=levels)
         return {"tree": text.rstrip("\n").split("\n")}
     if hasattr(inner, "coef_"):
-        return _coefficients(inner, names, top)
+        scaled = hasattr(model, "point_names")
+        return {**_coefficients(inner, names, top), "of_scaled_columns": scaled}
     importances = getattr(inner, "feature_importances_", None)
     if importances is None:
         return {}
@@ -45,6 +48,8 @@ def say_contents(contents: dict[str, Any]) -> list[str]:
         return [*contents["rules"], *_rest(contents, "rules")]
     if "coefficients" in contents:
         key, title = "coefficients", "coefficients, largest first"
+        if contents["of_scaled_columns"]:
+            title = "coefficients of the scaled columns, largest first"
     elif "importances" in contents:
         key, title = "importances", "importances of the columns, largest first"
     else:

@@ -102,10 +102,13 @@ def predict(
     start, n_rows = perf_counter(), 0
     pieces = read_pieces(source, rows=rows, columns=wanted, delimiter=delimiter, encoding=encoding)
     with open_writer(output, as_json=as_json) as write:
+        piece = None
         for piece in pieces:
             carried = piece.column_names if keep_all else kept
             write(_beside(piece.select(_known(carried, piece)), predictor.predict(piece)))
             n_rows += piece.num_rows
+        if piece is None:  # no rows: an empty table with the columns that there would be
+            write(_beside(_empty(kept), predictor.no_predictions()))
     if output is not None and str(output) != "-" and not quiet:
         seconds = shown_time(perf_counter() - start)
         typer.echo(f"wrote {output}: {n_rows:,} rows in {seconds}", err=True)
@@ -147,6 +150,8 @@ class _Predictor:
         import numpy as np
 
         X = self._prepare(piece)
+        if not piece.num_rows:
+            return self.no_predictions()
         try:
             out = {"prediction": np.asarray(self._model.predict(X))}
             if self._proba:
@@ -159,6 +164,15 @@ class _Predictor:
         except (ValueError, TypeError) as error:
             raise UserError(f"{self._name}: {one_line(error)}") from error
         return out
+
+    def no_predictions(self) -> dict[str, Any]:
+        """Return the columns to write where there are no rows."""
+        import numpy as np
+
+        labels = self._model.classes_ if hasattr(self._model, "classes_") else np.empty(0)
+        names = ["lower", "upper"] if self._interval is not None else []
+        names = [*(f"proba_{label}" for label in labels if self._proba), *names]
+        return {"prediction": labels[:0], **{name: np.empty(0) for name in names}}
 
     def _prepare(self, piece: Any) -> Any:
         if self._kinds is not None:
@@ -189,6 +203,12 @@ def _known(names: list[str], piece: Any) -> list[str]:
         if name not in piece.column_names:
             raise unknown_column(name, piece.column_names, "the data")
     return names
+
+
+def _empty(names: list[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array([], pa.string()) for name in names})
 
 
 def _beside(carried: Any, predicted: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ def show(
         Path, typer.Argument(help="A file that spinney fit wrote.", show_default=False)
     ],
     depth: Annotated[
-        int, typer.Option(help="Levels of a tree that are shown.", metavar="N", min=0)
+        int, typer.Option(help="Levels of a tree that are shown.", metavar="N", min=1)
     ] = 4,
     top: Annotated[
         int, typer.Option(help="Columns or rules that are shown.", metavar="N", min=1)

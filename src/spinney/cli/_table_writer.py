@@ -62,24 +62,53 @@ def open_writer(out: Path | None, *, as_json: bool = False) -> Iterator[Write]:
 
 
 def _delimited(sink: Any, delimiter: str) -> Write:
-    import pyarrow.csv
-
     is_first = True
 
     def write(table: Any) -> None:
         nonlocal is_first
         if is_first:
-            # Arrow would quote every name; this quotes those that need it.
             line = io.StringIO()
             csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(table.column_names)
             sink.write(line.getvalue().encode())
             is_first = False
-        options = pyarrow.csv.WriteOptions(include_header=False, delimiter=delimiter)
-        piece = io.BytesIO()
-        pyarrow.csv.write_csv(table, piece, options)
-        sink.write(piece.getvalue())
+        for batch in table.combine_chunks().to_batches():
+            sink.write(_lines(batch, delimiter))
 
     return write
+
+
+def _lines(batch: Any, delimiter: str) -> bytes:
+    """Return rows as text, with quotes where they are needed; Arrow's writer quotes all text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not batch.num_rows:
+        return b""
+    cells = [_cells(column, delimiter) for column in batch.columns]
+    between = pa.scalar(delimiter, pa.large_string())
+    line = pc.binary_join_element_wise(*cells, between, null_handling="replace")
+    whole = pa.LargeListArray.from_arrays(pa.array([0, len(line)], pa.int64()), line)
+    return bytes(pc.binary_join(whole, pa.scalar("\n", pa.large_string()))[0].as_buffer()) + b"\n"
+
+
+def _cells(column: Any, delimiter: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        text = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UserError(f"a column of {column.type} cannot be written as text") from error
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return text
+    special = pc.match_substring_regex(text, f'["\r\n{delimiter}]')
+    doubled = pc.replace_substring(text, '"', '""')
+    quote = pa.scalar('"', pa.large_string())
+    nothing = pa.scalar("", pa.large_string())
+    quoted = pc.binary_join_element_wise(quote, doubled, quote, nothing)
+    return pc.if_else(special, quoted, text)
 
 
 def _lines_of_json(sink: Any) -> Write:
