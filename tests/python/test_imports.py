@@ -37,8 +37,11 @@ print("\\nloaded:", *sorted((set(sys.modules) - before) & set({HEAVY})))
         "import spinney.report.families",
         "import sys; sys.argv = ['spinney', '--help']; import spinney.cli; spinney.cli.main()",
         "import sys; sys.argv = ['spinney', '--version']; import spinney.cli; spinney.cli.main()",
-        "import sys; sys.argv = ['spinney', 'compare', '--help']; "
-        "import spinney.cli; spinney.cli.main()",
+        *(
+            f"import sys; sys.argv = ['spinney', '{command}', '--help']; "
+            "import spinney.cli; spinney.cli.main()"
+            for command in ("compare", "fit", "predict", "show", "datasets")
+        ),
     ],
 )
 def test_light(code: str) -> None:

@@ -25,7 +25,7 @@ def test_the_learner_gets_them() -> None:
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     expected = LogisticRegression(C=0.01, max_iter=1000).fit(scaled, Y)
     model = ScaledLogisticRegression(C=0.01).fit(X, Y)
-    np.testing.assert_array_equal(model.estimator_.coef_, expected.coef_)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.coef_, rtol=1e-12)
     assert model.estimator_.max_iter == 1000  # what the wrapper chooses stays
     assert PrunedTreeClassifier(max_depth=1).fit(X, Y).estimator_.get_depth() <= 1
     neighbors = ScaledNeighborsClassifier(weights="uniform").fit(X, Y)

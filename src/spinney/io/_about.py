@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -41,7 +42,7 @@ def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any
             **{library: version(library) for library in _LIBRARIES},
         },
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "training": None if training is None else dict(training),
+        "training": None if training is None else _finite(dict(training)),
     }
 
 
@@ -61,6 +62,15 @@ def changed_parameters(model: Any) -> list[str]:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _finite(value: Any) -> Any:
+    """Return a value of JSON with null for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _int_or_none(value: Any) -> int | None:

@@ -100,6 +100,9 @@ class Description:
                 arrays = {key: getattr(thing, key) for key in ("data", "indices", "indptr")}
                 shape = tuple(int(length) for length in thing.shape)
                 return {"kind": name, "parts": self.value({**arrays, "shape": shape}, place)}
+        if kind is np.polynomial.Polynomial:
+            parts = [np.asarray(part) for part in (thing.coef, thing.domain, thing.window)]
+            return {"kind": "polynomial", "parts": self.value([*parts, thing.symbol], place)}
         if is_search_tree(thing):
             return {"kind": "search_tree", "parts": self.value(parts_of_search_tree(thing), place)}
         return self._object(thing, place)

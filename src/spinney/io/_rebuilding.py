@@ -106,6 +106,9 @@ class _Maker:
             random = np.random.RandomState()
             random.set_state(self.value(node["state"]))
             return random
+        if kind == "polynomial":
+            coefficients, domain, window, symbol = self.value(node["parts"])
+            return np.polynomial.Polynomial(coefficients, domain, window, symbol)
         if kind == "search_tree":
             return search_tree_from_parts(self.value(node["parts"]))
         raise ValueError(f"an unknown kind of node: {kind!r}")

@@ -80,6 +80,22 @@ class ScaledTable(LearnerParams, BaseEstimator):  # type: ignore[misc]
                 parts.append((column[:, None] == scale[None, :]).astype(np.float64))
         return np.concatenate(parts, axis=1)
 
+    def point_names(self) -> list[str]:
+        """Return a name for each number that the learner gets: a column, or ``column=category``."""
+        check_is_fitted(self)
+        names = self._schema.names
+        out: list[str] = []
+        for f, scale in enumerate(self._scales):
+            name = f"column {f}" if names is None else str(names[f])
+            categories = self._schema.categories[f]
+            if categories is None:
+                out.append(name)
+            else:
+                known = [code for code in scale if code < len(categories)]
+                out += [f"{name}={categories[code]}" for code in known]
+                out += [f"{name}=?"] * (len(scale) - len(known))  # a column without a value
+        return out
+
     def _read(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         return self._points(read_table(self, X, self._schema))

@@ -1,0 +1,256 @@
+"""``spinney fit``: fit one model to a table and write it to a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spinney.cli._compare import _Task
+from spinney.cli._completion import complete_column, complete_model
+from spinney.cli._errors import UserError, one_line
+from spinney.cli._models import MODEL_NAMES, check_model_name, make_model
+from spinney.cli._settings import apply_settings, parse_settings
+
+if TYPE_CHECKING:
+    from spinney.cli._training_table import TrainingTable
+    from spinney.report.comparison import Estimate
+
+__all__ = ["fit"]
+
+
+def fit(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The table: CSV, TSV (also .gz), Parquet or Arrow; several files are one table; "
+            "- is the standard input.",
+            metavar="DATA...",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[
+        str,
+        typer.Option(help="The column to predict.", metavar="COL", autocompletion=complete_column),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="What to fit: " + ", ".join(MODEL_NAMES),
+            metavar="NAME",
+            autocompletion=complete_model,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Where the model goes; - is the standard output.", metavar="FILE"
+        ),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A parameter of the model; may be given several times. Values are numbers, true, "
+            "false, null, lists such as [1,2], or plain text.",
+            metavar="PARAM=VALUE",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a column holds, where the guess is wrong: number, category, date, text, "
+            "identifier; may be given several times.",
+            metavar="COL=KIND",
+            show_default=False,
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column to leave out; may be given several times.",
+            metavar="COL",
+            show_default=False,
+            autocompletion=complete_column,
+        ),
+    ] = None,
+    task: Annotated[
+        _Task,
+        typer.Option(
+            help="classification (classes), regression (numbers), or auto: look at the target.",
+            metavar="TASK",
+        ),
+    ] = _Task.auto,
+    cv: Annotated[
+        int | None,
+        typer.Option(help="Cross-validate too, with so many folds.", metavar="N"),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="What separates columns of text files.", show_default="found out"),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="How text files are encoded.", show_default="found out")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the model and of the folds.", metavar="N")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
+) -> None:
+    """Fit one model to a table and write it to a file."""
+    check_model_name(model)
+    wanted = parse_settings(settings or [])
+    if output.is_dir():
+        raise UserError(f"-o {output} is a folder; name a file in it")
+    if not output.parent.is_dir():  # told before the work, not after it
+        raise UserError(f"-o {output}: there is no folder {output.parent}")
+
+    from spinney._threads import effective_n_jobs
+    from spinney.cli._training_table import read_training_table
+
+    if jobs is not None:
+        effective_n_jobs(jobs)  # refuses a number that makes no sense
+    table = read_training_table(
+        data,
+        target,
+        task=task.value,
+        kinds=kind or [],
+        drop=drop or [],
+        delimiter=delimiter,
+        encoding=encoding,
+    )
+    unfitted = apply_settings(make_model(model, table.task, seed, jobs), wanted, model)
+    folds = _cross_validate(unfitted, table, cv, seed) if cv is not None else None
+    fitted, seconds, said = _fit(unfitted, table, model)
+    summary = _summary(model, wanted, fitted, table, folds, seed, seconds)
+    summary["notes"] = [*table.notes, *said]
+    summary["bytes"] = _write(fitted, output, summary)
+    if quiet:
+        return
+    text = json.dumps(summary, indent=2) if as_json else _as_text(summary, output)
+    typer.echo(text, err=str(output) == "-")
+
+
+def _fit(model: Any, table: TrainingTable, name: str) -> tuple[Any, float, list[str]]:
+    """Fit; return the model, how long it took and what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        start = perf_counter()
+        try:
+            model.fit(table.X, table.y)
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{name}: {one_line(error)}{_hint(table)}") from error
+        seconds = perf_counter() - start
+    return model, seconds, list(dict.fromkeys(one_line(w.message) for w in caught))  # type: ignore[arg-type]
+
+
+def _hint(table: TrainingTable) -> str:
+    """Say what may help a learner of numbers, where there are categories."""
+    categories = [column.name for column in table.kinds.columns if column.kind == "category"]
+    if not categories:
+        return ""
+    return f" (columns of categories: {', '.join(categories[:5])}; --drop COL leaves one out)"
+
+
+def _error(predicted: Any, y: Any, task: str) -> float:
+    import numpy as np
+
+    if task == "classification":
+        return float(np.mean(predicted != y))
+    return float(np.sqrt(np.mean((predicted - y) ** 2)))
+
+
+def _cross_validate(model: Any, table: TrainingTable, cv: int, seed: int) -> Estimate:
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from spinney.report.comparison import Estimate
+    from spinney.report.rows import take_rows
+
+    if not 2 <= cv <= len(table.y):
+        raise UserError(f"--cv must be from 2 to the number of rows ({len(table.y)}), got {cv}")
+    splitter = StratifiedKFold if table.task == "classification" else KFold
+    errors = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows says what there is to say
+        folds = splitter(cv, shuffle=True, random_state=seed).split(np.zeros(len(table.y)), table.y)
+        for train, test in folds:
+            fitted = clone(model).fit(take_rows(table.X, train), table.y[train])
+            predicted = fitted.predict(take_rows(table.X, test))
+            errors.append(_error(predicted, table.y[test], table.task))
+    return Estimate.from_folds(errors)
+
+
+def _summary(
+    name: str,
+    settings: dict[str, Any],
+    model: Any,
+    table: TrainingTable,
+    folds: Estimate | None,
+    seed: int,
+    seconds: float,
+) -> dict[str, Any]:
+    """Collect what a person or a program may want to know of a fit; the file keeps it too."""
+    measure = "error" if table.task == "classification" else "rmse"
+    scores: dict[str, Any] = {
+        "measure": measure,
+        "training": _error(model.predict(table.X), table.y, table.task),
+    }
+    if folds is not None:
+        scores["cross_validation"] = {"mean": folds.mean, "standard_error": folds.se}
+    return {
+        "model": name,
+        "class": type(model).__name__,
+        "settings": settings,
+        "data": table.name,
+        "target": table.target,
+        "task": table.task,
+        "rows": len(table.y),
+        "columns": len(table.kinds.used),
+        "kinds": table.kinds.to_dict(),
+        "seed": seed,
+        "scores": scores,
+        "seconds": seconds,
+    }
+
+
+def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
+    """Write the model and return its size."""
+    from spinney.io._model_file import model_to_bytes, save
+
+    if str(output) == "-":
+        written = model_to_bytes(model, training=summary)
+        sys.stdout.buffer.write(written)
+        sys.stdout.buffer.flush()
+        return len(written)
+    save(model, output, training=summary)
+    return output.stat().st_size
+
+
+def _as_text(summary: dict[str, Any], output: Path) -> str:
+    from spinney.cli._numbers import shown_error, shown_size, shown_time
+
+    scores = summary["scores"]
+    lines = [
+        f"{summary['model']} ({summary['class']}) on {summary['data']}: {summary['target']}",
+        f"{summary['rows']:,} rows × {summary['columns']:,} columns · {summary['task']}",
+        f"training {scores['measure']}: {shown_error(scores['training'], scores['measure'])}",
+    ]
+    if "cross_validation" in scores:
+        folds = scores["cross_validation"]
+        shown = shown_error(folds["mean"], scores["measure"], folds["standard_error"])
+        lines.append(f"cross-validated {scores['measure']}: {shown}")
+    lines += [f"note: {note}" for note in summary["notes"]]
+    size, seconds = shown_size(summary["bytes"]), shown_time(summary["seconds"])
+    lines.append(f"fitted in {seconds}, wrote {output} ({size})")
+    return "\n".join(lines)

@@ -1,0 +1,119 @@
+"""What can be read in a fitted model: a tree, rules, coefficients or importances of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["model_contents", "say_contents"]
+
+
+def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[str, Any]:
+    """Return what is to be shown of a model, as JSON: at most one of the keys below and ``total``.
+
+    ``tree`` is a text of at most `depth` levels, ``rules`` a list of texts, ``coefficients`` a list
+    of columns with a number for each output, the largest first, with ``intercept`` and
+    ``outputs`` beside it, ``importances`` the same with one number. Lists end after `top` entries;
+    ``total`` is how many there are.
+    """
+    inner = model.estimator_ if hasattr(model, "learner_param_names") else model
+    names = _names(model, inner)
+    if hasattr(inner, "rules_"):
+        rules = [str(rule) for rule in inner.rules_]
+        return {"rules": rules[:top], "total": len(rules)}
+    if _is_tree(inner):
+        from spinney.tree import export_text
+
+        # To scikit-learn, and so to `export_text`, the root is at depth 0.
+        levels = None if depth is None else depth - 1
+        text = export_text(inner, feature_names=names, max_depth=levels)
+        return {"tree": text.rstrip("\n").split("\n")}
+    if hasattr(inner, "coef_"):
+        scaled = hasattr(model, "point_names")
+        return {**_coefficients(inner, names, top), "of_scaled_columns": scaled}
+    importances = getattr(inner, "feature_importances_", None)
+    if importances is None:
+        return {}
+    listed = _largest(np.asarray(importances)[None, :], names, top)
+    return {"importances": listed, "total": len(importances)}
+
+
+def say_contents(contents: dict[str, Any]) -> list[str]:
+    """Return lines for people."""
+    if "tree" in contents:
+        return list(contents["tree"])
+    if "rules" in contents:
+        return [*contents["rules"], *_rest(contents, "rules")]
+    if "coefficients" in contents:
+        key, title = "coefficients", "coefficients, largest first"
+        if contents["of_scaled_columns"]:
+            title = "coefficients of the scaled columns, largest first"
+    elif "importances" in contents:
+        key, title = "importances", "importances of the columns, largest first"
+    else:
+        return []
+    lines = [title]
+    width = max((len(entry["column"]) for entry in contents[key]), default=0)
+    outputs = contents.get("outputs")
+    if outputs and len(outputs) > 1:
+        lines.append(" " * (width + 4) + "  ".join(f"{label:>11.11}" for label in outputs))
+    for entry in contents[key]:
+        numbers = "  ".join(f"{value:>11.4g}" for value in entry["values"])
+        lines.append(f"  {entry['column']:<{width}}  {numbers}")
+    lines += _rest(contents, key)
+    if contents.get("intercept"):
+        numbers = "  ".join(f"{value:>11.4g}" for value in contents["intercept"])
+        lines.append(f"  {'(intercept)':<{width}}  {numbers}")
+    return lines
+
+
+def _names(model: Any, inner: Any) -> list[str] | None:
+    if hasattr(model, "point_names"):
+        names: list[str] = model.point_names()
+        return names
+    for place in (model, inner):
+        if hasattr(place, "feature_names_in_"):
+            return [str(name) for name in place.feature_names_in_]
+    return None
+
+
+def _is_tree(model: Any) -> bool:
+    from spinney.tree._describe import has_own_reader
+
+    return hasattr(model, "tree_") or has_own_reader(model)
+
+
+def _coefficients(model: Any, names: list[str] | None, top: int | None) -> dict[str, Any]:
+    coefficients = np.atleast_2d(np.asarray(model.coef_))
+    labels = getattr(model, "classes_", None)
+    outputs = None
+    if labels is not None:
+        # Of two classes there is one line, for the second.
+        chosen = labels if len(labels) == len(coefficients) else labels[1:]
+        outputs = [str(label) for label in chosen]
+    intercept = np.atleast_1d(np.asarray(getattr(model, "intercept_", [])))
+    return {
+        "coefficients": _largest(coefficients, names, top),
+        "intercept": [float(value) for value in intercept],
+        "outputs": outputs,
+        "total": coefficients.shape[1],
+    }
+
+
+def _largest(values: NDArray[Any], names: list[str] | None, top: int | None) -> list[Any]:
+    """List columns by their largest number, whatever its sign; of equals the first comes first."""
+    n_columns = values.shape[1]
+    if names is None or len(names) != n_columns:
+        names = [f"x{number}" for number in range(n_columns)]
+    order = np.argsort(-np.abs(values).max(axis=0), kind="stable")[:top]
+    return [
+        {"column": names[column], "values": [float(value) for value in values[:, column]]}
+        for column in order
+    ]
+
+
+def _rest(contents: dict[str, Any], key: str) -> list[str]:
+    more = contents["total"] - len(contents[key])
+    return [f"  … and {more:,} more (--top N shows N)"] if more else []

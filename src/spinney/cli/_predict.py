@@ -1,0 +1,240 @@
+"""``spinney predict``: what a model says about the rows of a table, piece by piece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from spinney.cli._completion import complete_column
+from spinney.cli._errors import UserError, one_line, unknown_column
+from spinney.cli._numbers import shown_time
+from spinney.cli._table_writer import check_output, open_writer
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(help="A file that spinney fit wrote.", show_default=False)
+    ],
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The table: CSV, TSV (also .gz), Parquet or Arrow; several files are one table; "
+            "- is the standard input.",
+            metavar="DATA...",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where predictions go: .csv, .tsv (also .gz), .parquet, .arrow or .jsonl.",
+            metavar="FILE",
+            show_default="standard output, as CSV",
+        ),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add a column with the probability of each class.")
+    ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Add an interval that covers the truth with this probability, such as 0.9.",
+            metavar="P",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of DATA to carry along; may be given several times.",
+            metavar="COL",
+            show_default=False,
+            autocompletion=complete_column,
+        ),
+    ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Carry along all columns of DATA.")
+    ] = False,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="What separates columns of text files.", show_default="found out"),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="How text files are encoded.", show_default="found out")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(help="How many rows are read at a time.", metavar="N", min=1)
+    ] = 65_536,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write a line of JSON for each row.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Do not say how many rows were written.")
+    ] = False,
+) -> None:
+    """Predict the rows of a table with a fitted model."""
+    if check_output(output) not in ("", ".jsonl") and as_json:
+        raise UserError(f"--json writes lines of JSON, and {output} is named otherwise")
+    if interval is not None and not 0 < interval < 1:
+        raise UserError(f"--interval must lie between 0 and 1, got {interval}")
+
+    from spinney import set_num_threads
+    from spinney.cli._training_table import source_of
+    from spinney.io import read_pieces
+
+    if jobs is not None:
+        set_num_threads(jobs)
+    predictor = _Predictor(model, proba=proba, interval=interval)
+    kept = list(dict.fromkeys(keep or []))
+    wanted = None if keep_all else predictor.columns_to_read(kept)
+    source = source_of(data)
+    start, n_rows = perf_counter(), 0
+    pieces = read_pieces(source, rows=rows, columns=wanted, delimiter=delimiter, encoding=encoding)
+    with open_writer(output, as_json=as_json) as write:
+        piece = None
+        for piece in pieces:
+            carried = piece.column_names if keep_all else kept
+            write(_beside(piece.select(_known(carried, piece)), predictor.predict(piece)))
+            n_rows += piece.num_rows
+        if piece is None:  # no rows: an empty table with the columns that there would be
+            write(_beside(_empty(kept), predictor.no_predictions()))
+    if output is not None and str(output) != "-" and not quiet:
+        seconds = shown_time(perf_counter() - start)
+        typer.echo(f"wrote {output}: {n_rows:,} rows in {seconds}", err=True)
+
+
+class _Predictor:
+    """A model from a file, and how tables are prepared for it."""
+
+    def __init__(self, path: Path, *, proba: bool, interval: float | None) -> None:
+        from spinney.io import ColumnKinds, load, read_about
+
+        about = read_about(path)
+        training = about["training"] or {}
+        self._model = load(path)
+        self._name = training.get("model") or type(self._model).__name__
+        self._features: list[str] | None = about["features"]
+        self._n_features: int | None = about["n_features"]
+        self._kinds = ColumnKinds.from_dict(training["kinds"]) if "kinds" in training else None
+        self._interval = interval
+        self._proba = proba
+        if not hasattr(self._model, "predict"):
+            raise UserError(f"{path} is a {self._name}, which predicts nothing")
+        if proba and not hasattr(self._model, "predict_proba"):
+            raise UserError(f"--proba: {self._name} in {path} knows no probabilities")
+        if interval is not None and not hasattr(self._model, "predict_interval"):
+            able = ", ".join(_models_with_intervals())
+            raise UserError(
+                f"--interval: {self._name} in {path} has no intervals; these have, for numbers: "
+                f"{able}"
+            )
+
+    def columns_to_read(self, kept: list[str]) -> list[str] | None:
+        """Return the columns that are needed of a file, or None for all."""
+        used = self._kinds.used if self._kinds is not None else self._features
+        return None if used is None else list(dict.fromkeys([*used, *kept]))
+
+    def predict(self, piece: Any) -> dict[str, Any]:
+        """Return the columns to write for some rows."""
+        import numpy as np
+
+        X = self._prepare(piece)
+        if not piece.num_rows:
+            return self.no_predictions()
+        try:
+            out = {"prediction": np.asarray(self._model.predict(X))}
+            if self._proba:
+                shares = self._model.predict_proba(X)
+                for number, label in enumerate(self._model.classes_):
+                    out[f"proba_{label}"] = shares[:, number]
+            if self._interval is not None:
+                both = self._model.predict_interval(X, coverage=self._interval)
+                out["lower"], out["upper"] = both[:, 0], both[:, 1]
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{self._name}: {one_line(error)}") from error
+        return out
+
+    def no_predictions(self) -> dict[str, Any]:
+        """Return the columns to write where there are no rows."""
+        import numpy as np
+
+        labels = self._model.classes_ if hasattr(self._model, "classes_") else np.empty(0)
+        names = ["lower", "upper"] if self._interval is not None else []
+        names = [*(f"proba_{label}" for label in labels if self._proba), *names]
+        return {"prediction": labels[:0], **{name: np.empty(0) for name in names}}
+
+    def _prepare(self, piece: Any) -> Any:
+        if self._kinds is not None:
+            return self._kinds.prepare(piece)
+        if self._features is not None:
+            return piece.select(_known(self._features, piece))
+        if piece.num_columns != self._n_features:
+            raise UserError(
+                f"{self._name} was fitted on {self._n_features} columns without names, "
+                f"the data have {piece.num_columns}"
+            )
+        return _as_matrix(piece)
+
+
+def _as_matrix(piece: Any) -> Any:
+    """Return a table as numbers, for a model that was fitted on an array."""
+    import numpy as np
+
+    try:
+        columns = [np.asarray(column, dtype=np.float64) for column in piece.columns]
+    except ValueError as error:
+        raise UserError(f"the model reads numbers only: {one_line(error)}") from error
+    return np.column_stack(columns)
+
+
+def _known(names: list[str], piece: Any) -> list[str]:
+    for name in names:
+        if name not in piece.column_names:
+            raise unknown_column(name, piece.column_names, "the data")
+    return names
+
+
+def _empty(names: list[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array([], pa.string()) for name in names})
+
+
+def _beside(carried: Any, predicted: dict[str, Any]) -> Any:
+    """Put predictions beside the columns that are carried along."""
+    import pyarrow as pa
+
+    for name, values in predicted.items():
+        if name in carried.column_names:
+            raise UserError(f"a column {name!r} is carried along, and predictions need that name")
+        if values.ndim != 1:
+            raise UserError(f"{name}: several outputs cannot be written as one column")
+        carried = carried.append_column(
+            name, pa.array(values.tolist() if values.dtype == object else values)
+        )
+    return carried
+
+
+def _models_with_intervals() -> list[str]:
+    from spinney.cli._models import MODEL_NAMES, make_model
+
+    able = []
+    for name in MODEL_NAMES:
+        try:
+            model = make_model(name, "regression", None, None)
+        except UserError:  # for classes only
+            continue
+        if hasattr(model, "predict_interval"):
+            able.append(name)
+    return able

@@ -1,0 +1,50 @@
+"""``--set param=value``: parameters of a model as they are typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from spinney.cli._errors import UserError
+
+__all__ = ["apply_settings", "parse_settings"]
+
+_WORDS = {"True": True, "False": False, "None": None}
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Read ``name=value`` texts.
+
+    A value is JSON where it can be read as JSON (``3``, ``0.1``, ``true``, ``null``, ``[1, 2]``),
+    Python's ``True``, ``False`` and ``None`` too, and else a plain text.
+    """
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise UserError(f"--set: expected param=value, got {text!r}")
+        settings[name.strip()] = _parse(value.strip())
+    return settings
+
+
+def apply_settings(model: Any, settings: dict[str, Any], name: str) -> Any:
+    """Set parameters of a model; one that it does not have is a UserError."""
+    known = {*model.get_params(), *getattr(model, "learner_param_names", list)()}
+    for setting in settings:
+        if setting not in known:
+            close = get_close_matches(setting, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            listed = ", ".join(sorted(known)) or "none"
+            raise UserError(f"--set: {name} has no parameter {setting!r}; {hint}It has: {listed}")
+    return model.set_params(**settings)
+
+
+def _parse(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,121 @@
+"""``spinney show``: what is in a model file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spinney.cli._numbers import shown_error, shown_size, shown_time
+
+__all__ = ["show"]
+
+# Of these there is nothing to read but what the head of the file says: rows, means, matrices.
+_NOTHING_TO_READ = ("Neighbors", "Local", "Mixture", "Dummy", "PlugIn")
+_MOST_COLUMNS = 20  # that are listed with their kinds
+
+
+def show(
+    model: Annotated[
+        Path, typer.Argument(help="A file that spinney fit wrote.", show_default=False)
+    ],
+    depth: Annotated[
+        int, typer.Option(help="Levels of a tree that are shown.", metavar="N", min=1)
+    ] = 4,
+    top: Annotated[
+        int, typer.Option(help="Columns or rules that are shown.", metavar="N", min=1)
+    ] = 15,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Only what the head of the file says.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a model file holds: the model, what it was fitted on, and what it learned."""
+    from spinney.io import read_about
+
+    about = read_about(model)
+    contents = {} if brief else _contents(model, about, depth, top)
+    size = model.stat().st_size
+    if as_json:
+        facts = {"file": str(model), "bytes": size, **about, "contents": contents}
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    from spinney.cli._model_contents import say_contents
+
+    lines = _head(about, model, size)
+    said = say_contents(contents)
+    typer.echo("\n".join([*lines, *(["", *said] if said else [])]))
+
+
+def _contents(path: Path, about: dict[str, Any], depth: int, top: int) -> dict[str, Any]:
+    kind = str(about["class"]).rpartition(".")[2]
+    if any(word in kind for word in _NOTHING_TO_READ) or about["n_features"] is None:
+        return {}
+    from spinney.cli._model_contents import model_contents
+    from spinney.io import load
+
+    return model_contents(load(path), depth=depth, top=top)
+
+
+def _head(about: dict[str, Any], path: Path, size: int) -> list[str]:
+    training = about["training"] or {}
+    name = f"{training['model']}: " if "model" in training else ""
+    lines = [f"{name}{about['class']}"]
+    changed = ", ".join(f"{key}={about['parameters'][key]}" for key in about["changed"])
+    lines.append(f"  parameters: {changed or 'the defaults'}")
+    lines += _fitted_on(training) if training else _shape(about)
+    if about["classes"] is not None:
+        shown = ", ".join(about["classes"][:10])
+        more = about["n_classes"] - 10
+        lines.append(f"  classes: {shown}" + (f", … ({more:,} more)" if more > 0 else ""))
+    libraries = ", ".join(f"{library} {version}" for library, version in about["versions"].items())
+    lines.append(f"  written: {about['written']} by {libraries}")
+    lines.append(f"  file: {path}, {shown_size(size)}")
+    columns = training.get("kinds", {}).get("columns", [])
+    if columns:
+        lines += ["", "columns", *_columns(columns)]
+    return lines
+
+
+def _shape(about: dict[str, Any]) -> list[str]:
+    if about["n_features"] is None:
+        return ["  not fitted"]
+    return [f"  fitted on {about['n_features']:,} columns"]
+
+
+def _fitted_on(training: dict[str, Any]) -> list[str]:
+    lines = []
+    if "rows" in training:
+        lines.append(
+            f"  fitted on: {training.get('data')}, {training['rows']:,} rows × "
+            f"{training['columns']:,} columns, in {shown_time(training['seconds'])}, "
+            f"seed {training['seed']}"
+        )
+        lines.append(f"  target: {training['target']} ({training['task']})")
+    scores = training.get("scores")
+    if scores:
+        measure = scores["measure"]
+        told = [f"{measure} {_number(scores['training'], measure)} in training"]
+        if "cross_validation" in scores:
+            folds = scores["cross_validation"]
+            spread = folds["standard_error"]
+            told.append(f"{_number(folds['mean'], measure, spread)} cross-validated")
+        lines.append(f"  {', '.join(told)}")
+    lines += [f"  note: {note}" for note in training.get("notes", [])]
+    return lines
+
+
+def _number(value: float | None, measure: str, spread: float | None = None) -> str:
+    return "unknown" if value is None else shown_error(value, measure, spread)
+
+
+def _columns(columns: list[dict[str, Any]]) -> list[str]:
+    width = max(len(column["name"]) for column in columns[:_MOST_COLUMNS])
+    lines = [
+        f"  {column['name']:<{width}}  {column['kind']:<10}  {column.get('reason', '')}".rstrip()
+        for column in columns[:_MOST_COLUMNS]
+    ]
+    more = len(columns) - _MOST_COLUMNS
+    return [*lines, *([f"  … and {more:,} more (--json shows all)"] if more > 0 else [])]
