@@ -34,9 +34,10 @@ Run = Callable[..., Output]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """Run the command in this process, at 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)  # a report goes to the current folder
 
     def call(*arguments: object) -> Output:
         monkeypatch.setattr(sys, "argv", ["spinney", *map(str, arguments)])
@@ -137,12 +138,12 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
         ([shop, "--target", "Bougt"], "no column 'Bougt' in shop.csv; did you mean 'bought'?"),
         ([shop, "--target", "q"], "no column 'q' in shop.csv; it has: age, city, bought"),
         ([shop, *target, "--drop", "town"], "no column 'town'"),
-        ([shop, *target, "--drop", "bought"], "cannot be both"),
+        ([shop, *target, "--drop", "bought"], "can neither be left out"),
         ([shop, *target, "--models", "forest"], "models has no 'forest'"),
         ([shop, *target, "--jobs", 0], "n_jobs must be"),
         ([shop, *target, "--cv", 1], "cv must be between 2"),
         ([shop, *target, "--task", "regression"], "'bought' must hold numbers"),
-        (["--target", "bought"], "--target and --drop are about DATA"),
+        (["--target", "bought"], "--target, --drop and their like are about DATA"),
     ]
     for arguments, message in cases:
         code, out, err = run("compare", *arguments)

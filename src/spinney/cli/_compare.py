@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinney.cli._errors import UserError
+from spinney.cli._completion import complete_column
+from spinney.cli._errors import UserError, one_line
 from spinney.report.families import FAMILIES
 
 if TYPE_CHECKING:
+    from spinney.io import TrainingTable
     from spinney.report.comparison import Comparison
+    from spinney.report.recipe import Origin
 
 __all__ = ["compare"]
 
 _MODELS_HELP = "Models to run, separated by commas (all by default): " + ", ".join(
     family.name for family in FAMILIES
 )
+_SHARE = 0.75  # of the time limit for the comparison; the rest is for the report
+_FOLDER = Path("spinney-report")
+_SHOWN_NAMES = 8
 
 
 class _Task(StrEnum):
@@ -29,36 +39,23 @@ class _Task(StrEnum):
     regression = "regression"
 
 
-@dataclass(frozen=True)
-class _Data:
-    """What is compared on."""
-
-    title: str
-    X: Any
-    y: Any
-    categorical_features: Any
-    notes: list[str]
-
-
 def compare(
     data: Annotated[
-        str | None,
+        list[Path] | None,
         typer.Argument(
-            help="The table: CSV (also packed), Parquet, Arrow or Feather; a file, a pattern or -. "
-            "Without it the bundled spam data are used.",
-            metavar="DATA",
+            help="The table: CSV (also packed), Parquet, Arrow or Feather; several files are one "
+            "table; - is the standard input. Without it the bundled spam data are used.",
+            metavar="[DATA...]",
             show_default=False,
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The column to predict.", metavar="COL", show_default=False)
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
-            help="A column to leave out; may be given several times.",
+            help="The column to predict.",
             metavar="COL",
             show_default=False,
+            autocompletion=complete_column,
         ),
     ] = None,
     task: Annotated[
@@ -68,11 +65,90 @@ def compare(
             metavar="TASK",
         ),
     ] = _Task.auto,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="What to rank by: error, accuracy, balanced_accuracy, f1, log_loss, brier, "
+            "roc_auc, average_precision; rmse, mae, median_absolute_error, mape, r2; or a scorer "
+            "of scikit-learn.",
+            metavar="NAME",
+            show_default="error or rmse",
+        ),
+    ] = None,
     cv: Annotated[
         int, typer.Option(help="Number of folds of the cross-validation.", metavar="N")
     ] = 10,
     models: Annotated[
         str | None, typer.Option(help=_MODELS_HELP, metavar="A,B", show_default=False)
+    ] = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            help="Seconds to be done in; slow models are left out. 0 is no limit.",
+            metavar="SECONDS",
+        ),
+    ] = 300.0,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows with the same value of this column stay together in a fold; it is not "
+            "learned from.",
+            metavar="COL",
+            show_default=False,
+            autocompletion=complete_column,
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="A column that tells when: folds are predicted from earlier rows only.",
+            metavar="COL",
+            show_default=False,
+            autocompletion=complete_column,
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a column holds, where the guess is wrong: number, category, date, text, "
+            "identifier; may be given several times.",
+            metavar="COL=KIND",
+            show_default=False,
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column to leave out; may be given several times.",
+            metavar="COL",
+            show_default=False,
+            autocompletion=complete_column,
+        ),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            help="Of more rows than that so many are drawn.",
+            metavar="N",
+            min=2,
+            show_default="by the time limit",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for report.html and result.json.",
+            metavar="DIR",
+            show_default=f"{_FOLDER}; none with --json",
+        ),
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="What separates columns of text files.", show_default="found out"),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="How text files are encoded.", show_default="found out")
     ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the folds and of the models.", metavar="N")
@@ -82,102 +158,181 @@ def compare(
         typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Cross-validate every learner on a table, and rank them by their error."""
-    source = _spam(target, drop) if data is None else _file(data, target, drop or [])
+    """Cross-validate every learner on a table, rank them, and write a report."""
+    if time_limit < 0:
+        raise UserError(f"--time-limit must be 0 (none) or more seconds, got {time_limit:g}")
+    if no_report and out is not None:
+        raise UserError("--out and --no-report cannot be given together")
+    folder = None if no_report or (as_json and out is None) else (out or _FOLDER)
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise UserError(f"--out {folder} is a file; name a folder")
 
     from spinney._threads import effective_n_jobs
+    from spinney.cli._training_table import (
+        bundled_spam,
+        overruled_kinds,
+        read_training_table,
+        source_of,
+    )
     from spinney.report.compare import compare as run
 
+    start = perf_counter()
+    if jobs is not None:
+        effective_n_jobs(jobs)  # refused here, and not once for every model
+    if data is None:
+        about_data = (target, kind, drop, group, time, delimiter, encoding)
+        if any(value for value in about_data):
+            raise UserError(
+                "--target, --drop and their like are about DATA: name a file, or leave them out"
+            )
+        table = bundled_spam()
+    else:
+        table = read_training_table(
+            data,
+            target,
+            task=task.value,
+            kinds=kind or [],
+            drop=drop or [],
+            group=group,
+            time=time,
+            delimiter=delimiter,
+            encoding=encoding,
+            leaks=True,
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        try:
-            if jobs is not None:
-                effective_n_jobs(jobs)  # refused here, and not once for every model
-            result = run(
-                source.X,
-                source.y,
-                task=task.value,
-                models=None if models is None else [m.strip() for m in models.split(",")],
-                cv=cv,
-                random_state=seed,
-                n_jobs=jobs,
-                categorical_features=source.categorical_features,
-                verbose=not quiet,
-            )
-        except ValueError as error:
-            raise UserError(" ".join(str(error).split())) from error
-    said = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
-    result = replace(result, notes=[*source.notes, *result.notes, *said])
+        result = run(
+            table.X,
+            table.y,
+            task=table.task,
+            models=None if models is None else [m.strip() for m in models.split(",")],
+            cv=cv,
+            scoring=metric,
+            groups=table.group,
+            time=table.time,
+            time_limit=_SHARE * time_limit if time_limit else None,
+            max_rows=max_rows,
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=not quiet,
+        )
+    said = dict.fromkeys(one_line(warning.message) for warning in caught)  # type: ignore[arg-type]
+    result = replace(result, notes=[*table.notes, *result.notes, *said])
+    if not as_json:
+        _show(table, data is not None, result, _next_step(data, target, task, result))
+    page = None
+    if folder is not None:
+        left = time_limit - (perf_counter() - start) if time_limit else 600.0
+        origin = _origin(
+            table,
+            None if data is None else source_of(data),
+            task.value,
+            overruled_kinds(kind or [], drop or []),
+            group,
+            time,
+        )
+        page = _write_report(folder, result, table, origin, max(left, 2.0), quiet)
     if as_json:
-        typer.echo(json.dumps({"data": source.title, **result.to_dict()}, indent=2))
-    else:
-        _show(source.title, result, _next_step(data, target, task, result))
+        content = {"data": table.title, **result.to_dict(), "report": page and str(page)}
+        typer.echo(json.dumps(content, indent=2))
+    elif page is not None:
+        typer.echo(f"Report: {page}")
+    if any(note.startswith("ended by Ctrl-C") for note in result.notes):
+        raise typer.Exit(130)
     if result.best is None:
         raise typer.Exit(1)
 
 
-def _spam(target: str | None, drop: list[str] | None) -> _Data:
-    if target is not None or drop:
-        raise UserError("--target and --drop are about DATA: name a file, or leave them out")
-    from spinney.datasets import load_spam
+def _origin(
+    table: TrainingTable,
+    source: Any,
+    task: str,
+    overrule: dict[str, str],
+    group: str | None,
+    time: str | None,
+) -> Origin:
+    """Say how the table can be had again in Python."""
+    from spinney.report.recipe import Origin
 
-    X, y = load_spam(return_X_y=True)
-    return _Data("spam (bundled): is a mail spam?", X, y, "from_dtype", [])
-
-
-def _file(path: str, target: str | None, drop: list[str]) -> _Data:
-    import numpy as np
-
-    from spinney.cli._errors import unknown_column
-    from spinney.io import decide_kinds, read_table
-    from spinney.report.rows import take_rows
-    from spinney.report.target import missing_rows
-
-    try:
-        table = read_table(path)
-    except (ValueError, OSError) as error:
-        raise UserError(" ".join(str(error).split())) from error
-    if target is None:
-        shown = ", ".join(table.columns[:10]) + (", …" if len(table.columns) > 10 else "")
-        raise UserError(f"say which column to predict: --target COL; {table.name} has: {shown}")
-    for name in [target, *drop]:
-        if name not in table.columns:
-            raise unknown_column(name, table.columns, table.name)
-    if target in drop:
-        raise UserError(f"{target!r} cannot be both --target and --drop")
-    y = table.frame.select([target])  # a column by itself has no name
-    try:
-        kinds = decide_kinds(table.frame, target, overrule=dict.fromkeys(drop, "dropped"))
-        X = kinds.prepare(table.frame)
-    except ValueError as error:
-        raise UserError(f"{table.name}: {error}") from error
-    left_out = [column for column in kinds.columns if column.name not in {*kinds.used, *drop}]
-    notes = [*table.notes]
-    notes += [f"left out {column.name!r}: {column.reason}" for column in left_out]
-    missing = missing_rows(y)
-    if missing.all():
-        raise UserError(f"target {target!r} has no value in any row of {table.name}")
-    if missing.any():
-        kept = np.flatnonzero(~missing)
-        X, y = take_rows(X, kept), take_rows(y, kept)
-        count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
-        notes.append(f"left out {count} without a value of {target!r}")
-    return _Data(f"{table.name}: {target}", X, y, "from_dtype", notes)
+    command = shlex.join(["spinney", *sys.argv[1:]])
+    if source is None:
+        load = ("X, y = spinney.datasets.load_spam(return_X_y=True)",)
+        return Origin(table.name, table.target, load, command=command)
+    arguments = [repr(source), repr(table.target)]
+    asked = {"task": task if task != "auto" else None, "overrule": overrule}
+    asked |= {"group": group, "time": time}
+    arguments += [f"{name}={value!r}" for name, value in asked.items() if value]
+    marks = {"groups": group and "data.group", "time": time and "data.time"}
+    return Origin(
+        table.name,
+        table.target,
+        (f"data = spinney.io.read_training_table({', '.join(arguments)})", "X, y = data.X, data.y"),
+        tuple((name, value) for name, value in marks.items() if value),
+        command,
+    )
 
 
-def _show(title: str, result: Comparison, next_step: str) -> None:
+def _write_report(
+    folder: Path,
+    result: Comparison,
+    table: TrainingTable,
+    origin: Origin,
+    seconds: float,
+    quiet: bool,
+) -> Path:
+    from rich.console import Console
+
+    from spinney.report.gather import gather_evidence
+    from spinney.report.page import write_page
+
+    folder.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=True, quiet=quiet)
+    with console.status("report") as status:
+        evidence = gather_evidence(
+            result,
+            origin=origin,
+            kinds=table.kinds,
+            frame=table.frame,
+            seconds=seconds,
+            tell=lambda part: status.update(f"report: {part}"),
+        )
+    page = folder / "report.html"
+    write_page(result, evidence, page)
+    content = {"data": table.title, **result.to_dict(), "settings": evidence.settings}
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    (folder / "result.json").write_text(text + "\n", encoding="utf-8")
+    return page
+
+
+def _show(table: TrainingTable, with_kinds: bool, result: Comparison, next_step: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(Text(title, style="bold"))
+    console.print(Text(table.title, style="bold"))
+    for line in _kinds_in_words(table) if with_kinds else []:
+        console.print(Text(line, style="dim"), soft_wrap=True)
     console.print(result)
     console.print(Text(next_step))
 
 
-def _next_step(data: str | None, target: str | None, task: _Task, result: Comparison) -> str:
+def _kinds_in_words(table: TrainingTable) -> list[str]:
+    """Say what the columns were taken for."""
+    by_kind: dict[str, list[str]] = {}
+    for column in table.kinds.columns:
+        by_kind.setdefault(column.kind, []).append(column.name)
+    lines = []
+    for kind, names in by_kind.items():
+        shown = ", ".join(names[:_SHOWN_NAMES])
+        more = f" and {len(names) - _SHOWN_NAMES:,} more" if len(names) > _SHOWN_NAMES else ""
+        left_out = "" if kind in ("number", "category", "date") else " (left out)"
+        lines.append(f"{kind}{left_out}: {shown}{more}")
+    return lines
+
+
+def _next_step(data: list[Path] | None, target: str | None, task: _Task, result: Comparison) -> str:
     if data is None:
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best
@@ -188,7 +343,10 @@ def _next_step(data: str | None, target: str | None, task: _Task, result: Compar
             "No model beats the baseline: the columns may say nothing about the target,\n"
             "or the rows may be too few."
         )
-    drop = "Next: --drop COL leaves out a column, such as one that gives the answer away."
+    drop = (
+        "Next: --drop COL leaves out a column, such as one that gives the answer away;\n"
+        "--kind COL=KIND says what one holds."
+    )
     if task is not _Task.auto:
         return drop
     if result.task == "classification":

@@ -18,7 +18,7 @@ from spinney.cli._models import MODEL_NAMES, check_model_name, make_model
 from spinney.cli._settings import apply_settings, parse_settings
 
 if TYPE_CHECKING:
-    from spinney.cli._training_table import TrainingTable
+    from spinney.io import TrainingTable
     from spinney.report.comparison import Estimate
 
 __all__ = ["fit"]

@@ -1,86 +1,48 @@
-"""A table to learn from: read, its target taken out, its columns' kinds settled."""
+"""The table that a command of the shell learns from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from spinney.cli._errors import UserError, unknown_column
+from spinney.cli._errors import UserError
 
 if TYPE_CHECKING:
-    from spinney.io import ColumnKinds
-    from spinney.report.families import Task
+    from spinney.io import TrainingTable
 
-__all__ = ["TrainingTable", "read_training_table"]
-
-
-@dataclass(frozen=True)
-class TrainingTable:
-    """What a model is fitted on.
-
-    Attributes
-    ----------
-    name : str
-        What to call it.
-    target : str
-        The column to predict.
-    task : {"classification", "regression"}
-        What the target asks for.
-    X : pyarrow.Table
-        The columns to learn from, prepared.
-    y : array
-        The target, without gaps.
-    kinds : ColumnKinds
-        What the columns are, to prepare other tables in the same way.
-    notes : list of str
-        What was found out on the way.
-    """
-
-    name: str
-    target: str
-    task: Task
-    X: Any
-    y: Any
-    kinds: ColumnKinds
-    notes: list[str]
+__all__ = ["bundled_spam", "overruled_kinds", "read_training_table", "source_of"]
 
 
 def read_training_table(
     data: list[Path],
-    target: str,
+    target: str | None,
     *,
     task: Literal["auto", "classification", "regression"] = "auto",
     kinds: Iterable[str] = (),
     drop: Iterable[str] = (),
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    **more: Any,
 ) -> TrainingTable:
     """Read a table; `kinds` are texts ``COL=KIND``, `drop` names of columns to leave out."""
-    import numpy as np
+    from spinney.io import read_training_table as read
+
+    overrule = overruled_kinds(kinds, drop)
+    return read(source_of(data), target, task=task, overrule=overrule, **more)
+
+
+def bundled_spam() -> TrainingTable:
+    """Return the spam data that come with Spinney."""
     import pyarrow as pa
 
-    from spinney.io import decide_kinds, read_table
-    from spinney.report.target import missing_rows, read_target
+    from spinney.datasets import load_spam
+    from spinney.io import TrainingTable, decide_kinds
 
-    table = read_table(source_of(data), delimiter=delimiter, encoding=encoding)
-    if target not in table.columns:
-        raise unknown_column(target, table.columns, table.name)
-    overrule = _overrule(kinds, drop, target, table.columns, table.name)
-    frame, notes = table.frame, list(table.notes)
-    missing = missing_rows(_plain(frame[target]))
-    if missing.all():
-        raise UserError(f"target {target!r} has no value in any row of {table.name}")
-    if missing.any():
-        frame = frame.filter(pa.array(np.logical_not(missing)))
-        count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
-        notes.append(f"left out {count} without a value of {target!r}")
-    y, settled = read_target(_plain(frame[target]), task)
-    decided = decide_kinds(frame, target, overrule=overrule)
-    if not decided.used:
-        raise UserError(f"{table.name} has no column left to learn from")
-    return TrainingTable(table.name, target, settled, decided.prepare(frame), y, decided, notes)
+    spam = load_spam()
+    X = pa.table(dict(zip(spam.feature_names, spam.data.T, strict=True)))
+    kinds = decide_kinds(X)
+    return TrainingTable(
+        "spam (bundled)", "is a mail spam?", "classification", X, spam.target, kinds
+    )
 
 
 def source_of(data: list[Path]) -> Any:
@@ -88,16 +50,8 @@ def source_of(data: list[Path]) -> Any:
     return str(data[0]) if len(data) == 1 else [str(path) for path in data]
 
 
-def _plain(column: Any) -> Any:
-    """Return a column of categories as its values."""
-    import pyarrow as pa
-
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _overrule(
-    kinds: Iterable[str], drop: Iterable[str], target: str, columns: list[str], where: str
-) -> dict[str, str]:
+def overruled_kinds(kinds: Iterable[str], drop: Iterable[str]) -> dict[str, str]:
+    """Return what ``--kind COL=KIND`` and ``--drop COL`` say, by column."""
     overrule = dict.fromkeys(drop, "dropped")
     for text in kinds:
         name, sign, kind = text.rpartition("=")
@@ -106,9 +60,4 @@ def _overrule(
         if name in overrule:
             raise UserError(f"{name!r} cannot be both --drop and --kind")
         overrule[name] = kind
-    for name in overrule:
-        if name not in columns:
-            raise unknown_column(name, columns, where)
-        if name == target:
-            raise UserError(f"{target!r} is the target; --drop and --kind are about other columns")
     return overrule

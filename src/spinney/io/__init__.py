@@ -11,16 +11,19 @@ if TYPE_CHECKING:
     from spinney.io._leakage import suspect_leakage
     from spinney.io._model_file import load, read_about, save
     from spinney.io._table_file import TableFile, read_pieces, read_table
+    from spinney.io._training_table import TrainingTable, read_training_table
 
 __all__ = [
     "ColumnKind",
     "ColumnKinds",
     "TableFile",
+    "TrainingTable",
     "decide_kinds",
     "load",
     "read_about",
     "read_pieces",
     "read_table",
+    "read_training_table",
     "save",
     "suspect_leakage",
 ]
@@ -29,11 +32,13 @@ _NAMES = {
     "ColumnKind": "spinney.io._column_kind",
     "ColumnKinds": "spinney.io._column_kinds",
     "TableFile": "spinney.io._table_file",
+    "TrainingTable": "spinney.io._training_table",
     "decide_kinds": "spinney.io._column_kinds",
     "load": "spinney.io._model_file",
     "read_about": "spinney.io._model_file",
     "read_pieces": "spinney.io._table_file",
     "read_table": "spinney.io._table_file",
+    "read_training_table": "spinney.io._training_table",
     "save": "spinney.io._model_file",
     "suspect_leakage": "spinney.io._leakage",
 }

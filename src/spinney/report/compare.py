@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spinney.report.compared import Compared
 from spinney.report.comparison import Comparison, Estimate, ModelResult
-from spinney.report.families import FAMILIES, FLAGSHIP, Family, Task, select_families
+from spinney.report.families import FLAGSHIP, Family, Task, select_families
 from spinney.report.folds import Folds, make_folds
 from spinney.report.measure import Measure, find_measure, r_squared
 from spinney.report.progress import Bar, Step
@@ -252,7 +252,9 @@ class _Course:
             notes=notes,
             folds=folds.words,
             n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
-            simpler=simplest_within_one_error(ranked, sign, [family.name for family in FAMILIES]),
+            simpler=simplest_within_one_error(
+                ranked, sign, {family.name: family.complexity for family in self.families}
+            ),
             compared=Compared(
                 X=rows.X,
                 y=rows.y,

@@ -33,6 +33,9 @@ class Family:
         The tasks the family can do; it is left out of the others.
     effort : int
         How much time it takes among the others, roughly: the cheap ones are run first.
+    complexity : int
+        How hard a model is to take in: 0 a number, 1 a line, 2 a tree, 3 densities and
+        neighbourhoods, 4 sums of questions, 5 hundreds of trees.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Family:
     make: Callable[[Task, int | None, int | None], Any]
     tasks: tuple[Task, ...] = ("classification", "regression")
     effort: int = 3
+    complexity: int = 5
 
 
 def _baseline(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
@@ -153,21 +157,30 @@ def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 FLAGSHIP = "gradient_boosting"
 
 FAMILIES: tuple[Family, ...] = (
-    Family("baseline", "the commonest class, or the mean", _baseline, effort=0),
+    Family("baseline", "the commonest class, or the mean", _baseline, effort=0, complexity=0),
     Family(
         "linear_regression",
         "least squares, columns scaled",
         _linear_regression,
         ("regression",),
         effort=1,
+        complexity=1,
     ),
-    Family("ridge", "least squares, shrunk by leave-one-out", _ridge, ("regression",), effort=1),
+    Family(
+        "ridge",
+        "least squares, shrunk by leave-one-out",
+        _ridge,
+        ("regression",),
+        effort=1,
+        complexity=1,
+    ),
     Family(
         "logistic_regression",
         "a line in the log-odds, columns scaled",
         _logistic_regression,
         ("classification",),
         effort=2,
+        complexity=1,
     ),
     Family(
         "perceptron",
@@ -175,35 +188,69 @@ FAMILIES: tuple[Family, ...] = (
         _perceptron,
         ("classification",),
         effort=1,
+        complexity=1,
     ),
     Family(
-        "decision_tree_pruned", "CART pruned by cross-validation", _decision_tree_pruned, effort=2
+        "decision_tree_pruned",
+        "CART pruned by cross-validation",
+        _decision_tree_pruned,
+        effort=2,
+        complexity=2,
     ),
-    Family("decision_tree", "CART grown to the end", _decision_tree, effort=1),
+    Family("decision_tree", "CART grown to the end", _decision_tree, effort=1, complexity=2),
     Family(
-        "k_neighbors", "15 nearest of at most 50,000 rows, columns scaled", _k_neighbors, effort=5
+        "k_neighbors",
+        "15 nearest of at most 50,000 rows, columns scaled",
+        _k_neighbors,
+        effort=5,
+        complexity=3,
     ),
-    Family("mixture", "Gaussian mixtures and Bayes' rule", _mixture, ("classification",), effort=5),
+    Family(
+        "mixture",
+        "Gaussian mixtures and Bayes' rule",
+        _mixture,
+        ("classification",),
+        effort=5,
+        complexity=3,
+    ),
     Family(
         "local_regression",
         "a plane at each place, from at most 20,000 rows",
         _local_regression,
         effort=6,
+        complexity=3,
     ),
     Family(
         "ada_boost",
         "200 stumps that vote; of numbers the median of small trees",
         _ada_boost,
         effort=2,
+        complexity=4,
     ),
-    Family("boosted_stumps", "1,000 questions, one after another", _boosted_stumps, effort=3),
     Family(
-        "boosted_small_trees", "300 trees of five leaves, boosted", _boosted_small_trees, effort=3
+        "boosted_stumps",
+        "1,000 questions, one after another",
+        _boosted_stumps,
+        effort=3,
+        complexity=4,
     ),
-    Family("random_forest", "100 trees, some columns at each node", _random_forest, effort=2),
-    Family("extra_trees", "100 trees, random thresholds", _extra_trees, effort=2),
-    Family("bagging", "100 trees on bootstrap samples", _bagging, effort=5),
-    Family(FLAGSHIP, "boosted trees", _boosting, effort=4),
+    Family(
+        "boosted_small_trees",
+        "300 trees of five leaves, boosted",
+        _boosted_small_trees,
+        effort=3,
+        complexity=5,
+    ),
+    Family(
+        "random_forest",
+        "100 trees, some columns at each node",
+        _random_forest,
+        effort=2,
+        complexity=5,
+    ),
+    Family("extra_trees", "100 trees, random thresholds", _extra_trees, effort=2, complexity=5),
+    Family("bagging", "100 trees on bootstrap samples", _bagging, effort=5, complexity=5),
+    Family(FLAGSHIP, "boosted trees", _boosting, effort=4, complexity=5),
 )
 
 

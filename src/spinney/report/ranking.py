@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spinney.report.comparison import Estimate, ModelResult
@@ -74,16 +74,15 @@ def rank(results: list[ModelResult], sign: float, test_share: float) -> list[Mod
 
 
 def simplest_within_one_error(
-    ranked: list[ModelResult], sign: float, simplicity: Sequence[str]
+    ranked: list[ModelResult], sign: float, complexity: Mapping[str, int]
 ) -> str | None:
     """Return the simplest model within one standard error of the best, if simpler than it.
 
-    `simplicity` lists the models' names, the simplest first.
+    `complexity` has a number for each name; of equally simple models the better one is returned.
     """
     if not ranked or ranked[0].estimate is None or math.isnan(ranked[0].estimate.se):
         return None
     limit = sign * ranked[0].estimate.mean + ranked[0].estimate.se
-    order = {name: place for place, name in enumerate(simplicity)}
     within = [r.name for r in ranked if r.estimate and sign * r.estimate.mean <= limit]
-    simplest = min(within, key=lambda name: order.get(name, len(order)))
-    return None if simplest == ranked[0].name else simplest
+    simplest = min(within, key=lambda name: complexity[name])  # the first, so the best, of equals
+    return simplest if complexity[simplest] < complexity[ranked[0].name] else None

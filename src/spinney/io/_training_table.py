@@ -1,0 +1,178 @@
+"""A table to learn from: read, its target taken out, its columns' kinds settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from spinney.io._column_kinds import ColumnKinds, decide_kinds
+from spinney.io._table_file import read_table, unknown_column
+
+if TYPE_CHECKING:
+    from spinney.report.families import Task
+
+__all__ = ["TrainingTable", "read_training_table"]
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """What a model is fitted on.
+
+    Attributes
+    ----------
+    name, target : str
+        What to call the table, and the column to predict.
+    task : {"classification", "regression"}
+        What the target asks for.
+    X : pyarrow.Table
+        The columns to learn from, prepared.
+    y : array
+        The target, without gaps.
+    kinds : ColumnKinds
+        What the columns are, to prepare other tables in the same way.
+    notes : list of str
+        What was found out on the way.
+    frame : pyarrow.Table or None
+        All columns as they were read, of the rows that have a target.
+    group, time : array or None
+        The columns that divide rows into groups, or tell when each was made.
+    """
+
+    name: str
+    target: str
+    task: Task
+    X: Any
+    y: Any
+    kinds: ColumnKinds
+    notes: list[str] = field(default_factory=list)
+    frame: Any = None
+    group: Any = None
+    time: Any = None
+
+    @property
+    def title(self) -> str:
+        """The table and its target."""
+        return f"{self.name}: {self.target}"
+
+
+def read_training_table(
+    source: Any,
+    target: str | None = None,
+    *,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    overrule: Mapping[str, str] | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    leaks: bool = False,
+) -> TrainingTable:
+    """Read a table and make it ready to learn from.
+
+    Rows without a target are left out, and columns that are text, identifiers or constant.
+
+    Parameters
+    ----------
+    source : str, path or list of these
+        As for `read_table`.
+    target : str
+        The column to predict.
+    task : {"auto", "classification", "regression"}, default="auto"
+        With "auto" the target's values decide.
+    overrule : dict of str to str, optional
+        Kinds of columns, see `decide_kinds`; "dropped" leaves one out.
+    group : str, optional
+        A column whose values divide the rows into groups. It is not learned from.
+    time : str, optional
+        A column that tells when each row was made.
+    delimiter, encoding : str, optional
+        As for `read_table`.
+    leaks : bool, default=False
+        Look for columns that predict the target alone, and note them.
+
+    Returns
+    -------
+    TrainingTable
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from spinney.io import read_training_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "shop.csv"
+    ...     _ = path.write_text("age,city,bought\\n31,Bath,yes\\n45,Ely,no\\n52,Ely,\\n")
+    ...     data = read_training_table(path, "bought")
+    >>> data.X.column_names, data.y, data.task
+    (['age', 'city'], array(['yes', 'no'], dtype=object), 'classification')
+    >>> data.notes
+    ["left out 1 row without a value of 'bought'"]
+    """
+    from spinney.report.target import missing_rows, read_target
+
+    table = read_table(source, delimiter=delimiter, encoding=encoding)
+    if target is None:
+        shown = ", ".join(table.columns[:10]) + (", …" if len(table.columns) > 10 else "")
+        raise ValueError(f"say which column to predict: --target COL; {table.name} has: {shown}")
+    overrule = dict(overrule or {})
+    for name in [target, *overrule, *filter(None, (group, time))]:
+        if name not in table.columns:
+            raise unknown_column(name, table.columns, table.name)
+    if target in (group, time):
+        raise ValueError(f"{target!r} is the target: it cannot be the group or the time too")
+    if target in overrule:
+        raise ValueError(f"{target!r} is the target: it can neither be left out nor get a kind")
+    if group is not None:
+        overrule[group] = "dropped"
+    frame, notes = table.frame, list(table.notes)
+    missing = missing_rows(frame.select([target]))
+    if missing.all():
+        raise ValueError(f"target {target!r} has no value in any row of {table.name}")
+    if missing.any():
+        frame = frame.filter(pa.array(np.logical_not(missing)))
+        count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
+        notes.append(f"left out {count} without a value of {target!r}")
+    y, settled = read_target(_plain(frame, target), task)
+    kinds = decide_kinds(frame, target, overrule=overrule, y=y if leaks else None)
+    if not kinds.used:
+        raise ValueError(f"{table.name} has no column left to learn from")
+    if leaks:
+        notes += [
+            f"column {column.name!r}: {flag}"
+            for column in kinds.columns
+            for flag in column.flags
+            if flag.startswith("leak")
+        ]
+    return TrainingTable(
+        table.name,
+        target,
+        settled,
+        kinds.prepare(frame),
+        y,
+        kinds,
+        notes,
+        frame,
+        None if group is None else _values(frame, group),
+        None if time is None else _values(frame, time),
+    )
+
+
+def _plain(frame: pa.Table, name: str) -> pa.Table:
+    """Return one column with its name, categories as their values."""
+    column = frame[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pa.table({name: column})
+
+
+def _values(frame: pa.Table, name: str) -> Any:
+    column = _plain(frame, name)[name]
+    if column.null_count:
+        raise ValueError(
+            f"column {name!r} is missing in {column.null_count:,} of {len(column):,} rows; "
+            "as a group or time it must have a value in each"
+        )
+    return column.to_numpy()
