@@ -230,6 +230,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
                      told=classes[: 1 + i % 3])
         for i in range(8)
     ]  # fmt: skip
+    wrong = [replace(row, predicted=classes[-1], actual=classes[0], right=False) for row in rows]
     evidence = Evidence(
         title="mails.csv: kind",
         target=TargetProfile(
@@ -247,7 +248,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
         tree_text="It has 8 leaves and an error of 7.46 %.",
         predictions=Predictions(
             best, 0.9, 0.912, 1.13, "Sets are split-conformal, from the other folds' scores.",
-            rows, rows[::-1],
+            rows, wrong,
         ),
         code=CODE,
         settings={"folds": "10, stratified", "seed": "0", "threads": "2", "Spinney": "0.1.0"},

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from spinney.report.comparison import Comparison, ModelResult
-from spinney.report.page.charts.svg import plain
 from spinney.report.page.numbers import Measure
+from spinney.report.page.words import model_name
 
 __all__ = ["best_of", "say_answer"]
 
@@ -60,7 +60,7 @@ def _say_baseline(others: Sequence[ModelResult], best: ModelResult, measure: Mea
 
 
 def _name(name: str) -> Markup:
-    return Markup('<b><bdi class="model">{}</bdi></b>').format(plain(name))
+    return Markup("<b>{}</b>").format(model_name(name))
 
 
 def _names(results: Sequence[ModelResult]) -> Markup:

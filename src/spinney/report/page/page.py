@@ -21,6 +21,7 @@ from spinney.report.page.numbers import measure_of
 from spinney.report.page.profile import class_rows, column_row
 from spinney.report.page.ranking import make_ranking
 from spinney.report.page.sections import make_sections
+from spinney.report.page.words import clip, model_name, word
 
 __all__ = ["render_page", "write_page"]
 
@@ -99,10 +100,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        plain=plain, share=numbers.share, value=numbers.value, name=_model_name
+        plain=plain, share=numbers.share, value=numbers.value, name=model_name, word=word, clip=clip
     )
     return environment
-
-
-def _model_name(name: str) -> Markup:
-    return Markup('<bdi class="model">{}</bdi>').format(plain(name))

@@ -41,11 +41,11 @@ class ColumnRow:
 
 def class_rows(target: TargetProfile) -> list[ClassRow]:
     """Write every class, commonest first."""
-    total = sum(target.counts) or 1
+    total, most = sum(target.counts) or 1, max(target.counts, default=0) or 1
     rows = []
     for name, count in zip(target.classes, target.counts, strict=True):
         part = numbers.share(count / total)
-        bar = draw_share(count / total, f"{plain(name)}: {part}")
+        bar = draw_share(count / most, f"{plain(name)}: {part}")
         rows.append(ClassRow(plain(name), f"{count:,}", part, bar))
     return rows
 

@@ -48,6 +48,7 @@ class Ranking:
     rows: list[RankingRow]
     axis: Markup | None
     grid: str  # backgrounds that draw the axis's lines through all rows
+    has_whiskers: bool
     has_behind: bool
     has_r2: bool
     has_size: bool
@@ -76,6 +77,7 @@ def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
         ",".join(f"{line} {axis.at(v):.1f}px 0/1px 100% no-repeat" for v, _ in ticks)
         if axis
         else "none",
+        any("±" in row.score for row in rows),
         any(row.behind for row in rows),
         any(row.r2 for row in rows),
         any(result.size is not None for result in comparison.results),
@@ -144,12 +146,7 @@ def _row(
 
 
 def _behind(result: ModelResult, measure: Measure) -> str:
-    if result.behind is None:
-        return ""
-    written = measure.number(result.behind.mean)
-    if math.isfinite(result.behind.se):
-        written += f" ± {measure.number(result.behind.se)}"
-    return written
+    return measure.number(result.behind.mean) if result.behind else ""
 
 
 def _p_value(p_value: float | None) -> str:

@@ -54,7 +54,10 @@ def make_frame(
         parts.append(tag("line", x1=place, x2=place, y1=base, y2=base + 4, class_="axis"))
         parts.append(label(place, base + 15, text, class_="tick", text_anchor="middle"))
     parts.append(label(0, 10, y_words, room=width, class_="words"))
-    parts.append(label(x.end, base + 30, x_words, room=width, class_="words", text_anchor="end"))
+    if x_words:
+        parts.append(
+            label(x.end, base + 30, x_words, room=width, class_="words", text_anchor="end")
+        )
     return Frame(x, y, Markup("").join(parts))
 
 

@@ -12,7 +12,8 @@ from spinney.report.page.numbers import value
 
 __all__ = ["draw_histogram", "draw_predicted"]
 
-WIDTH, HEIGHT = 340.0, 300.0
+WIDTH, HEIGHT = 340.0, 290.0
+CLOUDS = 12
 
 
 def draw_predicted(residuals: Residuals) -> Markup | None:
@@ -27,11 +28,15 @@ def draw_predicted(residuals: Residuals) -> Markup | None:
     ends = padded([number for pair in pairs for number in pair], 0.03)
     frame = make_frame(WIDTH, HEIGHT, ends, ends, "predicted", "actual")
     diagonal = [(frame.x.start, frame.y.start), (frame.x.end, frame.y.end)]
-    # One path of dots: a thousand elements would make the page heavy.
-    dots = "".join(
-        f"M{coordinate(frame.x.at(predicted))} {coordinate(frame.y.at(actual))}h0"
-        for predicted, actual in pairs
-    )
+    # A few paths of many dots: an element for each dot would make the page heavy, and in a single
+    # path dots that lie on each other would not be darker.
+    clouds = []
+    for first in range(min(CLOUDS, len(pairs))):
+        dots = "".join(
+            f"M{coordinate(frame.x.at(predicted))} {coordinate(frame.y.at(actual))}h0"
+            for predicted, actual in pairs[first::CLOUDS]
+        )
+        clouds.append(tag("path", d=dots, class_="cloud"))
     about = f"Actual against predicted numbers of {plain(residuals.model)}, {len(pairs)} rows"
     return picture(
         WIDTH,
@@ -39,7 +44,7 @@ def draw_predicted(residuals: Residuals) -> Markup | None:
         about,
         frame.drawn,
         polyline(diagonal, class_="guide"),
-        tag("path", d=dots, class_="cloud"),
+        *clouds,
     )
 
 

@@ -12,7 +12,7 @@ from spinney.report.page.charts.svg import drawable, picture, polyline, tag
 __all__ = ["draw_interval", "draw_share", "draw_sparkline", "draw_whisker"]
 
 SPARK_WIDTH, SPARK_HEIGHT = 96.0, 22.0
-WHISKER_WIDTH, WHISKER_HEIGHT = 220.0, 22.0
+WHISKER_WIDTH, WHISKER_HEIGHT = 200.0, 22.0
 INSET = 8.0
 
 
@@ -38,9 +38,8 @@ def draw_sparkline(counts: Sequence[int], about: str, *, categories: bool = Fals
 def draw_share(part: float, about: str) -> Markup:
     """Draw a share as a bar."""
     width = max(1.0, 160.0 * min(max(part, 0.0), 1.0)) if drawable(part) else 1.0
-    track = tag("rect", x=0.0, y=3.0, width=160.0, height=8.0, class_="track")
     bar = tag("rect", x=0.0, y=3.0, width=width, height=8.0, class_="bar")
-    return picture(160.0, 14.0, about, track, bar, class_="spark")
+    return picture(160.0, 14.0, about, bar, class_="spark")
 
 
 def draw_whisker(axis: Axis, mean: float, se: float, about: str, *, best: bool) -> Markup:

@@ -27,6 +27,7 @@ __all__ = [
 TEXT = 10.5  # font size in every chart, in the units of its view box
 LARGEST = 1e300  # numbers beyond are not drawn: their differences would overflow
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+WIDE = 1.13  # the reader's font may be wider than the one that widths are known of
 LONGEST = 160  # characters of a label that are looked at when it is cut
 
 
@@ -48,13 +49,13 @@ def _is_control(char: str) -> bool:
 
 def width_of(text: str, size: float = TEXT) -> float:
     """Return about how wide a text is."""
-    return text_width(text[:LONGEST], size)
+    return WIDE * text_width(text[:LONGEST], size)
 
 
 def short(text: str, room: float, size: float = TEXT) -> str:
     """Return the text in one line, cut where it is wider than the room."""
     text = plain(text)
-    return fit_text(text[:LONGEST] + ("…" if len(text) > LONGEST else ""), room, size)
+    return fit_text(text[:LONGEST] + ("…" if len(text) > LONGEST else ""), room / WIDE, size)
 
 
 def tag(name: str, *children: object, **attributes: object) -> Markup:
