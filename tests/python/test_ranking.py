@@ -1,200 +1,236 @@
-"""Boosting for rankings."""
+"""Paired tests, the simplest model within one error, folds and measures of a comparison."""
 
-import itertools
+from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from scipy import stats
+from sklearn import metrics
 
-from spinney import _core
-from spinney.ensemble import GradientBoostingRanker
+from spinney.report.comparison import Estimate, ModelResult
+from spinney.report.folds import make_folds
+from spinney.report.measure import MEASURES, find_measure
+from spinney.report.ranking import paired_difference, rank, simplest_within_one_error
+from spinney.report.sample import draw_rows
 
-
-def queries(n_groups=60, size=12, seed=0):
-    rng = np.random.default_rng(seed)
-    n = n_groups * size
-    X = rng.normal(size=(n, 4))
-    group = np.repeat(np.arange(n_groups), size)
-    # An effect of the query that must not count, and one of the row that must.
-    hidden = X[:, 0] - 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=n)
-    relevance = np.clip(np.floor(hidden + 1.5), 0, 4)
-    return X, relevance, group
+RNG = np.random.default_rng(1)
 
 
-def pair_loss(scores, targets):
-    return sum(
-        np.log1p(np.exp(-(scores[i] - scores[j])))
-        for i, j in itertools.product(range(len(scores)), repeat=2)
-        if targets[i] > targets[j]
-    )
+def result(name: str, *folds: float) -> ModelResult:
+    return ModelResult(name, name, Estimate.from_folds(list(folds)))
 
 
-@given(st.integers(0, 10**6), st.integers(2, 9))
-@settings(max_examples=40, deadline=None)
-def test_pairwise_derivatives_are_those_of_the_loss(seed, n):
-    rng = np.random.default_rng(seed)
-    scores, targets = rng.normal(size=n), rng.integers(0, 3, n).astype(float)
-    first, second, loss = _core.rank_derivatives(False, 30, [0, n], targets, scores)
-    step = 1e-4
-    for i in range(n):
-        up, down = scores.copy(), scores.copy()
-        up[i] += step
-        down[i] -= step
-        a, b, c = (pair_loss(s, targets) for s in (down, scores, up))
-        np.testing.assert_allclose(first[i], (c - a) / (2 * step), atol=1e-5)
-        np.testing.assert_allclose(second[i], (a - 2 * b + c) / step**2, atol=1e-4)
-    n_pairs = (targets[:, None] > targets).sum()
-    if n_pairs > 0:
-        np.testing.assert_allclose(loss, pair_loss(scores, targets) / n_pairs, rtol=1e-9)
+# Telling models apart
 
 
-@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 15))
-@settings(max_examples=60, deadline=None)
-def test_lambdas_are_pairs_weighted_by_what_a_swap_changes(seed, n, places):
-    rng = np.random.default_rng(seed)
-    scores, targets = rng.normal(size=n), rng.integers(0, 4, n).astype(float)
-    first, second, loss = _core.rank_derivatives(True, places, [0, n], targets, scores)
-    gains = 2**targets - 1
-    if gains.max() == 0:
-        assert not first.any()
-        assert np.isnan(loss)
+def test_paired_difference_is_the_corrected_t_test() -> None:
+    a, b = RNG.normal(size=10), RNG.normal(size=10)
+    plain = stats.ttest_rel(a, b)
+    difference, p = paired_difference(list(a), list(b), 0.0)
+    assert p == pytest.approx(plain.pvalue)
+    assert difference.mean == pytest.approx(np.mean(a - b))
+    # Nadeau and Bengio: the variance of the mean is s² (1/k + test/train).
+    difference, p = paired_difference(list(a), list(b), 1 / 9)
+    se = math.sqrt(np.var(a - b, ddof=1) * (1 / 10 + 1 / 9))
+    assert difference.se == pytest.approx(se)
+    assert p == pytest.approx(2 * stats.t.sf(abs(np.mean(a - b)) / se, 9))
+
+
+def test_paired_difference_at_the_edges() -> None:
+    assert paired_difference([1.0, 1.0], [1.0, 1.0], 0.1)[1] == 1.0
+    assert paired_difference([2.0, 2.0], [1.0, 1.0], 0.1)[1] == 0.0
+    assert math.isnan(paired_difference([2.0], [1.0], 0.1)[1])
+
+
+def test_level_of_the_corrected_test() -> None:
+    """Two equal learners: repeated cross-validation calls them different in about 5 %, not 20 %."""
+    random = np.random.default_rng(0)
+    wrong = plain_wrong = 0
+    for _ in range(200):
+        x = random.normal(size=(60, 2))
+        y = x.sum(axis=1) + random.normal(size=60)
+        losses = np.empty((2, 10))
+        rows = random.permutation(60)
+        for fold in range(10):
+            test = rows[fold * 6 : (fold + 1) * 6]
+            train = np.setdiff1d(rows, test)
+            for model in range(2):  # each sees one of two equally good columns
+                design = np.c_[np.ones(54), x[train, model]]
+                beta = np.linalg.lstsq(design, y[train], rcond=None)[0]
+                predicted = beta[0] + beta[1] * x[test, model]
+                losses[model, fold] = np.mean((y[test] - predicted) ** 2)
+        wrong += paired_difference(list(losses[0]), list(losses[1]), 1 / 9)[1] < 0.05
+        plain_wrong += paired_difference(list(losses[0]), list(losses[1]), 0.0)[1] < 0.05
+    assert wrong / 200 <= 0.05
+    assert plain_wrong > wrong
+
+
+def test_rank() -> None:
+    a, b, c = result("a", 0.3, 0.31, 0.29), result("b", 0.1, 0.12, 0.11), result("c", 0.5, 0.5, 0.5)
+    failed = ModelResult("d", "d", failure="no")
+    ranked = rank([failed, a, b, c], 1.0, 0.5)
+    assert [r.name for r in ranked] == ["b", "a", "c", "d"]
+    assert ranked[0].behind is None
+    assert ranked[0].p_value is None
+    assert ranked[1].behind is not None
+    assert ranked[1].behind.mean == pytest.approx(0.19)
+    assert not ranked[1].tied
+    greater = rank([a, b, c], -1.0, 0.5)
+    assert [r.name for r in greater] == ["c", "a", "b"]
+    assert greater[1].behind is not None
+    assert greater[1].behind.mean == pytest.approx(0.2)
+    assert rank([failed], 1.0, 0.5) == [failed]
+
+
+def test_ties_keep_the_order_given() -> None:
+    ranked = rank([result("simple", 0.2, 0.4), result("other", 0.4, 0.2)], 1.0, 1.0)
+    assert [r.name for r in ranked] == ["simple", "other"]
+    assert ranked[1].tied
+    assert ranked[1].p_value == 1.0
+
+
+def test_simplest_within_one_error() -> None:
+    complexity = {"line": 1, "tree": 2, "forest": 5, "boost": 5}
+    best = result("boost", 0.10, 0.20)  # 0.15 ± 0.05
+    ranked = rank([result("line", 0.3, 0.3), result("tree", 0.19, 0.19), best], 1.0, 1.0)
+    assert simplest_within_one_error(ranked, 1.0, complexity) == "tree"
+    ranked = rank([result("line", 0.21, 0.21), best, result("forest", 0.16, 0.16)], 1.0, 1.0)
+    assert simplest_within_one_error(ranked, 1.0, complexity) is None
+    one_fold = rank([result("line", 0.1), result("boost", 0.09)], 1.0, 1.0)
+    assert simplest_within_one_error(one_fold, 1.0, complexity) is None
+    assert simplest_within_one_error([], 1.0, complexity) is None
+
+
+# Folds
+
+
+def folds_of(y: Any, **more: Any) -> Any:
+    arguments: dict[str, Any] = {"groups": None, "time": None, "random_state": 0, "notes": []}
+    task = more.pop("task", "regression")
+    return make_folds(np.asarray(y), task, more.pop("cv", 3), **{**arguments, **more})
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    times=st.lists(st.integers(0, 12), min_size=8, max_size=60),
+    n_folds=st.integers(2, 4),
+)
+def test_folds_in_time_never_look_ahead(times: list[int], n_folds: int) -> None:
+    time = np.array(times)
+    if len(np.unique(time)) <= n_folds:
+        with pytest.raises(ValueError, match="moments; there are"):
+            folds_of(np.zeros(len(time)), time=time, cv=n_folds)
         return
-    ndcg = ndcg_score([gains], [scores], k=places)
-    np.testing.assert_allclose(loss, 1 - ndcg, atol=1e-12)
-    order = np.argsort(-scores)
-    rank = np.empty(n, int)
-    rank[order] = np.arange(n)
-    discount = 1 / np.log2(rank + 2)
-    best = (np.sort(gains)[::-1] / np.log2(np.arange(n) + 2))[:places].sum()
-    g, h, size = np.zeros(n), np.zeros(n), 0.0
-    for i, j in itertools.product(range(n), repeat=2):
-        if targets[i] <= targets[j] or min(rank[i], rank[j]) >= places:
-            continue
-        change = (gains[i] - gains[j]) * abs(discount[i] - discount[j]) / best
-        change /= 0.01 + abs(scores[i] - scores[j])
-        p = 1 / (1 + np.exp(scores[i] - scores[j]))
-        g[i] -= change * p
-        g[j] += change * p
-        h[[i, j]] += change * p * (1 - p)
-        size += 2 * change * p
-    scale = np.log2(1 + size) / size if size > 0 else 1
-    np.testing.assert_allclose(first, g * scale, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(second, h * scale, rtol=1e-4, atol=1e-6)
+    folds = folds_of(np.zeros(len(time)), time=time, cv=n_folds)
+    assert len(folds.splits) == n_folds
+    for train, test in folds.splits:
+        assert len(train)
+        assert len(test)
+        assert time[train].max() < time[test].min()
+    tested = np.concatenate([test for _, test in folds.splits])
+    assert len(np.unique(tested)) == len(tested)
+    first = folds.splits[0][0]
+    assert len(first) + len(tested) == len(time)
 
 
-@pytest.mark.parametrize("loss", ["ndcg", "pairwise"])
-@pytest.mark.parametrize("n_estimators", [60, "auto"])
-def test_it_learns_the_order_within_groups(loss, n_estimators):
-    X, y, group = queries()
-    train = group < 40
-    model = GradientBoostingRanker(loss=loss, n_estimators=n_estimators, random_state=0)
-    model.fit(X[train], y[train], group=group[train])
-    shuffled = np.random.default_rng(0).normal(size=(~train).sum())
-    chance = np.mean(
-        [
-            ndcg_score([2 ** y[group == g] - 1], [shuffled[(group[~train]) == g]])
-            for g in range(40, 60)
-        ]
-    )
-    got = model.score(X[~train], y[~train], group=group[~train])
-    assert got > 0.9 > chance + 0.1
-    assert (np.diff(model.train_score_)[:5] < 0).any()
+def test_folds_in_time_have_like_sizes() -> None:
+    folds = folds_of(np.zeros(110), time=np.arange(110)[::-1], cv=10)
+    assert [len(test) for _, test in folds.splits] == [10] * 10
+    assert [len(train) for train, _ in folds.splits] == list(range(10, 110, 10))
 
 
-def test_the_watched_loss_is_that_of_the_watched_groups():
-    X, y, group = queries()
-    train = group < 40
-    model = GradientBoostingRanker(n_estimators=40, n_iter_no_change=100, random_state=0)
-    model.fit(
-        X[train], y[train], group=group[train], eval_set=(X[~train], y[~train], group[~train])
-    )
-    losses = []
-    for g in range(40, 60):
-        rows = group == g
-        gains = (2 ** y[rows] - 1)[np.argsort(-model.predict(X[rows]), kind="stable")]
-        discounts = 1 / np.log2(np.arange(len(gains)) + 2)
-        if gains.max() > 0:
-            losses.append(1 - gains @ discounts / (np.sort(gains)[::-1] @ discounts))
-    np.testing.assert_allclose(model.validation_score_.min(), np.mean(losses), atol=1e-9)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_groups_stay_together(task: Any) -> None:
+    groups = np.repeat(np.array(["a", "b", "c", "d", "e", "f"], dtype=object), 10)
+    y = np.tile([0, 1], 30)
+    folds = folds_of(y, groups=groups, task=task)
+    for train, test in folds.splits:
+        assert not set(groups[train]) & set(groups[test])
+    assert "groups" in folds.words
 
 
-def test_sizes_identifiers_and_any_order_of_rows_are_the_same():
-    X, y, group = queries()
-    model = GradientBoostingRanker(n_estimators=20)
-    by_id = model.fit(X, y, group=group).predict(X)
-    by_size = model.fit(X, y, group=np.full(60, 12)).predict(X)
-    names = np.array([f"query {g:03d}" for g in group])
-    by_name = model.fit(pd.DataFrame(X), y, group=names).predict(X)
-    assert np.array_equal(by_id, by_size)
-    assert np.array_equal(by_id, by_name)
-    order = np.random.default_rng(0).permutation(len(y))
-    by_any = model.fit(X[order], y[order], group=group[order]).predict(X)
-    assert np.corrcoef(by_any, by_id)[0, 1] > 0.98  # rows of the same score come in their order
-    assert (
-        abs(model.score(X, y, group=group) - model.score(X[order], y[order], group=group[order]))
-        < 1e-12
-    )
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"groups": np.repeat([1, 2], 10)}, "cv=3 folds need as many groups; there are 2"),
+        ({"groups": np.arange(20), "time": np.arange(20)}, "cannot be given together"),
+        ({"groups": np.arange(20), "cv": [(np.arange(10), np.arange(10, 20))]}, "cv must be a num"),
+        ({"cv": []}, "cv has no folds"),
+    ],
+)
+def test_bad_folds(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        folds_of(np.zeros(20), **change)
 
 
-def test_same_bits_on_any_threads():
-    X, y, group = queries()
-    predicted = [
-        GradientBoostingRanker(random_state=0, n_jobs=n).fit(X, y, group=group).predict(X)
-        for n in (1, 2, 3)
-    ]
-    assert np.array_equal(predicted[0], predicted[1])
-    assert np.array_equal(predicted[0], predicted[2])
+@settings(max_examples=50, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 50), min_size=1, max_size=6),
+    share=st.floats(0.1, 1.0),
+)
+def test_drawn_rows_keep_the_proportions(counts: list[int], share: float) -> None:
+    y = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    n_drawn = max(1, int(share * len(y)))
+    rows = draw_rows(y, n_drawn, 0)
+    assert len(np.unique(rows)) == n_drawn
+    assert (np.diff(rows) > 0).all()
+    drawn = np.bincount(y[rows], minlength=len(counts))
+    expected = np.array(counts) * n_drawn / len(y)
+    assert np.abs(drawn - expected).max() <= 1 + 1e-9
 
 
-def test_groups_are_not_divided(monkeypatch):
-    import spinney.ensemble._boosting as boosting
-
-    X, y, group = queries()
-    order = np.random.default_rng(0).permutation(len(y))
-    original, seen = boosting.split_rows, []
-    monkeypatch.setattr(
-        boosting, "split_rows", lambda *args: seen.append(original(*args)) or seen[-1]
-    )
-    GradientBoostingRanker(random_state=0).fit(X[order], y[order], group=group[order])
-    in_order = np.sort(group)
-    for learned, watched in seen[0]:
-        assert not set(in_order[learned]) & set(in_order[watched])
+# Measures
 
 
-def test_bad_input_is_named():
-    X, y, group = queries(20)
-    model = GradientBoostingRanker(n_estimators=3)
-    with pytest.raises(ValueError, match="group: expected a group for each of 240 rows"):
-        model.fit(X, y, group=[100, 100])
-    with pytest.raises(ValueError, match="y: expected relevances from 0 to 60"):
-        model.fit(X, y - 1, group=group)
-    with pytest.raises(ValueError, match=r"eval_set: expected \(X, y, group\)"):
-        model.fit(X, y, group=group, eval_set=(X, y))
-    with pytest.raises(ValueError, match="group: expected one axis"):
-        model.fit(X, y, group=np.zeros((240, 2)))
+def test_measures_are_scikit_learns() -> None:
+    y = RNG.integers(0, 3, 60)
+    predicted = RNG.integers(0, 3, 60)
+    chances = RNG.dirichlet([1, 1, 1], 60)
+    classes = np.arange(3)
+    ours = {m.name: m for m in MEASURES}
+    told = {
+        "error": 1 - metrics.accuracy_score(y, predicted),
+        "accuracy": metrics.accuracy_score(y, predicted),
+        "balanced_accuracy": metrics.balanced_accuracy_score(y, predicted),
+        "f1": metrics.f1_score(y, predicted, average="macro"),
+    }
+    for name, value in told.items():
+        assert ours[name].calculate(y, predicted) == pytest.approx(value)
+    probable = {
+        "log_loss": metrics.log_loss(y, chances),
+        "brier": metrics.brier_score_loss(y, chances, scale_by_half=False),
+        "roc_auc": metrics.roc_auc_score(y, chances, multi_class="ovr"),
+        "average_precision": np.mean(
+            [metrics.average_precision_score(y == c, chances[:, c]) for c in classes]
+        ),
+    }
+    for name, value in probable.items():
+        assert ours[name].calculate(y, chances, classes) == pytest.approx(value)
+    numbers, guesses = RNG.normal(size=60), RNG.normal(size=60)
+    of_numbers = {
+        "rmse": metrics.root_mean_squared_error(numbers, guesses),
+        "mae": metrics.mean_absolute_error(numbers, guesses),
+        "median_absolute_error": metrics.median_absolute_error(numbers, guesses),
+        "mape": metrics.mean_absolute_percentage_error(numbers, guesses),
+        "r2": metrics.r2_score(numbers, guesses),
+    }
+    for name, value in of_numbers.items():
+        assert ours[name].calculate(numbers, guesses) == pytest.approx(value)
+    assert {m.name for m in MEASURES} == {*told, *probable, *of_numbers}
 
 
-def test_nothing_to_order():
-    X, _, group = queries(20)
-    model = GradientBoostingRanker(n_estimators=3).fit(X, np.zeros(240), group=group)
-    assert np.array_equal(model.predict(X), np.zeros(240))
-    alone = GradientBoostingRanker(n_estimators=3).fit(X, np.arange(240) % 3, group=np.arange(240))
-    assert np.array_equal(alone.predict(X), np.zeros(240))
-
-
-def test_monotone_constraints_hold():
-    X, y, group = queries()
-    model = GradientBoostingRanker(n_estimators=30, monotonic_cst=[1, 0, 0, 0])
-    model.fit(X, y, group=group)
-    row = np.repeat(X[:1], 50, axis=0)
-    row[:, 0] = np.linspace(-3, 3, 50)
-    assert (np.diff(model.predict(row)) >= 0).all()
-
-
-@parametrize_with_checks([GradientBoostingRanker()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+def test_find_measure() -> None:
+    assert find_measure("classification", None).name == "error"
+    assert find_measure("regression", None).name == "rmse"
+    assert find_measure("regression", "neg_mean_poisson_deviance").needs == "model"
+    with pytest.raises(ValueError, match="'mae' is for regression, and this is classification"):
+        find_measure("classification", "mae")
+    with pytest.raises(ValueError, match=r"scoring has no 'roc_acu'; did you mean 'roc_auc'\?"):
+        find_measure("classification", "roc_acu")
+    with pytest.raises(ValueError, match="must be a name or a callable, got 3"):
+        find_measure("classification", 3)  # type: ignore[arg-type]

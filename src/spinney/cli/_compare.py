@@ -76,8 +76,13 @@ def compare(
         ),
     ] = None,
     cv: Annotated[
-        int, typer.Option(help="Number of folds of the cross-validation.", metavar="N")
-    ] = 10,
+        int | None,
+        typer.Option(
+            help="Number of folds of the cross-validation.",
+            metavar="N",
+            show_default="10, or fewer in small tables",
+        ),
+    ] = None,
     models: Annotated[
         str | None, typer.Option(help=_MODELS_HELP, metavar="A,B", show_default=False)
     ] = None,
@@ -177,6 +182,7 @@ def compare(
         source_of,
     )
     from spinney.report.compare import compare as run
+    from spinney.report.folds import usual_folds
 
     start = perf_counter()
     if jobs is not None:
@@ -208,7 +214,7 @@ def compare(
             table.y,
             task=table.task,
             models=None if models is None else [m.strip() for m in models.split(",")],
-            cv=cv,
+            cv=usual_folds(table.y, table.task) if cv is None else cv,
             scoring=metric,
             groups=table.group,
             time=table.time,

@@ -26,6 +26,8 @@ from spinney.report.target import as_column, missing_rows, read_target
 
 __all__ = ["compare"]
 
+_MOST_CLASSES = 1_000
+
 
 def compare(
     X: Any,
@@ -115,6 +117,11 @@ def compare(
     y, task = read_target(y, task)
     if len(y) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
+    if task == "classification" and len(np.unique(y)) > _MOST_CLASSES:
+        raise ValueError(
+            f"the target has {len(np.unique(y)):,} classes; up to {_MOST_CLASSES:,} are compared. "
+            "Is it an identifier? If it is a quantity, say task='regression'"
+        )
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
     for name, most in (("max_rows", max_rows), ("max_folds", max_folds)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spinney.report.families import Task
 
-__all__ = ["Folds", "make_folds"]
+__all__ = ["Folds", "make_folds", "usual_folds"]
 
 Rows = NDArray[np.intp]
 
@@ -51,6 +51,19 @@ def make_folds(
     if groups is not None:
         return _folds_of_groups(y, task, groups, n_folds, random_state)
     return _folds_by_chance(y, task, n_folds, random_state, notes)
+
+
+def usual_folds(y: NDArray[Any], task: Task) -> int:
+    """Return ten, or as many folds as a small table allows."""
+    most = len(y)
+    if task == "classification" and len(y):
+        most = int(np.unique(y, return_counts=True)[1].max())
+    if most < 2:
+        reason = f"{len(y)} row{'' if len(y) == 1 else 's'}"
+        if len(y) > 1:
+            reason = f"each of the {len(y):,} rows has a class of its own"
+        raise ValueError(f"there is too little to cross-validate: {reason}")
+    return min(10, most)
 
 
 def _own_folds(y: NDArray[Any], task: Task, cv: Any) -> Folds:

@@ -28,6 +28,7 @@ Rows = NDArray[np.intp]
 _WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than folds
 _LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
 _SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
+_MOST_PROBABILITIES = 20_000_000  # of a model, all rows and classes; more are not kept
 
 
 class FlagshipTooSlow(Exception):
@@ -155,7 +156,8 @@ class Race:
         probabilities = None
         wanted = self.measure.needs == "probabilities"
         if self.classes is not None and hasattr(model, "predict_proba"):
-            if wanted or predict_seconds < _SLOW_PREDICTION:
+            few = len(self.y) * len(self.classes) <= _MOST_PROBABILITIES
+            if wanted or (few and predict_seconds < _SLOW_PREDICTION):
                 probabilities = class_probabilities(model, X_test, self.classes)
         elif wanted:
             raise ValueError(f"it gives no probabilities, which {self.measure.name} needs")

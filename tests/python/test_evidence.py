@@ -1,0 +1,196 @@
+"""What reports show: numbers against brute force, recipes that give the same numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from sklearn import metrics
+
+import spinney
+from spinney.report.certainty import predicted_rows
+from spinney.report.gather import gather_evidence
+from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
+from spinney.report.learning import learning_curve
+from spinney.report.profile import histogram_of, profile_columns
+from spinney.report.recipe import Origin
+
+RNG = np.random.default_rng(0)
+N = 240
+AGE = RNG.integers(18, 80, N).astype(float)
+CITY = RNG.choice(["Bath", "York", "Ely"], N)
+NOISE = RNG.normal(size=N)
+SCORE = AGE / 20 + (CITY == "Ely") + 0.3 * NOISE
+AGE[::11] = np.nan
+TABLE = pa.table({"age": AGE, "city": CITY, "other": RNG.normal(size=N)})
+TARGETS: dict[str, Any] = {
+    "two": np.where(np.median(SCORE) < SCORE, "yes", "no"),
+    "three": np.digitize(SCORE, np.quantile(SCORE, [0.3, 0.6])),
+    "numbers": SCORE,
+}
+MODELS = ["baseline", "decision_tree", "random_forest"]
+
+
+@pytest.fixture(scope="module", params=list(TARGETS))
+def compared(request: pytest.FixtureRequest) -> Any:
+    return spinney.compare(TABLE, TARGETS[request.param], cv=4, models=MODELS)
+
+
+def test_everything_is_gathered(compared: Any) -> None:
+    said: list[str] = []
+    evidence = gather_evidence(compared, origin=Origin("shop.csv", "score"), tell=said.append)
+    assert evidence.left_out == []
+    assert said
+    assert evidence.title == "shop.csv: score"
+    assert [column.name for column in evidence.columns] == ["age", "city", "other"]
+    assert len(evidence.learning_curves) == 3
+    assert len(evidence.importances) == 3
+    assert evidence.importances[0].columns[0] in ("age", "city")
+    assert {curve.column for curve in evidence.dependences} >= {"age", "city"}
+    assert evidence.tree_svg is not None
+    assert evidence.tree_svg.startswith("<svg")
+    assert evidence.predictions is not None
+    classes = compared.task == "classification"
+    assert (evidence.confusion is not None) is classes
+    assert bool(evidence.calibrations) is classes
+    assert bool(evidence.rocs) is classes
+    assert (evidence.residuals is not None) is not classes
+    assert list(evidence.settings)[:3] == ["table", "measure", "seed"]
+    _all_finite(evidence)
+
+
+def _all_finite(part: Any, name: str = "evidence") -> None:
+    """Only a standard error of one fold may be NaN."""
+    if isinstance(part, float):
+        assert math.isfinite(part), name
+    elif isinstance(part, list | tuple):
+        for item in part:
+            _all_finite(item, name)
+    elif hasattr(part, "__dataclass_fields__"):
+        for field in part.__dataclass_fields__:
+            _all_finite(getattr(part, field), f"{name}.{field}")
+
+
+def test_judgement_is_scikit_learns(compared: Any) -> None:
+    name, data = "random_forest", compared.compared
+    told = compared.predictions(name)
+    if compared.task == "regression":
+        left = residuals(data, name)
+        assert left.bias == pytest.approx(np.mean(data.y - told))
+        assert left.median_absolute == pytest.approx(metrics.median_absolute_error(data.y, told))
+        assert sum(left.histogram.counts) == pytest.approx(N, abs=4)
+        return
+    counted = confusion(data, name)
+    np.testing.assert_array_equal(counted.counts, metrics.confusion_matrix(data.y, told))
+    chances = data.probabilities(name)
+    rocs, precisions = rate_curves(data, [name])
+    assert len(rocs) == (1 if len(data.classes) == 2 else 3)
+    for roc, precision in zip(rocs, precisions, strict=True):
+        place = [str(label) for label in data.classes].index(roc.about)
+        truth = data.y == data.classes[place]
+        assert roc.area == pytest.approx(metrics.roc_auc_score(truth, chances[:, place]))
+        average = metrics.average_precision_score(truth, chances[:, place])
+        assert precision.area == pytest.approx(average)
+        assert precision.floor == pytest.approx(truth.mean())
+    (curve,) = calibrations(data, [name])
+    assert sum(curve.counts) == N
+    chance = chances[:, 1] if len(data.classes) == 2 else chances.max(axis=1)
+    assert np.average(curve.predicted, weights=curve.counts) == pytest.approx(chance.mean())
+
+
+def test_learning_curves_end_where_the_comparison_did(compared: Any) -> None:
+    data = compared.compared
+    curve = learning_curve(data, "decision_tree")
+    assert curve.sizes == [22, 45, 90, 180]
+    last = np.mean([trial.score for trial in data.trials["decision_tree"][:3]])
+    assert curve.means[-1] == pytest.approx(last)
+    assert curve.means[0] >= curve.means[-1]
+
+
+def test_intervals_hold_what_they_claim(compared: Any) -> None:
+    for name in MODELS[1:]:
+        told = predicted_rows(compared.compared, name, coverage=0.8)
+        assert told is not None
+        assert told.reached >= 0.8 - 2 * math.sqrt(0.16 / N)
+        for row in [*told.typical, *told.worst]:
+            truth = compared.compared.y[row.row - 1]
+            if compared.task == "regression":
+                assert row.low is not None
+                assert row.high is not None
+                assert row.right == (row.low <= truth <= row.high)
+            else:
+                assert row.actual == str(truth)
+                assert row.predicted in row.told
+
+
+def test_intervals_by_brute_force() -> None:
+    result = spinney.compare(TABLE, SCORE, cv=4, models=["decision_tree"])
+    data = result.compared
+    assert data is not None
+    told = predicted_rows(data, "decision_tree", coverage=0.9)
+    assert told is not None
+    errors = np.abs(SCORE - result.predictions())
+    for row in told.typical:
+        fold = next(test for _, test in data.splits if row.row - 1 in test)
+        others = np.sort(np.delete(errors, fold))
+        half = others[math.ceil((len(others) + 1) * 0.9) - 1]
+        assert row.low is not None
+        assert row.high is not None
+        assert row.high - row.low == pytest.approx(2 * half)
+
+
+def test_no_time() -> None:
+    result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["random_forest"])
+    evidence = gather_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
+    assert "learning curve of random_forest: no time" in evidence.left_out
+    assert evidence.columns
+
+
+def test_profile() -> None:
+    age, city, _ = profile_columns(TABLE)
+    assert (age.kind, age.missing, age.distinct) == ("number", 22, len(np.unique(AGE[AGE == AGE])))
+    assert age.mean == pytest.approx(np.nanmean(AGE))
+    assert age.histogram is not None
+    assert sum(age.histogram.counts) == N - 22
+    assert city.kind == "category"
+    assert dict(city.common) == {name: int((name == CITY).sum()) for name in set(CITY)}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [np.nan], [np.inf, -np.inf], [1.0], [1e308, -1e308], [1.0, np.nextafter(1, 2)], [3, 4, 5]],
+)
+def test_histograms_of_odd_numbers(values: list[float]) -> None:
+    array = np.array(values, dtype=float)
+    histogram = histogram_of(array)
+    if histogram is not None:
+        assert sum(histogram.counts) == np.isfinite(array).sum()
+        assert (np.diff(histogram.edges) > 0).all()
+
+
+@pytest.mark.parametrize("change", [{}, {"max_folds": 2}, {"max_rows": 100}, {"scoring": "mae"}])
+def test_the_recipe_gives_the_same_numbers(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = tmp_path / "shop.csv"
+    pa.csv.write_csv(TABLE.append_column("score", pa.array(SCORE)), path)
+    data = spinney.io.read_training_table(path, "score")
+    result = spinney.compare(data.X, data.y, cv=3, models=["ridge", "bagging"], **change)
+    load = f"data = spinney.io.read_training_table({str(path)!r}, 'score')"
+    origin = Origin("shop.csv", "score", (load, "X, y = data.X, data.y"))
+    code = gather_evidence(result, origin=origin, seconds=0.0).code
+    assert len(code.splitlines()) == 5
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["result"].results[0].estimate == result.results[0].estimate
+    assert names["model"].predict(data.X).shape == (N,)
+
+
+def test_report(tmp_path: Path, compared: Any) -> None:
+    path = compared.report(tmp_path / "report.html", title="a <b>table</b>", target="score")
+    text = path.read_text(encoding="utf-8")
+    assert "a &lt;b&gt;table&lt;/b&gt;" in text
+    assert "random_forest" in text

@@ -1,0 +1,196 @@
+"""Comparisons under a time limit, and ended by Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spinney
+from spinney.report import families
+from spinney.report.deadline import TimeUp, deadline
+from spinney.report.families import FLAGSHIP, Family
+from spinney.report.sample import affordable_rows
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 2))
+Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=90) > 0, "yes", "no")
+
+
+class Sleepy:
+    """Says "yes" after some seconds; fits are counted."""
+
+    fits = 0
+
+    def __init__(self, seconds: Callable[[int], float]) -> None:
+        self.seconds = seconds
+
+    def get_params(self) -> dict[str, Any]:
+        return {}
+
+    def fit(self, X: Any, y: Any) -> Any:
+        type(self).fits += 1
+        time.sleep(self.seconds(len(y)))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), "yes")
+
+
+def with_families(monkeypatch: pytest.MonkeyPatch, **seconds: Callable[[int], float]) -> None:
+    """Leave only the baseline and models that take so many seconds for so many rows."""
+
+    def family(name: str, takes: Callable[[int], float]) -> Family:
+        return Family(name, name, lambda *arguments: Sleepy(takes))
+
+    made = tuple(family(name, takes) for name, takes in seconds.items())
+    monkeypatch.setattr(families, "FAMILIES", (families.FAMILIES[0], *made))
+    Sleepy.fits = 0
+
+
+def test_deadline() -> None:
+    with deadline(None):
+        pass
+    start = time.perf_counter()
+    with pytest.raises(TimeUp), deadline(0.05):
+        time.sleep(5)
+    assert time.perf_counter() - start < 2
+    with deadline(10):
+        pass
+    time.sleep(0.01)  # the alarm is off again
+
+
+def test_deadline_ends_a_fit() -> None:
+    from spinney.ensemble import RandomForestClassifier
+
+    start = time.perf_counter()
+    with pytest.raises(TimeUp), deadline(0.2):
+        RandomForestClassifier(n_estimators=1_000_000).fit(X, Y)
+    assert time.perf_counter() - start < 10
+
+
+def test_slow_models_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, slow=lambda n: 30.0, quick=lambda n: 0.0)
+    start = time.perf_counter()
+    result = spinney.compare(X, Y, cv=5, time_limit=1.0)
+    assert time.perf_counter() - start < 10
+    assert result["slow"].estimate is None
+    assert "of the time limit" in (result["slow"].skipped or "")
+    assert result["quick"].estimate is not None
+    assert len(result["quick"].estimate.folds) == 5
+    assert "slow left out: a fold takes more than" in str(result)
+    assert result.best is not None
+
+
+def test_fewer_folds_when_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 0.2})
+    result = spinney.compare(X, Y, cv=10, time_limit=0.9)
+    assert 1 <= result.n_folds < 10
+    assert result.n_folds_asked == 10
+    for r in result.results:
+        assert r.estimate is not None
+        assert len(r.estimate.folds) == result.n_folds
+    assert f"ended by the time limit after {result.n_folds} of 10 folds" in result.notes
+    assert f"{result.n_folds} of 10 stratified folds" in str(result)
+
+
+def test_rows_are_drawn_where_the_flagship_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0 if n > 30 else 0.0})
+    result = spinney.compare(X, Y, cv=3, time_limit=1.0)
+    assert result.n_rows == 22
+    assert result.notes[0].startswith("22 of 90 rows were drawn")
+    assert result[FLAGSHIP].estimate is not None
+
+
+def test_large_tables_are_drawn_from() -> None:
+    assert affordable_rows(100, 10, 1) > affordable_rows(100, 100, 1) > affordable_rows(100, 100, 9)
+    assert affordable_rows(1e-9, 10, 1) == 1_000
+
+
+def test_max_rows_and_max_folds() -> None:
+    result = spinney.compare(X, Y, cv=6, models=["decision_tree"], max_rows=60, max_folds=2)
+    assert (result.n_rows, result.n_folds, result.n_folds_asked) == (60, 2, 6)
+    for wrong in ({"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            spinney.compare(X, Y, **wrong)
+
+
+class Interrupting(Sleepy):
+    """Ctrl-C at the third fit."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        type(self).fits += 1
+        if type(self).fits == 3:
+            raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch, n_models: int) -> None:
+    made = tuple(
+        Family(f"model_{n}", "", lambda *arguments: Interrupting(lambda n: 0.0), effort=n)
+        for n in range(n_models)
+    )
+    monkeypatch.setattr(families, "FAMILIES", (families.FAMILIES[0], *made))
+    Interrupting.fits = 0
+    result = spinney.compare(X, Y, cv=5)
+    # One model: in its third fold. Three: the last of them in the first fold.
+    n_folds = 2 if n_models == 1 else 1
+    assert result.n_folds == n_folds
+    assert f"ended by Ctrl-C after {n_folds} of 5 folds" in result.notes
+    done = [r for r in result.results if r.estimate is not None]
+    assert {len(r.estimate.folds) for r in done if r.estimate} == {n_folds}
+    if n_models == 3:
+        assert result["model_2"].skipped == "not reached before Ctrl-C"
+        assert len(done) == 3
+
+
+def test_ctrl_c_before_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = Family("model", "", lambda *arguments: Interrupting(lambda n: 0.0))
+    monkeypatch.setattr(families, "FAMILIES", (family,))
+    Interrupting.fits = 2
+    with pytest.raises(KeyboardInterrupt):
+        spinney.compare(X, Y, cv=5)
+
+
+def test_measures_of_probabilities() -> None:
+    result = spinney.compare(
+        X, Y, cv=3, scoring="roc_auc", models=["logistic_regression", "perceptron", "baseline"]
+    )
+    assert result.greater_is_better
+    assert result.results[0].name == "logistic_regression"
+    assert result["baseline"].estimate is not None
+    assert result["baseline"].estimate.mean == 0.5
+    assert "gives no probabilities, which roc_auc needs" in (result["perceptron"].failure or "")
+
+
+def test_groups_and_time() -> None:
+    groups = np.repeat(np.arange(9), 10)
+    result = spinney.compare(X, Y, cv=3, models=["decision_tree"], groups=groups)
+    assert "3 folds of whole groups" in str(result)
+    result = spinney.compare(X, Y, cv=3, models=["decision_tree"], time=np.arange(90))
+    told = result.predictions()
+    assert [value is None for value in told[:23]] == [True] * 22 + [False]
+    with pytest.raises(ValueError, match="X has 90 rows, groups has 5"):
+        spinney.compare(X, Y, groups=[1, 2, 3, 4, 5])
+    with pytest.raises(ValueError, match="time is missing in 1 of 90 rows"):
+        spinney.compare(X, Y, time=[None, *range(89)])
+
+
+def test_what_a_result_can_do() -> None:
+    result = spinney.compare(X, Y, cv=3, models=["decision_tree", "logistic_regression"])
+    best = result.best
+    assert best is not None
+    assert result[best.name] is best
+    model = result.fit()
+    np.testing.assert_array_equal(model.classes_, ["no", "yes"])
+    assert not hasattr(result.make("decision_tree"), "tree_")
+    told = result.predictions("decision_tree")
+    estimate = result["decision_tree"].estimate
+    assert estimate is not None
+    assert np.mean(told != Y) == pytest.approx(estimate.mean)
+    with pytest.raises(KeyError, match="there are: "):
+        result.fit("forest")
