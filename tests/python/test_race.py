@@ -85,6 +85,15 @@ def test_slow_models_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.best is not None
 
 
+def test_slow_models_are_left_out_after_the_first_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, slow=lambda n: 0.4, **{FLAGSHIP: lambda n: 0.1})
+    result = spinney.compare(X, Y, cv=5, time_limit=1.6)
+    assert "a fold takes 0 s, too much for the time limit" in (result["slow"].skipped or "")
+    assert result[FLAGSHIP].estimate is not None
+    assert result["baseline"].estimate is not None
+    assert result.n_folds == 5
+
+
 def test_fewer_folds_when_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     with_families(monkeypatch, **{FLAGSHIP: lambda n: 0.2})
     result = spinney.compare(X, Y, cv=10, time_limit=0.9)

@@ -187,28 +187,28 @@ def compare(
     start = perf_counter()
     if jobs is not None:
         effective_n_jobs(jobs)  # refused here, and not once for every model
-    if data is None:
-        about_data = (target, kind, drop, group, time, delimiter, encoding)
-        if any(value for value in about_data):
-            raise UserError(
-                "--target, --drop and their like are about DATA: name a file, or leave them out"
-            )
-        table = bundled_spam()
-    else:
-        table = read_training_table(
-            data,
-            target,
-            task=task.value,
-            kinds=kind or [],
-            drop=drop or [],
-            group=group,
-            time=time,
-            delimiter=delimiter,
-            encoding=encoding,
-            leaks=True,
-        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
+        if data is None:
+            about_data = (target, kind, drop, group, time, delimiter, encoding)
+            if any(value for value in about_data):
+                raise UserError(
+                    "--target, --drop and their like are about DATA: name a file, or leave them out"
+                )
+            table = bundled_spam()
+        else:
+            table = read_training_table(
+                data,
+                target,
+                task=task.value,
+                kinds=kind or [],
+                drop=drop or [],
+                group=group,
+                time=time,
+                delimiter=delimiter,
+                encoding=encoding,
+                leaks=True,
+            )
         result = run(
             table.X,
             table.y,

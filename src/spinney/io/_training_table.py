@@ -135,6 +135,8 @@ def read_training_table(
         frame = frame.filter(pa.array(np.logical_not(missing)))
         count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
         notes.append(f"left out {count} without a value of {target!r}")
+    if frame.num_rows < 2:
+        raise ValueError(f"{table.name} has one row with a target; two at least are needed")
     y, settled = read_target(_plain(frame, target), task)
     kinds = decide_kinds(frame, target, overrule=overrule, y=y if leaks else None)
     if not kinds.used:

@@ -207,15 +207,21 @@ class Race:
         return left is None or self._fold_seconds() <= left
 
     def _leave_out_slow_ones(self, left: float) -> None:
-        """Leave out the slowest models until a fair number of folds fits into what is left."""
+        """Leave out the slowest models until a fair number of folds fits into what is left.
+
+        A model that takes no more than its share stays: without it hardly any time would be won.
+        """
         folds = min(_WORTH_FOLDS, len(self.folds)) - 1
-        sign = self.measure.sign
-        best = min((sign * r.trials[0].score for r in self.runners if r.trials), default=0.0)
+        share = left / folds / len(self.runners) if folds else left
+        tried = [r for r in self.runners if r.trials]
+        # The quickest of the best: the first one, since they are in the order of their times.
+        leader = min(tried, key=lambda r: self.measure.sign * r.trials[0].score, default=None)
         for runner in reversed(self.runners):
             if self._fold_seconds() * folds <= left:
                 return
-            leads = bool(runner.trials) and sign * runner.trials[0].score <= best
-            if runner.trials and runner.runs and not leads and runner.family.name != FLAGSHIP:
+            if not runner.trials or runner.trials[0].seconds <= share:
+                return
+            if runner.runs and runner is not leader and runner.family.name != FLAGSHIP:
                 seconds = runner.trials[0].seconds
                 runner.skipped = f"a fold takes {seconds:.0f} s, too much for the time limit"
 
