@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spinney import (
         datasets,
         ensemble,
+        io,
         linear_model,
         mixture,
         model_selection,
@@ -34,6 +35,7 @@ __all__ = [
     "datasets",
     "ensemble",
     "get_num_threads",
+    "io",
     "linear_model",
     "mixture",
     "model_selection",
@@ -51,6 +53,7 @@ _SUBMODULES = frozenset(
     {
         "datasets",
         "ensemble",
+        "io",
         "linear_model",
         "mixture",
         "model_selection",
