@@ -75,7 +75,7 @@ class DelimitedFile:
                     stream,
                     read_options=pacsv.ReadOptions(
                         column_names=names,
-                        skip_rows_after_names=int(self.dialect.has_header),
+                        skip_rows_after_names=self.dialect.n_skipped,
                         block_size=min(block, _MAX_BLOCK),
                     ),
                     parse_options=pacsv.ParseOptions(

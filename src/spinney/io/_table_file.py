@@ -274,7 +274,7 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
     for name, table in others:
         try:
             frame = pa.concat_tables([frame, table.select(names)], promote_options="permissive")
-        except pa.ArrowInvalid:
+        except pa.ArrowException:
             for column in names:
                 one, other = frame.schema.field(column).type, table.schema.field(column).type
                 try:
@@ -282,7 +282,7 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
                         [pa.schema([(column, one)]), pa.schema([(column, other)])],
                         promote_options="permissive",
                     )
-                except pa.ArrowInvalid:
+                except pa.ArrowException:
                     raise ValueError(
                         f"{name}, column {column!r}: expected {one} as in {first}, got {other}"
                     ) from None
