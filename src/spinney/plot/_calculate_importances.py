@@ -114,10 +114,11 @@ def _by_permutation(
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
     falls = np.empty((view.n_columns, n_repeats))
     for j in range(view.n_columns):
-        random, shuffled = check_random_state(seed), rows.copy()
+        random, order, shuffled = check_random_state(seed), rows.copy(), rows
         for repeat in range(n_repeats):
-            random.shuffle(shuffled)
-            falls[j, repeat] = base - scorer(model, view.make(rows, {j: shuffled}), y)
+            random.shuffle(order)
+            shuffled = shuffled[order]
+            falls[j, repeat] = base - scorer(model, view.make(None, {j: shuffled}), y)
     return Importances(
         view.names,
         falls.mean(axis=1),
