@@ -16,7 +16,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "api_pages",
 ]
@@ -35,6 +35,7 @@ autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False  # autodoc shows them, with their docstrings
 numpydoc_class_members_toctree = False
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"Spinney {release}"
 html_static_path = ["_static"]
