@@ -358,7 +358,7 @@ class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
         -------
         ndarray of shape (n_rows,)
             Share of the vote for the right class less the largest share of another one, from −1 to
-            1: with two classes y f(x) / Σ |α|. Negative where the prediction is wrong.
+            1: with two classes ``y f(x) / Σ |α|``. Negative where the prediction is wrong.
         """
         check_is_fitted(self)
         if self.algorithm == "real":

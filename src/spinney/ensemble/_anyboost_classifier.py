@@ -26,7 +26,7 @@ class AnyBoostClassifier(ClassifierMixin, BaseAnyBoost):
 
     Each round asks a learner for the direction in which the loss falls fastest, and goes a step in
     the direction that it found. A regressor is fitted to the negative gradient −g of the loss at
-    the rows; a classifier to the classes −sign(g), with weights |g|. With classifiers, the
+    the rows; a classifier to the classes −sign(g), with weights ``|g|``. With classifiers, the
     exponential loss and steps by line search this is AdaBoost, round by round.
 
     Parameters

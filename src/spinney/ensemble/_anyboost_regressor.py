@@ -23,7 +23,7 @@ class AnyBoostRegressor(RegressorMixin, BaseAnyBoost):
 
     Each round asks a learner for the direction in which the loss falls fastest, and goes a step in
     the direction that it found. A regressor is fitted to the negative gradient −g of the loss at
-    the rows; a classifier to the classes −sign(g), with weights |g|.
+    the rows; a classifier to the classes −sign(g), with weights ``|g|``.
 
     Parameters
     ----------

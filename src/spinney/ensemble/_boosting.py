@@ -641,9 +641,9 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         callable
-            Takes one row, a contiguous float64 array of shape (n_features_in_,) with NaN for what
-            is missing; nothing else about it is checked. Returns an array: the class probabilities,
-            or the one number that is predicted.
+            Takes one row, a contiguous float64 array of shape ``(n_features_in_,)`` with NaN for
+            what is missing; nothing else about it is checked. Returns an array: the class
+            probabilities, or the one number that is predicted.
         """
         check_is_fitted(self)
         if self._schema.has_categories:

@@ -35,10 +35,10 @@ SUMS = 1e-8
 class LADRegressor(RegressorMixin, BaseEstimator):
     """Linear regression by least absolute deviations, exact.
 
-    Minimises Σ w_i |y_i − ⟨x_i, coef⟩ − intercept|, and for other quantiles than the median the sum
-    of 2 w_i ρ(r_i), where ρ(r) is `quantile` · r above the fit and (`quantile` − 1) · r below it.
-    The fit goes through as many rows as there are coefficients, and multipliers of the rows prove
-    that none is better.
+    Minimises ``Σ w_i |y_i − ⟨x_i, coef⟩ − intercept|``, and for other quantiles than the median the
+    sum of 2 w_i ρ(r_i), where ρ(r) is `quantile` · r above the fit and (`quantile` − 1) · r below
+    it. The fit goes through as many rows as there are coefficients, and multipliers of the rows
+    prove that none is better.
 
     Parameters
     ----------

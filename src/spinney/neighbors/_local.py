@@ -239,7 +239,7 @@ class LocalRegression(RegressorMixin, BaseLocal):
         with StandardScaler.
     robust : int, default=0
         Number of times that rows are weighed again by (1 − (r / 6m)²)², r being their residuals
-        and m the median of all |r|: outliers lose their say. Bandwidths do not change.
+        and m the median of all ``|r|``: outliers lose their say. Bandwidths do not change.
     outside : {"nearest", "nan"}, default="nearest"
         What a place says where no row has weight: the target of the nearest row (with gradient
         zero), or NaN.

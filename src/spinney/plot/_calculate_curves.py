@@ -42,7 +42,9 @@ class ScoreCurve:
 
     def mean(self, of: str) -> Floats:
         """Return the mean over the folds of "train" or "test"."""
-        return np.nanmean(getattr(self, of), axis=1)
+        scores = getattr(self, of)
+        n = (~np.isnan(scores)).sum(axis=1)
+        return np.where(n > 0, np.nansum(scores, axis=1) / np.maximum(n, 1), math.nan)
 
     def standard_error(self, of: str) -> Floats:
         """Return the standard error of that mean; NaN with a single fold."""

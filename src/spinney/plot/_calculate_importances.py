@@ -123,10 +123,11 @@ def _by_permutation(
     columns = range(view.n_columns) if columns is None else columns
     falls = np.empty((len(columns), n_repeats))
     for place, j in enumerate(columns):
-        random, shuffled = check_random_state(seed), rows.copy()
+        random, order, shuffled = check_random_state(seed), rows.copy(), rows
         for repeat in range(n_repeats):
-            random.shuffle(shuffled)
-            falls[place, repeat] = base - scorer(model, view.make(rows, {j: shuffled}), y)
+            random.shuffle(order)
+            shuffled = shuffled[order]
+            falls[place, repeat] = base - scorer(model, view.make(None, {j: shuffled}), y)
     return Importances(
         [view.names[j] for j in columns],
         falls.mean(axis=1),

@@ -77,7 +77,7 @@ def _numbers(values: Any, parameter: str) -> Floats:
     try:
         numbers = vector.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{parameter}: expected numbers, got {vector[0]!r}") from None
+        raise ValueError(f"{parameter}: expected numbers, got {vector.tolist()[0]!r}") from None
     if not np.isfinite(numbers).all():
         raise ValueError(f"{parameter}: expected finite numbers")
     return numbers

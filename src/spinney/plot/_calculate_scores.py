@@ -111,7 +111,7 @@ def _read(name: str, model: Any, X: Any, y: NDArray[Any], parameter: str) -> Tol
         raise ValueError(f"y: expected {len(scores)} values, one for each row of X, got {len(y)}")
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
-        raise ValueError(f"y: expected classes of the model, got {unknown[0]!r}")
+        raise ValueError(f"y: expected classes of the model, got {unknown.tolist()[0]!r}")
     return Told(name, classes, scores, is_probability)
 
 
@@ -246,7 +246,9 @@ def _rates(told: Told, y: NDArray[Any], positive: Any, one: Any, at: Any) -> Rat
 def _both_kinds(right: NDArray[np.bool_], label: Any) -> None:
     if right.all() or not right.any():
         has = "no other ones" if right.all() else "none"
-        raise ValueError(f"y: expected rows of class {label!r} and others, got {has}")
+        raise ValueError(
+            f"y: expected rows of class {np.asarray(label).tolist()!r} and others, got {has}"
+        )
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,8 @@ def partial_dependence(
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('bmi', 'mean prediction')
     """
+    if individual is not True and individual < 0:
+        raise ValueError(f"individual: expected True, False or a number, got {individual}")
     told = calculate_dependence(
         model,
         X,
@@ -126,8 +128,6 @@ def _drawn_outputs(ax: Any, told: Dependence) -> list[tuple[int, str, str | None
 def _some_rows(told: Dependence, individual: bool | int) -> Any:
     if individual is False or told.individual is None:
         return np.array([], dtype=int)
-    if not isinstance(individual, bool) and individual < 0:
-        raise ValueError(f"individual: expected a number from 0, got {individual}")
     wanted = 50 if individual is True else int(individual)
     n = told.individual.shape[1]
     return np.unique(np.linspace(0, n - 1, min(wanted, n)).astype(int))

@@ -37,6 +37,7 @@ _SMALL = 8.0
 _TINY = 5.0
 _LINE = 1.4  # height of a line of text in units of its size
 _LONGEST = 28  # characters of a label
+_NOTE = "spinney-note"
 _TICKS = 20  # of a scale of classes
 
 
@@ -217,7 +218,19 @@ def label_missing(ax: Any, which: str, low: float, high: float, place: float) ->
 
 
 def note(ax: Any, text: str) -> None:
-    """Write a remark above the axes, at the right."""
+    """Write a remark above the axes, at the right, after those that are there."""
+    for earlier in ax.texts:
+        if earlier.get_gid() == _NOTE:
+            earlier.set_text(f"{earlier.get_text()} · {text}")
+            return
     ax.text(
-        1.0, 1.01, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=GREY
+        1.0,
+        1.01,
+        text,
+        transform=ax.transAxes,
+        ha="right",
+        va="bottom",
+        fontsize=7,
+        color=GREY,
+        gid=_NOTE,
     )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.plot._style import GREY, fills, note, shortened, styled
 from spinney.tree import plot_tree
-from spinney.tree._describe import NamedTree
+from spinney.tree._describe import NamedTree, require_binary, require_tree
 from spinney.tree._export_graphviz import NodeColours
 
 __all__ = ["tree"]
+
+
+_MOST_CLASSES = 8  # whose counts are written
+_LARGEST = 9.0  # points
+_AIR = 0.8  # how much of the way to its neighbours a box takes
 
 
 def tree(
@@ -54,6 +61,8 @@ def tree(
     'x[0] <= 0.5'
     """
     check_is_fitted(model)
+    require_tree(model)
+    require_binary(model, "plot.tree")
     depth = model.get_depth() if hasattr(model, "get_depth") else 0
     shown = depth if max_depth is None else min(depth, max_depth)
     if feature_names is None:
@@ -77,12 +86,12 @@ def tree(
         impurity=False,
         ax=ax,
     )
-    # plot_tree fills the room to the last point: leave some to the arrows and their words.
-    size = min(0.85 * drawn[0].get_fontsize(), 9.0)
     boxes = [box for box in drawn if box.get_bbox_patch() is not None]
-    for text in drawn:
-        text.set_fontsize(size)
     named = NamedTree(model)
+    if named.n_classes[0] > _MOST_CLASSES:  # a list of so many counts cannot be read
+        for box in boxes:
+            box.set_text(re.sub(r"value = \[[^]]*\]\n", "", box.get_text()))
+    _fit(ax, drawn, boxes)
     colours = NodeColours(named)
     hues = fills(len(colours.palette)) if colours.bounds is None else ["#8fb6dc"]
     colours.palette = [(int(h[1:3], 16), int(h[3:5], 16), int(h[5:7], 16)) for h in hues]
@@ -95,3 +104,28 @@ def tree(
     if depth > shown:
         note(ax, f"{shown} of {depth} levels of questions")
     return ax
+
+
+def _fit(ax: Any, texts: list[Any], boxes: list[Any]) -> None:
+    """Make letters as large as boxes have room for: beside each other, and between levels."""
+    renderer = ax.figure._get_renderer()
+    room = ax.get_window_extent()
+    levels: dict[float, list[tuple[float, float]]] = {}  # height: places and widths of its boxes
+    tallest = 0.0
+    for box in boxes:
+        box.set_fontsize(_LARGEST)
+        box.update_bbox_position_size(renderer)
+        size = box.get_bbox_patch().get_window_extent(renderer)
+        across, up = box.xyann
+        levels.setdefault(round(up, 6), []).append((across * room.width, size.width))
+        tallest = max(tallest, size.height)
+    share = 1.0
+    if len(levels) > 1:
+        share = min(share, _AIR * room.height / len(levels) / tallest)
+    for level in levels.values():
+        for (place, width), (other, their) in pairwise(sorted(level)):
+            share = min(share, _AIR * (other - place) / (width / 2 + their / 2))
+        for place, width in level:
+            share = min(share, min(place, room.width - place) / (width / 2))
+    for text in texts:
+        text.set_fontsize(_LARGEST * share)

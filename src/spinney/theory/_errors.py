@@ -162,7 +162,7 @@ def plug_in_excess(estimated: Any, posteriors: Any, weights: Any = None) -> floa
     """How much more often a plug-in rule errs than the Bayes classifier.
 
     The rule takes the class of largest *estimated* probability. For two classes the excess is
-    E[|2 η − 1|; the rules differ].
+    ``E[|2 η − 1|; the rules differ]``.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ def plug_in_excess(estimated: Any, posteriors: Any, weights: Any = None) -> floa
 
 
 def plug_in_bound(estimated: Any, posteriors: Any, weights: Any = None) -> float:
-    """Bound of the excess error of a plug-in rule: E Σ_y |η̂(y|x) − η(y|x)|.
+    """Bound of the excess error of a plug-in rule: ``E Σ_y |η̂(y|x) − η(y|x)|``.
 
-    For two classes this is 2 E|η̂ − η|.
+    For two classes this is ``2 E|η̂ − η|``.
 
     Parameters
     ----------

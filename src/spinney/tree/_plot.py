@@ -267,7 +267,9 @@ def plot_tree(
                 ax.annotate("  False", halfway, ha="left", **common)
 
     annotations = [artist for artist in ax.get_children() if isinstance(artist, Annotation)]
-    renderer = ax.figure.canvas.get_renderer()
+    canvas = ax.figure.canvas  # that of SVG or PDF, or of no backend at all, has no renderer
+    renderer = canvas.get_renderer() if hasattr(canvas, "get_renderer") else None
+    renderer = ax.figure._get_renderer() if renderer is None else renderer
     for annotation in annotations:
         annotation.update_bbox_position_size(renderer)
     if fontsize is None:

@@ -1,0 +1,88 @@
+"""The gallery's scripts run and are shown, links lead somewhere, pages are in the contents."""
+
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+
+from spinney import plot
+
+mpl.use("agg")
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+SCRIPTS = sorted(path for path in (DOCS / "gallery").glob("*.py") if path.stem != "draw")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_script_draws_a_figure(script):
+    plt.close("all")
+    runpy.run_path(str(script))
+    (number,) = plt.get_fignums()
+    (first, *_) = plt.figure(number).axes
+    assert first.has_data() or first.texts
+    plt.close("all")
+
+
+def test_every_plot_is_shown():
+    code = "\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS)
+    for name in plot.__all__:
+        assert f"plot.{name}(" in code, name
+
+
+@pytest.mark.parametrize("page", ["gallery/index.md", "guide/plots.md"])
+def test_pages_show_every_picture(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for script in SCRIPTS:
+        assert f"figures/{script.stem}.svg" in text, script.stem
+        assert (DOCS / "gallery" / "figures" / f"{script.stem}.svg").exists()
+
+
+def links_of(page):
+    """Links and pictures of a page that lead to files, code left out."""
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    text = re.sub(r"`[^`\n]*`", "", text)
+    found = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def anchors_of(page):
+    """What headings of a page are called in links, as GitHub and MyST name them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *(p for p in DOCS.rglob("*.md") if "api" not in p.parts)])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in links_of(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors_of(target), link
+
+
+def test_there_are_links():
+    assert len(links_of(ROOT / "README.md")) > 20
+
+
+def test_every_guide_page_is_in_the_contents_and_the_readme():
+    contents = (DOCS / "guide" / "index.md").read_text(encoding="utf-8").split()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in (DOCS / "guide").glob("*.md"):
+        if page.stem != "index":
+            assert page.stem in contents, page.stem
+            assert f"docs/guide/{page.name}" in readme, page.stem
+
+
+def test_every_figure_of_the_guide_is_in_the_gallery():
+    gallery = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
+    for figure in (DOCS / "guide" / "figures").glob("*.svg"):
+        assert f"guide/figures/{figure.name}" in gallery, figure.name
