@@ -160,7 +160,7 @@ def check_pdf(browser: str, name: str, page: str, folder: Path) -> list[str]:
     source.write_text(page, encoding="utf-8")
     run_browser(
         browser,
-        [f"--print-to-pdf={target}", "--no-pdf-header-footer", source.absolute().as_uri()],
+        [*DARK, f"--print-to-pdf={target}", "--no-pdf-header-footer", source.absolute().as_uri()],
     )
     sheets = target.read_bytes().count(b"/Type /Page\n") if target.exists() else 0
     n_sections = page.count("<section")

@@ -42,6 +42,17 @@ def render_page(comparison: Comparison, evidence: Evidence) -> str:
     -------
     page : str
         The same text for the same numbers.
+
+    Examples
+    --------
+    >>> import spinney
+    >>> from spinney.report.evidence import Evidence, TargetProfile
+    >>> X, y = [[number] for number in range(40)], [number // 20 for number in range(40)]
+    >>> comparison = spinney.compare(X, y, models=["baseline", "decision_tree"], cv=2)
+    >>> target = TargetProfile("half", "classification", ["0", "1"], [20, 20])
+    >>> page = render_page(comparison, Evidence("numbers: half", target, []))
+    >>> page[:15], "decision_tree" in page
+    ('<!doctype html>', True)
     """
     measure = measure_of(comparison)
     best = best_of(comparison)

@@ -117,7 +117,7 @@ def _row(
     estimate = result.estimate
     kind = "best" if result is best else "tied" if result.tied else "rest"
     score = f"{measure.number(estimate.mean)}"
-    if math.isfinite(estimate.se):
+    if math.isfinite(estimate.mean) and math.isfinite(estimate.se):
         score += f" ± {measure.number(estimate.se)}"
     whisker = None
     if axis and drawable(estimate.mean * measure.scale):

@@ -123,7 +123,8 @@ def _importances(evidence: Evidence, measure: Measure) -> list[Figure]:
     for importances in evidence.importances:
         in_percent = importances.measure == "error"
         unit = ", percentage points" if in_percent else ""
-        words = f"{plain(importances.measure)} gets worse by{unit}"
+        name = "RMSE" if importances.measure == "rmse" else plain(importances.measure)
+        words = f"{name} gets worse by{unit}"
         drawing = draw_importances(importances, 100.0 if in_percent else 1.0, words)
         if drawing is not None:
             figures.append(Figure(plain(importances.model), drawing))

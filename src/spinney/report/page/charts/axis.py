@@ -10,6 +10,13 @@ from spinney.report.page.charts.svg import drawable
 
 __all__ = ["Axis", "number_text", "padded", "round_steps", "short_exponent"]
 
+# Unit, letter, the largest number and the gap from which on it is used.
+UNITS = (
+    (1e12, "T", 1e12, 1e11),
+    (1e9, "G", 1e9, 1e8),
+    (1e6, "M", 1e6, 1e5),
+    (1e3, "k", 1e4, 500.0),
+)
 LOG_SPAN = 8.0  # sizes that differ by this factor are shown on a logarithmic axis
 
 
@@ -37,7 +44,8 @@ class Axis:
             return _log_ticks(self.low, self.high, at_most)
         steps = round_steps(self.low, self.high, at_most)
         gap = steps[1] - steps[0] if len(steps) > 1 else max(abs(steps[0]), 1e-300)
-        return [(step, number_text(step, gap)) for step in steps]
+        largest = max(abs(step) for step in steps)
+        return [(step, number_text(step, gap, largest)) for step in steps]
 
 
 def padded(
@@ -91,19 +99,22 @@ def _log_ticks(low: float, high: float, at_most: int) -> list[tuple[float, str]]
         values = values[:: math.ceil(len(values) / at_most)]
     if len(values) < 2:
         values = [low, high]
-    return [(value, number_text(value, value)) for value in values]
+    return [(value, number_text(value, value, value)) for value in values]
 
 
-def number_text(value: float, gap: float) -> str:
-    """Write a number so that it differs from another a `gap` away."""
-    size = abs(value)
-    if size < gap * 1e-6:
+def number_text(value: float, gap: float, largest: float) -> str:
+    """Write a number so that it differs from another a `gap` away, in the unit of the largest."""
+    if abs(value) < gap * 1e-6:
         return "0"
-    if size >= 1e15 or (size < 1e-4 and gap < 1e-4):
+    if largest >= 1e15 or (largest < 1e-3 and gap < 1e-4):
         return short_exponent(f"{value:.3g}")
-    for unit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if size >= unit and gap >= unit / 1000:
-            return f"{number_text(value / unit, gap / unit)}{letter}"
+    for unit, letter, at_least, finest in UNITS:
+        if largest >= at_least and gap >= finest:
+            return f"{_decimal(value / unit, gap / unit)}{letter}"
+    return _decimal(value, gap)
+
+
+def _decimal(value: float, gap: float) -> str:
     decimals = min(9, max(0, math.ceil(-math.log10(gap) - 1e-9)))
     return f"{value:,.{decimals}f}".replace("-", "−")
 

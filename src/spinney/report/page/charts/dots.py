@@ -39,7 +39,7 @@ def draw_dots(
     """Draw the dots; with `bars` each is the end of a bar from zero."""
     if not dots:
         return None
-    name_room = 0.38 * width
+    name_room = 0.43 * width
     left = max(width_of(short(dot.name, name_room)) for dot in dots) + 10
     if ends is None:
         numbers = [number for dot in dots for number in (dot.low, dot.middle, dot.high)]
