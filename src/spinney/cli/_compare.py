@@ -6,7 +6,6 @@ import json
 import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,9 +42,9 @@ class _Data:
 
 def compare(
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
-            help="The table: .csv or .tsv (also .gz), .parquet, .arrow or .feather. "
+            help="The table: CSV (also packed), Parquet, Arrow or Feather; a file, a pattern or -. "
             "Without it the bundled spam data are used.",
             metavar="DATA",
             show_default=False,
@@ -128,22 +127,35 @@ def _spam(target: str | None, drop: list[str] | None) -> _Data:
     return _Data("spam (bundled): is a mail spam?", X, y, "from_dtype", [])
 
 
-def _file(path: Path, target: str | None, drop: list[str]) -> _Data:
+def _file(path: str, target: str | None, drop: list[str]) -> _Data:
     import numpy as np
 
-    from spinney.cli._read_table import read_table
+    from spinney.cli._errors import unknown_column
+    from spinney.io import decide_kinds, read_table
     from spinney.report.rows import take_rows
     from spinney.report.target import missing_rows
 
-    table = read_table(path)
+    try:
+        table = read_table(path)
+    except (ValueError, OSError) as error:
+        raise UserError(" ".join(str(error).split())) from error
     if target is None:
         shown = ", ".join(table.columns[:10]) + (", …" if len(table.columns) > 10 else "")
         raise UserError(f"say which column to predict: --target COL; {table.name} has: {shown}")
-    y = table.column(target)
+    for name in [target, *drop]:
+        if name not in table.columns:
+            raise unknown_column(name, table.columns, table.name)
     if target in drop:
         raise UserError(f"{target!r} cannot be both --target and --drop")
-    X, categorical_features = table.without([target, *drop])
-    notes = []
+    y = table.frame.select([target])  # a column by itself has no name
+    try:
+        kinds = decide_kinds(table.frame, target, overrule=dict.fromkeys(drop, "dropped"))
+        X = kinds.prepare(table.frame)
+    except ValueError as error:
+        raise UserError(f"{table.name}: {error}") from error
+    left_out = [column for column in kinds.columns if column.name not in {*kinds.used, *drop}]
+    notes = [*table.notes]
+    notes += [f"left out {column.name!r}: {column.reason}" for column in left_out]
     missing = missing_rows(y)
     if missing.all():
         raise UserError(f"target {target!r} has no value in any row of {table.name}")
@@ -152,7 +164,7 @@ def _file(path: Path, target: str | None, drop: list[str]) -> _Data:
         X, y = take_rows(X, kept), take_rows(y, kept)
         count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
         notes.append(f"left out {count} without a value of {target!r}")
-    return _Data(f"{table.name}: {target}", X, y, categorical_features, notes)
+    return _Data(f"{table.name}: {target}", X, y, "from_dtype", notes)
 
 
 def _show(title: str, result: Comparison, next_step: str) -> None:
@@ -165,7 +177,7 @@ def _show(title: str, result: Comparison, next_step: str) -> None:
     console.print(Text(next_step))
 
 
-def _next_step(data: Path | None, target: str | None, task: _Task, result: Comparison) -> str:
+def _next_step(data: str | None, target: str | None, task: _Task, result: Comparison) -> str:
     if data is None:
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best

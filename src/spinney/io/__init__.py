@@ -1,4 +1,4 @@
-"""Files: tables (`read_table`, `read_pieces`, `decide_kinds`) and models (`save`, `load`)."""
+"""Files: tables, what their columns are (`read_table`, `decide_kinds`), and models (`save`)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,37 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spinney.io._column_kind import ColumnKind
+    from spinney.io._column_kinds import ColumnKinds, decide_kinds
+    from spinney.io._leakage import suspect_leakage
     from spinney.io._model_file import load, read_about, save
-    from spinney.io._stand_in_tables import ColumnKinds, decide_kinds, read_pieces, read_table
+    from spinney.io._table_file import TableFile, read_pieces, read_table
 
 __all__ = [
+    "ColumnKind",
     "ColumnKinds",
+    "TableFile",
     "decide_kinds",
     "load",
     "read_about",
     "read_pieces",
     "read_table",
     "save",
+    "suspect_leakage",
 ]
 
+# Loaded when they are used: models need no Arrow, and tables no safetensors.
 _NAMES = {
-    "ColumnKinds": "spinney.io._stand_in_tables",
-    "decide_kinds": "spinney.io._stand_in_tables",
-    "read_pieces": "spinney.io._stand_in_tables",
-    "read_table": "spinney.io._stand_in_tables",
+    "ColumnKind": "spinney.io._column_kind",
+    "ColumnKinds": "spinney.io._column_kinds",
+    "TableFile": "spinney.io._table_file",
+    "decide_kinds": "spinney.io._column_kinds",
     "load": "spinney.io._model_file",
     "read_about": "spinney.io._model_file",
+    "read_pieces": "spinney.io._table_file",
+    "read_table": "spinney.io._table_file",
     "save": "spinney.io._model_file",
+    "suspect_leakage": "spinney.io._leakage",
 }
 
 

@@ -1,0 +1,303 @@
+"""The kinds of all columns of a table: decided, overruled, kept, and applied to new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind
+from spinney.io._form import Misfit, as_type
+from spinney.io._table_file import unknown_column
+
+__all__ = ["ColumnKinds", "decide_kinds"]
+
+_MICROSECONDS_A_DAY = 86_400_000_000
+_TIMES = {
+    "date32[day]": pa.date32(),
+    "timestamp[us]": pa.timestamp("us"),
+    "timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"),
+    "time64[us]": pa.time64("us"),
+}
+
+
+@dataclass(frozen=True)
+class ColumnKinds:
+    """What the columns of a table are, and how rows are made ready for a learner.
+
+    Attributes
+    ----------
+    columns : list of ColumnKind
+        The columns, in the table's order, without the target.
+    target : str or None
+        The column to predict.
+    """
+
+    columns: list[ColumnKind]
+    target: str | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """Names of the columns that are learned from."""
+        return [column.name for column in self.columns if column.kind in LEARNED]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Types in which `read_pieces` shall read the columns that are learned from."""
+        used = [column for column in self.columns if column.kind in LEARNED]
+        return pa.schema([(column.name, _reading_type(column)) for column in used])
+
+    def prepare(self, frame: Any) -> pa.Table:
+        """Return the columns that are learned from, as learners take them.
+
+        Numbers stay numbers, categories become dictionaries of strings, dates become days since
+        1970 (times their fraction).
+
+        Parameters
+        ----------
+        frame : pyarrow.Table or any data frame
+            Rows with these columns, in any order; others are left out.
+        """
+        frame = _as_arrow(frame)
+        out = {}
+        for column in self.columns:
+            if column.kind in LEARNED:
+                if column.name not in frame.column_names:
+                    raise unknown_column(column.name, frame.column_names, "the table")
+                out[column.name] = _prepare(column, frame[column.name])
+        return pa.table(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` takes, of plain values that JSON has."""
+        columns = [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "reason": column.reason,
+                "flags": list(column.flags),
+                "type": column.type,
+            }
+            for column in self.columns
+        ]
+        return {"target": self.target, "columns": columns}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ColumnKinds:
+        """Make the kinds again from what `to_dict` gave."""
+        columns = [
+            ColumnKind(**{**column, "flags": tuple(column["flags"])})
+            for column in content["columns"]
+        ]
+        return cls(columns, content["target"])
+
+
+def decide_kinds(
+    frame: Any,
+    target: str | None = None,
+    *,
+    overrule: Mapping[str, str] | None = None,
+    y: Any = None,
+) -> ColumnKinds:
+    """Decide what the columns of a table are.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table or any data frame
+        The rows.
+    target : str, optional
+        The column to predict, which gets no kind.
+    overrule : dict of str to str, optional
+        Kinds of columns that are to be others than what would be decided: "number", "category" or
+        "date" to learn from them, "dropped" (or "text", "identifier", "constant") to leave them
+        out.
+    y : array-like, optional
+        The target's values. With them, columns that predict it alone are flagged; see
+        `suspect_leakage`.
+
+    Returns
+    -------
+    ColumnKinds
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from spinney.io import decide_kinds
+    >>> shop = pa.table({"age": [31, 45, 52], "zip": [2134, 2139, 2134], "bought": ["y", "n", "y"]})
+    >>> kinds = decide_kinds(shop, "bought", overrule={"zip": "category"})
+    >>> [(column.name, column.kind) for column in kinds.columns]
+    [('age', 'number'), ('zip', 'category')]
+    >>> kinds.prepare(shop)["zip"].to_pylist()
+    ['2134', '2139', '2134']
+    """
+    frame = _as_arrow(frame)
+    names = frame.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected column names that differ, got {twice!r} twice")
+    if target is not None and target not in names:
+        raise unknown_column(target, names, "the table")
+    overrule = dict(overrule or {})
+    for name, kind in overrule.items():
+        if name not in names:
+            raise unknown_column(name, names, "the table")
+        if name == target:
+            raise ValueError(f"column {name!r} is the target: it cannot get a kind")
+        if kind not in KINDS:
+            raise ValueError(
+                f"kind of column {name!r}: expected one of {', '.join(KINDS)}, got {kind!r}"
+            )
+    columns = []
+    for name, column in zip(names, frame.columns, strict=True):
+        if name in overrule:
+            columns.append(_overruled(name, column, overrule[name]))
+        elif name != target:
+            columns.append(find_kind(name, column))
+    kinds = ColumnKinds(columns, target)
+    if not kinds.used:
+        raise ValueError(f"no column is left to learn from{_why(columns)}")
+    if y is None:
+        return kinds
+    return _flag_leaks(kinds, frame, y)
+
+
+def _why(columns: list[ColumnKind]) -> str:
+    """Say why no column is of use."""
+    if not columns:
+        return ""
+    left = {column.kind for column in columns}
+    if len(columns) == 1:
+        return f": {columns[0].name!r} is left out ({columns[0].reason})"
+    reasons = {column.reason for column in columns}
+    said = reasons.pop() if len(reasons) == 1 else ", ".join(sorted(left))
+    return f": all {len(columns):,} are left out ({said})"
+
+
+def _overruled(name: str, column: pa.ChunkedArray, kind: Any) -> ColumnKind:
+    decided = ColumnKind(name, kind, "as told", (), str(column.type))
+    if kind in LEARNED:
+        try:
+            _prepare(decided, column)
+        except ValueError as error:
+            raise ValueError(f"{error}; so it cannot be a {kind}") from None
+    return decided
+
+
+def _flag_leaks(kinds: ColumnKinds, frame: pa.Table, y: Any) -> ColumnKinds:
+    import numpy as np
+
+    from spinney.io._leakage import suspect_leakage
+    from spinney.report.target import missing_rows, read_target
+
+    present = np.flatnonzero(~missing_rows(y))
+    if len(present) < frame.num_rows:
+        from spinney.report.rows import take_rows
+
+        frame, y = frame.take(pa.array(present)), take_rows(y, present)
+    values, task = read_target(y)
+    leaks = dict(suspect_leakage(frame, values, task, kinds))
+    columns = [
+        replace(column, flags=(*column.flags, _leak_flag(leaks[column.name], task)))
+        if column.name in leaks
+        else column
+        for column in kinds.columns
+    ]
+    return replace(kinds, columns=columns)
+
+
+def _leak_flag(score: float, task: str) -> str:
+    what = "of the errors" if task == "classification" else "of the variance"
+    return f"leak suspected: alone it takes away {score:.1%} {what}"
+
+
+def _reading_type(column: ColumnKind) -> pa.DataType:
+    if column.type == "bool":
+        return pa.bool_()
+    if column.kind == "date" or (column.kind == "number" and column.type in _TIMES):
+        is_time = column.type.startswith("time64") or column.type.startswith("time32")
+        return pa.time64("us") if is_time else pa.timestamp("us")
+    if column.kind == "number":
+        return pa.float64()  # also where there were integers only: the next file may have 1.5
+    # A category is its text, except where a value has several texts.
+    return _TIMES.get(column.type, pa.float64() if column.type == "double" else pa.string())
+
+
+def _prepare(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    type_ = values.type
+    refusal = f"column {column.name!r}: expected {_EXPECTED[column.kind]}, got "
+    if pa.types.is_nested(type_) or "binary" in str(type_):
+        raise ValueError(f"{refusal}values of type {type_}")
+    if "string" in str(type_) and type_ != pa.string():
+        values = values.cast(pa.string())
+    try:
+        return _PREPARE[column.kind](column, values)
+    except Misfit as misfit:
+        raise ValueError(f"{refusal}{misfit.text!r} in row {misfit.row + 1:,}") from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise ValueError(f"{refusal}values of type {type_}") from None
+
+
+def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    type_ = values.type
+    if pa.types.is_temporal(type_):
+        return _as_days(column, values)
+    if column.type in _TIMES or "timestamp" in column.type:
+        return _as_days(column, as_type(values, pa.timestamp("us")))
+    if pa.types.is_string(type_):
+        return as_type(values, pa.float64())
+    if pa.types.is_boolean(type_):
+        return values.cast(pa.int8())
+    if pa.types.is_integer(type_):
+        ends = pc.min_max(values).as_py()
+        if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) <= 2**53:
+            return values
+        return pc.cast(values, pa.float64(), safe=False)  # asked for: they lose their last digits
+    if pa.types.is_float64(type_) or pa.types.is_float32(type_):
+        return values
+    return values.cast(pa.float64())
+
+
+def _as_category(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+        if "int" in column.type:  # a missing value makes pandas' integers decimal
+            with suppress(pa.ArrowInvalid):
+                values = values.cast(pa.int64())
+    if str(values.type) != column.type and column.type in _TIMES:
+        values = values.cast(_TIMES[column.type])
+    return values.cast(pa.string()).dictionary_encode()
+
+
+def _as_days(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_string(values.type):
+        values = as_type(values, _reading_type(column))
+    if pa.types.is_null(values.type) or not pa.types.is_temporal(values.type):
+        if values.null_count < len(values):
+            raise pa.ArrowInvalid("no dates")
+        return values.cast(pa.float64())
+    if pa.types.is_time(values.type):
+        values = values.cast(pa.time64("us"))
+    elif pa.types.is_duration(values.type):
+        values = values.cast(pa.duration("us"), safe=False)
+    else:
+        values = values.cast(pa.timestamp("us"), safe=False)  # the moment in UTC
+    return pc.divide(values.cast(pa.int64()).cast(pa.float64(), safe=False), _MICROSECONDS_A_DAY)
+
+
+_EXPECTED = {"number": "numbers", "category": "categories", "date": "dates"}
+_PREPARE = {"number": _as_number, "category": _as_category, "date": _as_days}
+
+
+def _as_arrow(frame: Any) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(frame, eager_only=True).to_arrow()

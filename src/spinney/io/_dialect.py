@@ -1,0 +1,145 @@
+"""How a delimited file is laid out: delimiter, header, names of the columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+__all__ = ["DELIMITERS", "MISSING", "Dialect", "find_dialect"]
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+
+# What stands for a missing value.
+MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
+
+_MAX_LINES = 200
+_NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The layout of a delimited file.
+
+    Attributes
+    ----------
+    delimiter : str
+    columns : list of str
+        Names, all different and none empty.
+    has_header : bool
+    notes : list of str
+        What was found out.
+    """
+
+    delimiter: str
+    columns: list[str]
+    has_header: bool
+    notes: list[str]
+
+
+def find_dialect(head: str, name: str, delimiter: str | None, is_tsv: bool) -> Dialect:
+    """Find the layout from the first lines.
+
+    Parameters
+    ----------
+    head : str
+        Whole lines from the start of the file.
+    name : str
+        The file, for messages.
+    delimiter : str or None
+        Given by the user, or None to find it.
+    is_tsv : bool
+        Whether the file's name says that tabs delimit.
+    """
+    notes: list[str] = []
+    if delimiter is None:
+        delimiter = _find_delimiter(head, is_tsv)
+        if delimiter != "," and delimiter in head:
+            notes.append(f"delimiter {delimiter!r} ({DELIMITERS[delimiter]})")
+    elif len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127:
+        raise ValueError(f"delimiter: expected one ASCII character, got {delimiter!r}")
+    try:
+        records = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+        first = next((record for record in records if record), None)
+    except csv.Error as error:
+        raise ValueError(f"{name}: cannot read the first line: {error}") from None
+    if first is None:
+        raise ValueError(f"{name} has no rows")
+    has_header = not _is_data(first)
+    columns, renamed = _name_apart([field.strip() if has_header else "" for field in first])
+    if not has_header:
+        notes.append(f"no header line: columns are named {columns[0]} to {columns[-1]}")
+    elif renamed:
+        shown = ", ".join(renamed[:5]) + (", …" if len(renamed) > 5 else "")
+        notes.append(f"columns without a name of their own are called {shown}")
+    return Dialect(delimiter, columns, has_header, notes)
+
+
+def _find_delimiter(head: str, is_tsv: bool) -> str:
+    """Take the delimiter that cuts most lines into as many fields as the header has.
+
+    Of equally good ones the one with more fields. Where none cuts the header there is one column,
+    and the delimiter is one that does not occur.
+    """
+    if is_tsv:
+        return "\t"
+    best, best_score = "", (0.0, 0)
+    for delimiter in DELIMITERS:
+        counts = _count_fields(head, delimiter)
+        if counts and counts[0] > 1:
+            # A header may have a name less than rows have fields: the error then says so.
+            common, _ = Counter(counts).most_common(1)[0]
+            share = sum(count == counts[0] for count in counts) / len(counts)
+            usual = sum(count == common for count in counts) / len(counts)
+            score = (round(max(share, usual - 0.01), 2), counts[0] if delimiter != " " else 1)
+            if score > best_score:
+                best, best_score = delimiter, score
+    if best:
+        return best
+    counts = _count_fields(head, ",")
+    if len(counts) > 1 and min(counts[1:]) > 1:  # only the header lacks commas
+        return ","
+    return next((delimiter for delimiter in DELIMITERS if delimiter not in head), "\x1f")
+
+
+def _count_fields(head: str, delimiter: str) -> list[int]:
+    """Count the fields of the first lines, quoted ones as one, empty lines left out."""
+    if delimiter not in head:
+        return []
+    if '"' in head:
+        start = rf"(?:(?<=^)|(?<=[\r\n{re.escape(delimiter)}]))"
+        head = re.sub(start + r'"(?:[^"]|"")*"', "Q", head)
+    lines = [line for line in re.split(r"\r\n|\r|\n", head) if line.strip(" ")]
+    if delimiter == " ":
+        lines = [line.strip(" ") for line in lines]
+    return [line.count(delimiter) + 1 for line in lines[:_MAX_LINES]]
+
+
+def _is_data(fields: list[str]) -> bool:
+    """Whether the first line is one of numbers, and not 0, 1, 2, … as frames number columns."""
+    if not all(_NUMBER.fullmatch(field) for field in fields):
+        return False
+    return len(fields) < 3 or fields != [str(number) for number in range(len(fields))]
+
+
+def _name_apart(names: list[str]) -> tuple[list[str], list[str]]:
+    """Make names that are all different and not empty; return them and the new ones."""
+    taken = set(names)
+    seen: set[str] = set()
+    out: list[str] = []
+    renamed: list[str] = []
+    for position, name in enumerate(names, start=1):
+        if not name or name in seen:
+            stem, number = (name, 2) if name else (f"c{position}", 1)
+            new = stem if not name and stem not in taken else f"{stem}_{number}"
+            while new in taken:
+                number += 1
+                new = f"{stem}_{number}"
+            taken.add(new)
+            renamed.append(new)
+            name = new
+        seen.add(name)
+        out.append(name)
+    return out, renamed

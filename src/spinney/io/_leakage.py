@@ -1,0 +1,119 @@
+"""Columns that give the target away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from spinney.io._column_kinds import ColumnKinds
+
+__all__ = ["suspect_leakage"]
+
+_MAX_ROWS = 20_000
+_MIN_ROWS = 50
+_MAX_COLUMNS = 500  # each gets a tree; of more, those that go most with the target
+_MAX_ERROR = 0.01  # of the held-out rows
+_MAX_LEFT = {"classification": 0.05, "regression": 0.001}  # of the baseline's error, or variance
+_MIN_OTHERS = 10  # held-out rows that the baseline gets wrong
+
+
+def suspect_leakage(
+    frame: Any, y: Any, task: Literal["classification", "regression"], kinds: ColumnKinds
+) -> list[tuple[str, float]]:
+    """Find columns each of which predicts the target nearly perfectly by itself.
+
+    Such a column is often a copy of the target, or was written down after it. For each column a
+    small decision tree learns from half of the rows (of 20,000 at most) and predicts the others.
+    A classifier is suspicious where it errs in less than 1 % of them, and in less than a twentieth
+    of those in which always saying the most frequent class errs; a regression where it leaves less
+    than a thousandth of the variance. Of more than 500 columns those are looked at that go most
+    with the target.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table or any data frame
+        The rows, with a value of the target in each.
+    y : array of shape (n_rows,)
+        The target.
+    task : {"classification", "regression"}
+    kinds : ColumnKinds
+        What the columns are.
+
+    Returns
+    -------
+    list of (str, float)
+        The columns with the share of the baseline's errors, or of the variance, that each takes
+        away by itself; the most suspicious first.
+    """
+    y = np.asarray(y)
+    table = kinds.prepare(frame)
+    if len(y) != table.num_rows:
+        raise ValueError(f"y: expected {table.num_rows} values, one for each row, got {len(y)}")
+    if len(y) < _MIN_ROWS:
+        return []
+    rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
+    table, y = table.take(pa.array(rows)), y[rows]
+    if task == "classification":
+        y = np.unique(y, return_inverse=True)[1]
+    half = len(y) // 2
+    baseline = _errors(task, y[half:], _guess(task, y[:half]))
+    if task == "classification" and baseline.sum() < _MIN_OTHERS:
+        return []
+    if not baseline.sum() > 0:
+        return []
+    names = table.column_names
+    if len(names) > _MAX_COLUMNS:
+        names = _most_related(table, y)
+    found = []
+    for name in names:
+        predicted = _predict(task, table.select([name]), y, half)
+        errors = _errors(task, y[half:], predicted)
+        left = errors.sum() / baseline.sum()
+        few = task == "regression" or errors.mean() < _MAX_ERROR
+        if few and left < _MAX_LEFT[task]:
+            found.append((name, float(1 - left)))
+    return sorted(found, key=lambda item: -item[1])
+
+
+def _guess(task: str, y: NDArray[Any]) -> Any:
+    return np.bincount(y).argmax() if task == "classification" else y.mean()
+
+
+def _errors(task: str, y: NDArray[Any], predicted: Any) -> NDArray[np.float64]:
+    if task == "classification":
+        return (y != predicted).astype(np.float64)
+    return np.asarray((y - predicted) ** 2, dtype=np.float64)
+
+
+def _predict(task: str, column: pa.Table, y: NDArray[Any], half: int) -> Any:
+    from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    tree: Any = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
+    model = tree(min_samples_leaf=2, random_state=0, n_jobs=1)
+    model.fit(column.slice(0, half), y[:half])
+    return model.predict(column.slice(half))
+
+
+def _most_related(table: pa.Table, y: NDArray[Any]) -> list[str]:
+    """Choose columns by how much of the target's variance the means of 20 groups explain."""
+    rows = min(len(y), 1000)
+    target = y[:rows].astype(np.float64)
+    target = target - target.mean()
+    scores = []
+    for column in table.slice(0, rows).columns:
+        if pa.types.is_dictionary(column.type):
+            groups = column.combine_chunks().indices.fill_null(-1).to_numpy() + 1
+        else:
+            values = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan))
+            groups = np.argsort(np.argsort(values, kind="stable")) * 20 // rows
+        counts = np.bincount(groups)
+        sums = np.bincount(groups, weights=target)
+        # Groups of one row explain it wholly, and nothing else: take one from each.
+        scores.append(float((sums**2 / np.maximum(counts, 1) * (counts > 1)).sum()))
+    order = np.argsort(-np.array(scores), kind="stable")[:_MAX_COLUMNS]
+    return [table.column_names[number] for number in np.sort(order)]

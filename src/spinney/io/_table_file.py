@@ -1,0 +1,326 @@
+"""A table that is read from files: whole, or piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spinney.io._binary import read_batches, read_binary, read_schema
+from spinney.io._delimited import DelimitedFile, open_delimited
+from spinney.io._form import NUMBER, Form, Misfit, as_type, join, settle
+from spinney.io._source import Source, find_sources
+
+__all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]
+
+# From this share of numbers on, the values of a text column that are none are pointed out.
+_MOSTLY = 0.9
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table that was read.
+
+    Attributes
+    ----------
+    name : str
+        A short name, for titles.
+    columns : list of str
+        The column names.
+    frame : pyarrow.Table
+        The content.
+    notes : list of str
+        What was found out about the files, such as "delimiter ';' (semicolon)".
+    """
+
+    name: str
+    columns: list[str]
+    frame: pa.Table
+    notes: list[str]
+
+
+def read_table(
+    source: Any, *, delimiter: str | None = None, encoding: str | None = None
+) -> TableFile:
+    """Read a table from CSV, Parquet, Arrow or Feather.
+
+    What a file is, is told by its first bytes. Text may be packed (gzip, bz2, xz, zstd); its
+    delimiter, encoding, header and the types of its columns are found out, the types from all rows.
+
+    Parameters
+    ----------
+    source : str, path or list of these
+        A path, a pattern such as ``part-*.csv``, several of them, or "-" for standard input.
+        Several files must have the same columns, in any order.
+    delimiter : str, optional
+        What stands between fields of a text file; found out by default.
+    encoding : str, optional
+        The encoding of a text file; found out by default.
+
+    Returns
+    -------
+    TableFile
+
+    Raises
+    ------
+    OSError
+        Where a file cannot be read.
+    ValueError
+        About what is in a file; the message names file and line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from spinney.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "shop.csv"
+    ...     _ = path.write_text("age;height;city\\n31;1,75;Bath\\n45;1,68;?\\n")
+    ...     table = read_table(path)
+    >>> table.frame.schema.types
+    [DataType(int64), DataType(double), DataType(string)]
+    >>> table.frame["city"].null_count
+    1
+    >>> table.notes
+    ["delimiter ';' (semicolon)", "decimal comma in 'height'"]
+    """
+    found = find_sources(source)
+    if found.files[0].format == "delimited":
+        files = [open_delimited(file, delimiter, encoding) for file in found.files]
+        frame, notes = _read_delimited(files)
+    else:
+        frame, notes = _read_binary(found.files), []
+    if not frame.num_columns or not frame.num_rows:
+        raise ValueError(f"{found.files[0].name} has no rows")
+    return TableFile(found.title, list(frame.column_names), frame, notes)
+
+
+def read_pieces(
+    source: Any,
+    *,
+    rows: int = 65_536,
+    columns: Sequence[str] | None = None,
+    schema: pa.Schema | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[pa.Table]:
+    """Read a table in pieces, in memory that does not grow with the file.
+
+    Parameters
+    ----------
+    source : str, path or list of these
+        As for `read_table`.
+    rows : int, default=65536
+        The rows of each piece; the last may have fewer.
+    columns : list of str, optional
+        The columns to read, in this order; all by default.
+    schema : pyarrow.Schema, optional
+        Types of columns of text files, such as `ColumnKinds.schema`. A value that is none of its
+        column's type is an error. Columns that it does not name, or all, get the types that fit all
+        their rows, for which the file is read twice.
+    delimiter, encoding : str, optional
+        As for `read_table`.
+
+    Yields
+    ------
+    pyarrow.Table
+    """
+    if rows < 1:
+        raise ValueError(f"rows: expected at least 1, got {rows}")
+    found = find_sources(source)
+    if found.files[0].format == "delimited":
+        files = [open_delimited(file, delimiter, encoding) for file in found.files]
+        names = files[0].dialect.columns
+        _check_same([(file.name, file.dialect.columns) for file in files])
+        wanted = _wanted(columns, names, files[0].name)
+        types = {} if schema is None else {field.name: field.type for field in schema}
+        unknown = [name for name in wanted if name not in types]
+        types |= _settle_types(files, unknown) if unknown else {}
+        batches = _typed_batches(files, wanted, types)
+    else:
+        schemas = [(file.name, read_schema(file)) for file in found.files]
+        _check_same([(name, one.names) for name, one in schemas])
+        wanted = _wanted(columns, schemas[0][1].names, found.files[0].name)
+        kinds = _promoted([(name, one.empty_table()) for name, one in schemas]).schema
+        types = {name: kinds.field(name).type for name in wanted}
+        batches = (
+            pa.Table.from_batches([batch]).cast(pa.schema(list(types.items())))
+            for file in found.files
+            for batch in read_batches(file, rows, wanted)
+        )
+    return _resize(batches, rows)
+
+
+def unknown_column(name: str, columns: Sequence[str], where: str) -> ValueError:
+    """Say that there is no such column, and which one may have been meant."""
+    by_lower_case = {column.lower(): column for column in columns}
+    close = get_close_matches(name.lower(), by_lower_case, n=3)
+    if close:
+        meant = " or ".join(repr(by_lower_case[match]) for match in close)
+        return ValueError(f"no column {name!r} in {where}; did you mean {meant}?")
+    shown = ", ".join(columns[:10]) + (", …" if len(columns) > 10 else "")
+    return ValueError(f"no column {name!r} in {where}; it has: {shown}")
+
+
+def _read_delimited(files: list[DelimitedFile]) -> tuple[pa.Table, list[str]]:
+    names = files[0].dialect.columns
+    _check_same([(file.name, file.dialect.columns) for file in files])
+    notes = [note for file in files for note in [file.text.note, *file.dialect.notes] if note]
+    tables = [file.read().select(names) for file in files]
+    starts = [0]
+    for table in tables:
+        starts.append(starts[-1] + table.num_rows)
+    texts = pa.concat_tables(tables).columns
+    del tables
+    comma = all(file.comma for file in files)
+    commas: list[str] = []
+    out: list[Any] = []
+    for name in names:
+        text = texts.pop(0)  # so that texts go as soon as they are read
+        form, values = settle(text, comma=comma)
+        if form is Form.COMMA:
+            commas.append(repr(name))
+        if form is Form.TEXT and (stray := _find_stray(values)) is not None:
+            count, row = stray
+            number = next(k for k, start in enumerate(starts[1:]) if row < start)
+            place = f"line {files[number].line_of(row - starts[number])}"
+            place += f" of {files[number].name}" if len(files) > 1 else ""
+            are = "values are no numbers" if count > 1 else "value is no number"
+            first = f"first {values[row].as_py()!r} at {place}"
+            notes.append(f"column {name!r}: {count:,} {are}, {first}")
+        out.append(values)
+    if commas:
+        shown = ", ".join(commas[:10]) + (", …" if len(commas) > 10 else "")
+        notes.append(f"decimal comma in {shown}")
+    return pa.table(out, names=names), list(dict.fromkeys(notes))
+
+
+def _find_stray(texts: pa.ChunkedArray) -> tuple[int, int] | None:
+    """Count the texts that are no numbers where nearly all are, and find the first."""
+    present = len(texts) - texts.null_count
+    if _share(texts.slice(0, 1000)) < _MOSTLY / 2 or _share(texts) < _MOSTLY:
+        return None
+    others = pc.fill_null(pc.invert(pc.match_substring_regex(texts, NUMBER)), False)
+    count = pc.sum(others).as_py()
+    return (count, pc.index(others, True).as_py()) if 0 < count < present else None
+
+
+def _share(texts: pa.ChunkedArray) -> float:
+    return pc.mean(pc.cast(pc.match_substring_regex(texts, NUMBER), pa.int8())).as_py() or 0.0
+
+
+def _settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.DataType]:
+    """Find the types of columns from all rows, batch by batch."""
+    forms = dict.fromkeys(names, Form.EMPTY)
+    comma = all(file.comma for file in files)
+    for file in files:
+        for batch in file.batches(names):
+            for name in names:
+                if forms[name] is not Form.TEXT:
+                    column = pa.chunked_array([batch.column(name)])
+                    forms[name] = join(forms[name], settle(column, comma=comma)[0])
+    return {name: form.type for name, form in forms.items()}
+
+
+def _typed_batches(
+    files: list[DelimitedFile], names: list[str], types: dict[str, pa.DataType]
+) -> Iterator[pa.Table]:
+    for file in files:
+        start = 0
+        for batch in file.batches(names):
+            out = []
+            for name in names:
+                try:
+                    out.append(_as_typed(batch.column(name), types[name], file.comma))
+                except Misfit as misfit:
+                    raise ValueError(
+                        f"{file.name}, line {file.line_of(start + misfit.row)}, column {name!r}: "
+                        f"expected {_words(types[name])}, got {misfit.text!r}"
+                    ) from None
+            yield pa.table(out, names=names)
+            start += batch.num_rows
+
+
+def _as_typed(texts: Any, type_: pa.DataType, comma: bool) -> Any:
+    if pa.types.is_null(type_):
+        return pa.nulls(len(texts))
+    return as_type(texts, type_, comma=comma)
+
+
+def _words(type_: pa.DataType) -> str:
+    """Say what values of a type are."""
+    return {
+        "bool": "true or false",
+        "int64": "an integer",
+        "double": "a number",
+        "date32[day]": "a date (2024-12-31)",
+        "time64[us]": "a time (23:59)",
+    }.get(str(type_), "a date (2024-12-31 23:59)" if pa.types.is_timestamp(type_) else str(type_))
+
+
+def _read_binary(files: list[Source]) -> pa.Table:
+    tables = [(file.name, read_binary(file)) for file in files]
+    _check_same([(name, table.column_names) for name, table in tables])
+    return _promoted(tables)
+
+
+def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
+    """Put tables below each other; integers become decimal numbers where one file has those."""
+    (first, frame), *others = tables
+    names = frame.column_names
+    for name, table in others:
+        try:
+            frame = pa.concat_tables([frame, table.select(names)], promote_options="permissive")
+        except pa.ArrowInvalid:
+            for column in names:
+                one, other = frame.schema.field(column).type, table.schema.field(column).type
+                try:
+                    pa.unify_schemas(
+                        [pa.schema([(column, one)]), pa.schema([(column, other)])],
+                        promote_options="permissive",
+                    )
+                except pa.ArrowInvalid:
+                    raise ValueError(
+                        f"{name}, column {column!r}: expected {one} as in {first}, got {other}"
+                    ) from None
+            raise  # pragma: no cover
+    return frame
+
+
+def _check_same(files: list[tuple[str, list[str]]]) -> None:
+    """Refuse duplicated columns, and files whose columns are not those of the first."""
+    (first, names), *others = files
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{first}: expected column names that differ, got {twice!r} twice")
+    for name, columns in others:
+        if set(columns) != set(names) or len(columns) != len(names):
+            lacks = [column for column in names if column not in columns]
+            more = [column for column in columns if column not in names]
+            what = f"it lacks {lacks[0]!r}" if lacks else f"it has also {(more or columns)[0]!r}"
+            raise ValueError(f"{name}: expected the columns of {first}; {what}")
+
+
+def _wanted(columns: Sequence[str] | None, names: list[str], where: str) -> list[str]:
+    for name in columns or []:
+        if name not in names:
+            raise unknown_column(name, names, where)
+    return list(names if columns is None else columns)
+
+
+def _resize(batches: Iterator[Any], rows: int) -> Iterator[pa.Table]:
+    """Cut and join tables into tables of `rows` rows."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            table = pa.concat_tables(waiting)
+            yield table.slice(0, rows)
+            waiting, count = [table.slice(rows)], count - rows
+    if count:
+        yield pa.concat_tables(waiting)

@@ -1,0 +1,181 @@
+"""The text of a delimited file: its encoding, found by reading all of it once."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from spinney.io._source import Source
+
+__all__ = ["Text", "scan_text"]
+
+_BLOCK = 1 << 22
+_MARKS = [  # the longer ones first: UTF-32's little-endian mark starts with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+]
+# Windows-1252's letters, most of which stand beside other letters, and its usual signs.
+_LETTERS = frozenset(
+    "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýŠšŽžŒœ".encode("cp1252")
+)
+_WINDOWS_1252 = _LETTERS | frozenset("€£§°±²³µ½¼¾“”‘’„–—…©®«»ºª¿¡·¢¥•™×\xa0".encode("cp1252"))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file as text.
+
+    Attributes
+    ----------
+    source : Source
+    encoding : str
+        Python's name of the encoding.
+    n_quotes : int
+        Number of double quotes.
+    longest_line : int
+        Length of the longest line, in bytes of UTF-8.
+    note : str
+        What was found out, or "".
+    """
+
+    source: Source
+    encoding: str
+    n_quotes: int
+    longest_line: int
+    note: str
+
+    @contextmanager
+    def open(self) -> Iterator[io.TextIOWrapper]:
+        """Open as text, with line ends as they are."""
+        with self.source.open() as stream:
+            raw = cast(Any, stream)
+            encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+            with io.TextIOWrapper(raw, encoding=encoding, newline="") as text:
+                yield text
+
+    @contextmanager
+    def open_utf8(self) -> Iterator[Any]:
+        """Open as a stream of UTF-8 for pyarrow."""
+        import pyarrow as pa
+
+        with self.source.open() as stream:
+            if self.encoding == "utf-8":
+                yield stream
+            else:
+                yield pa.transcoding_input_stream(pa.PythonFile(stream), self.encoding, "utf-8")
+
+    def head(self, size: int) -> tuple[str, bool]:
+        """Return about `size` characters from the start, and whether that is all."""
+        with self.open() as text:
+            head = text.read(size)
+            return head, not text.read(1)
+
+
+def scan_text(source: Source, encoding: str | None) -> Text:
+    """Read a file once: find its encoding, unless it is given, and check every byte.
+
+    Valid UTF-8 is that; UTF-16 and UTF-32 have a byte order mark. Otherwise it is taken for
+    Windows-1252 where its other bytes stand as that encoding's letters and signs do, and refused
+    where they do not.
+    """
+    if encoding is not None:
+        try:
+            name = codecs.lookup(encoding).name
+        except LookupError:
+            raise ValueError(
+                f"encoding: expected one such as 'utf-8' or 'windows-1252', got {encoding!r}"
+            ) from None
+        return _scan(source, "utf-8" if name in ("utf-8-sig", "ascii") else name, "")
+    with source.open() as stream:
+        start = stream.read(4)
+    for mark, name in _MARKS:
+        if start.startswith(mark):
+            return _scan(source, name, f"encoding {name.upper()}")
+    try:
+        return _scan(source, "utf-8", "")
+    except _BrokenText as broken:
+        if broken.incomplete or not _is_windows_1252(source):
+            raise
+    return _scan(source, "cp1252", "encoding Windows-1252, as it is no valid UTF-8")
+
+
+class _BrokenText(ValueError):
+    """Bytes that the encoding does not have."""
+
+    incomplete = False
+
+
+def _scan(source: Source, encoding: str, note: str) -> Text:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    n_lines, n_quotes, longest, line_so_far = 1, 0, 0, 0
+    with source.open() as stream:
+        block = stream.read(_BLOCK)
+        while block:
+            following = stream.read(_BLOCK)
+            try:
+                text = decoder.decode(block, final=not following)
+            except UnicodeDecodeError as error:
+                raise _broken(source, encoding, error, n_lines) from None
+            if "\0" in text:
+                line = n_lines + text[: text.index("\0")].count("\n")
+                raise ValueError(
+                    f"{source.name}: expected text, got a zero byte in line {line}; is it a "
+                    "binary file, or text in another encoding (such as utf-16-le)?"
+                )
+            n_lines += text.count("\n")
+            n_quotes += text.count('"')
+            data = block if encoding == "utf-8" else text.encode()
+            ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
+            if len(ends):
+                inside = int(np.diff(ends).max()) if len(ends) > 1 else 0
+                longest = max(longest, line_so_far + int(ends[0]), inside)
+                line_so_far = len(data) - int(ends[-1])
+            else:
+                line_so_far += len(data)
+            block = following
+    return Text(source, encoding, n_quotes, max(longest, line_so_far), note)
+
+
+def _broken(source: Source, encoding: str, error: UnicodeDecodeError, n_lines: int) -> _BrokenText:
+    data = error.object
+    line = n_lines + data[: error.start].count(b"\n")
+    byte = " ".join(f"0x{value:02x}" for value in data[error.start : error.end])
+    incomplete = error.reason == "unexpected end of data"
+    name = "UTF-8" if encoding == "utf-8" else encoding
+    hint = "is the file cut off?" if incomplete else "name its encoding (--encoding)"
+    broken = _BrokenText(f"{source.name}, line {line}: broken {name} (byte {byte}); {hint}")
+    broken.incomplete = incomplete
+    return broken
+
+
+def _is_windows_1252(source: Source) -> bool:
+    """Whether the bytes beyond ASCII stand where Windows-1252 has its letters and signs."""
+    runs = re.compile(rb"([^\x80-\xff]?)([\x80-\xff]+)(?=([^\x80-\xff]?))")
+    beside, alone = 0, 0
+    with source.open() as stream:
+        while lines := stream.read(_BLOCK) + stream.readline():
+            for before, run, after in runs.findall(lines):
+                if not _WINDOWS_1252.issuperset(run) or len(run) > 4 or _is_utf8(run):
+                    return False  # broken UTF-8 rather than something else
+                if not _LETTERS.isdisjoint(run):
+                    is_beside = before.isalpha() or after.isalpha()
+                    beside += is_beside
+                    alone += not is_beside
+    return beside >= alone
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
