@@ -63,12 +63,13 @@ class ColumnKinds:
             Rows with these columns, in any order; others are left out.
         """
         frame = _as_arrow(frame)
+        by_name = dict(zip(frame.column_names, frame.columns, strict=True))
         out = {}
         for column in self.columns:
             if column.kind in LEARNED:
-                if column.name not in frame.column_names:
-                    raise unknown_column(column.name, frame.column_names, "the table")
-                out[column.name] = _prepare(column, frame[column.name])
+                if column.name not in by_name:
+                    raise unknown_column(column.name, list(by_name), "the table")
+                out[column.name] = _prepare(column, by_name[column.name])
         return pa.table(out)
 
     def to_dict(self) -> dict[str, Any]:

@@ -113,7 +113,8 @@ def _most_related(table: pa.Table, y: NDArray[Any]) -> list[str]:
             groups = np.argsort(np.argsort(values, kind="stable")) * 20 // rows
         counts = np.bincount(groups)
         sums = np.bincount(groups, weights=target)
-        # Groups of one row explain it wholly, and nothing else: take one from each.
+        # A group of one row explains that row and nothing else: it does not count.
         scores.append(float((sums**2 / np.maximum(counts, 1) * (counts > 1)).sum()))
     order = np.argsort(-np.array(scores), kind="stable")[:_MAX_COLUMNS]
-    return [table.column_names[number] for number in np.sort(order)]
+    names = table.column_names
+    return [names[number] for number in np.sort(order)]

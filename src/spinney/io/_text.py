@@ -10,13 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
 from spinney.io._source import Source
 
 __all__ = ["Text", "scan_text"]
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 _MARKS = [  # the longer ones first: UTF-32's little-endian mark starts with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -42,7 +40,8 @@ class Text:
     n_quotes : int
         Number of double quotes.
     longest_line : int
-        Length of the longest line, in bytes of UTF-8.
+        Length of the longest line, in bytes of UTF-8; lines of less than a megabyte after the
+        first may be longer than that.
     note : str
         What was found out, or "".
     """
@@ -121,26 +120,27 @@ def _scan(source: Source, encoding: str, note: str) -> Text:
         block = stream.read(_BLOCK)
         while block:
             following = stream.read(_BLOCK)
-            try:
-                text = decoder.decode(block, final=not following)
-            except UnicodeDecodeError as error:
-                raise _broken(source, encoding, error, n_lines) from None
-            if "\0" in text:
-                line = n_lines + text[: text.index("\0")].count("\n")
+            data = block
+            is_plain = encoding in ("utf-8", "cp1252") and block.isascii()
+            if not is_plain or decoder.getstate()[0]:
+                try:
+                    data = decoder.decode(block, final=not following).encode()
+                except UnicodeDecodeError as error:
+                    raise _broken(source, encoding, error, n_lines) from None
+            if b"\0" in data:
+                line = n_lines + data[: data.index(b"\0")].count(b"\n")
                 raise ValueError(
                     f"{source.name}: expected text, got a zero byte in line {line}; is it a "
                     "binary file, or text in another encoding (such as utf-16-le)?"
                 )
-            n_lines += text.count("\n")
-            n_quotes += text.count('"')
-            data = block if encoding == "utf-8" else text.encode()
-            ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
-            if len(ends):
-                inside = int(np.diff(ends).max()) if len(ends) > 1 else 0
-                longest = max(longest, line_so_far + int(ends[0]), inside)
-                line_so_far = len(data) - int(ends[-1])
-            else:
+            n_lines += data.count(b"\n")
+            n_quotes += data.count(b'"')
+            end = data.find(b"\n")
+            if end < 0:
                 line_so_far += len(data)
+            else:
+                longest = max(longest, line_so_far + end)
+                line_so_far = len(data) - data.rfind(b"\n")
             block = following
     return Text(source, encoding, n_quotes, max(longest, line_so_far), note)
 
