@@ -515,7 +515,7 @@ def test_pipes(shop: Path) -> None:
 
 
 def test_a_closed_pipe_is_silent(shop: Path, tree: Path) -> None:
-    pd.concat([SHOP] * 500).to_csv(shop, index=False)
+    pd.concat([SHOP] * 200).to_csv(shop, index=False)
     ended = in_shell(
         "spinney predict tree.spinney shop.csv --keep-all --rows 100 | head -n 2; "
         'echo "${PIPESTATUS[0]}"',
@@ -541,7 +541,9 @@ def test_interruption(shop: Path) -> None:
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
-    assert (process.returncode, out, err) == (130, "", "spinney: interrupted\n")
+    # Python may end by the signal itself, which a shell sees as 130 too.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert (out, err) == ("", "spinney: interrupted\n")
     assert os.listdir(shop.parent) == ["shop.csv"]
 
 
@@ -624,7 +626,7 @@ def test_no_piece_is_kept(
 
     def pieces(*_: object, **__: object) -> Any:
         nonlocal most
-        for _ in range(1000):
+        for _ in range(200):
             piece = frame.take(pa.array(np.arange(N)))
             alive.append(weakref.ref(piece))
             most = max(most, sum(one() is not None for one in alive[-10:]))
@@ -634,5 +636,5 @@ def test_no_piece_is_kept(
     monkeypatch.setattr("spinney.io.read_pieces", pieces, raising=False)
     out = shop.parent / "out.csv"
     assert run("predict", tree, shop, "--keep-all", "-o", out).code == 0
-    assert sum(1 for _ in out.open()) == 1000 * N + 1
+    assert sum(1 for _ in out.open()) == 200 * N + 1
     assert most <= 2
