@@ -11,7 +11,7 @@ import typer
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line, unknown_column
 from spinney.cli._numbers import shown_time
-from spinney.cli._table_writer import check_output, open_writer
+from spinney.cli._table_writer import check_output, is_text, open_writer
 
 __all__ = ["predict"]
 
@@ -84,7 +84,8 @@ def predict(
     ] = False,
 ) -> None:
     """Predict the rows of a table with a fitted model."""
-    if check_output(output) not in ("", ".jsonl") and as_json:
+    ending = check_output(output)
+    if as_json and ending not in ("", ".jsonl"):
         raise UserError(f"--json writes lines of JSON, and {output} is named otherwise")
     if interval is not None and not 0 < interval < 1:
         raise UserError(f"--interval must lie between 0 and 1, got {interval}")
@@ -100,7 +101,14 @@ def predict(
     wanted = None if keep_all else predictor.columns_to_read(kept)
     source = source_of(data)
     start, n_rows = perf_counter(), 0
-    pieces = read_pieces(source, rows=rows, columns=wanted, delimiter=delimiter, encoding=encoding)
+    pieces = read_pieces(
+        source,
+        rows=rows,
+        columns=wanted,
+        schema=predictor.schema(kept if is_text(ending) and not as_json else []),
+        delimiter=delimiter,
+        encoding=encoding,
+    )
     with open_writer(output, as_json=as_json) as write:
         piece = None
         for piece in pieces:
@@ -144,6 +152,16 @@ class _Predictor:
         """Return the columns that are needed of a file, or None for all."""
         used = self._kinds.used if self._kinds is not None else self._features
         return None if used is None else list(dict.fromkeys([*used, *kept]))
+
+    def schema(self, kept: list[str]) -> Any:
+        """Return how text is to be read: as when the model was fitted, and `kept` as it is."""
+        if self._kinds is None:
+            return None
+        import pyarrow as pa
+
+        schema = self._kinds.schema
+        carried = [pa.field(name, pa.string()) for name in kept if name not in schema.names]
+        return pa.schema([*schema, *carried])
 
     def predict(self, piece: Any) -> dict[str, Any]:
         """Return the columns to write for some rows."""

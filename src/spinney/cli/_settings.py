@@ -35,9 +35,9 @@ def apply_settings(model: Any, settings: dict[str, Any], name: str) -> Any:
     for setting in settings:
         if setting not in known:
             close = get_close_matches(setting, known, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            listed = ", ".join(sorted(known)) or "none"
-            raise UserError(f"--set: {name} has no parameter {setting!r}; {hint}It has: {listed}")
+            listed = f"it has: {', '.join(sorted(known)) or 'none'}"
+            hint = f"did you mean {close[0]!r}? ({listed})" if close else listed
+            raise UserError(f"--set: {name} has no parameter {setting!r}; {hint}")
     return model.set_params(**settings)
 
 

@@ -14,7 +14,8 @@ __all__ = ["show"]
 
 # Of these there is nothing to read but what the head of the file says: rows, means, matrices.
 _NOTHING_TO_READ = ("Neighbors", "Local", "Mixture", "Dummy", "PlugIn")
-_MOST_COLUMNS = 20  # that are listed with their kinds
+_LEARNED = ("number", "category", "date")  # kinds of columns
+_MOST_NAMES = 6  # of a kind that are listed
 
 
 def show(
@@ -75,7 +76,7 @@ def _head(about: dict[str, Any], path: Path, size: int) -> list[str]:
     lines.append(f"  file: {path}, {shown_size(size)}")
     columns = training.get("kinds", {}).get("columns", [])
     if columns:
-        lines += ["", "columns", *_columns(columns)]
+        lines += ["", "columns by kind", *_columns(columns)]
     return lines
 
 
@@ -112,10 +113,17 @@ def _number(value: float | None, measure: str, spread: float | None = None) -> s
 
 
 def _columns(columns: list[dict[str, Any]]) -> list[str]:
-    width = max(len(column["name"]) for column in columns[:_MOST_COLUMNS])
-    lines = [
-        f"  {column['name']:<{width}}  {column['kind']:<10}  {column.get('reason', '')}".rstrip()
-        for column in columns[:_MOST_COLUMNS]
+    """Say which columns are learned from, by kind, and which are left out and why."""
+    lines = []
+    for kind in _LEARNED:
+        names = [column["name"] for column in columns if column["kind"] == kind]
+        if names:
+            shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+            lines.append(f"  {kind} ({len(names):,}): {shown}")
+    left_out = [column for column in columns if column["kind"] not in _LEARNED]
+    lines += [
+        f"  left out: {column['name']} ({column['kind']}: {column['reason']})"
+        for column in left_out[:_MOST_NAMES]
     ]
-    more = len(columns) - _MOST_COLUMNS
-    return [*lines, *([f"  … and {more:,} more (--json shows all)"] if more > 0 else [])]
+    more = len(left_out) - _MOST_NAMES
+    return [*lines, *([f"  left out: {more:,} more (--json lists all)"] if more > 0 else [])]

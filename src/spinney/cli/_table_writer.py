@@ -13,7 +13,7 @@ from typing import Any
 
 from spinney.cli._errors import UserError
 
-__all__ = ["check_output", "open_writer"]
+__all__ = ["check_output", "is_text", "open_writer"]
 
 Write = Callable[[Any], None]  # takes a pyarrow.Table
 _ARROW = (".arrow", ".feather")
@@ -30,6 +30,11 @@ def check_output(out: Path | None) -> str:
     if ending not in _KNOWN:
         raise UserError(f"-o {out}: cannot tell what to write; endings are {', '.join(_KNOWN)}")
     return ending
+
+
+def is_text(ending: str) -> bool:
+    """Whether such a file has cells of text, without types."""
+    return ending.removesuffix(".gz") in ("", *_TEXT)
 
 
 @contextmanager

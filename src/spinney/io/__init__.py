@@ -28,6 +28,7 @@ __all__ = [
     "suspect_leakage",
 ]
 
+# Loaded when they are used: models need no Arrow, and tables no safetensors.
 _NAMES = {
     "ColumnKind": "spinney.io._column_kind",
     "ColumnKinds": "spinney.io._column_kinds",
