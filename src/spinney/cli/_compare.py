@@ -226,11 +226,14 @@ def compare(
         )
     said = dict.fromkeys(one_line(warning.message) for warning in caught)  # type: ignore[arg-type]
     result = replace(result, notes=[*table.notes, *result.notes, *said])
+    interrupted = any(note.startswith("ended by Ctrl-C") for note in result.notes)
     if not as_json:
         _show(table, data is not None, result, _next_step(data, target, task, result))
     page = None
     if folder is not None:
         left = time_limit - (perf_counter() - start) if time_limit else 600.0
+        if interrupted:  # who ends a comparison does not want to wait for its report
+            left = min(left, 10.0)
         origin = _origin(
             table,
             None if data is None else source_of(data),
@@ -245,7 +248,7 @@ def compare(
         typer.echo(json.dumps(content, indent=2))
     elif page is not None:
         typer.echo(f"Report: {page}")
-    if any(note.startswith("ended by Ctrl-C") for note in result.notes):
+    if interrupted:
         raise typer.Exit(130)
     if result.best is None:
         raise typer.Exit(1)
