@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -151,10 +152,12 @@ def compare(
         n_most = course.most_rows(y, n_features)
         if max_rows is not None:
             n_most = max_rows if n_most is None else min(n_most, max_rows)
+        start = perf_counter()
         while True:
             rows = table.draw(n_most, random_state)
+            left = None if time_limit is None else time_limit - (perf_counter() - start)
             try:
-                return course.run(rows, tell, n_rows)
+                return course.run(rows, tell, n_rows, left)
             except FlagshipTooSlow:
                 n_most = len(rows.y) // 4
 
@@ -200,8 +203,10 @@ class _Course:
         n_outputs = 1 if n_outputs == 2 else n_outputs
         return affordable_rows(self.time_limit / 3, n_features, n_outputs)
 
-    def run(self, rows: _Rows, tell: Callable[[Step], None], n_given: int) -> Comparison:
-        """Run all models on these rows."""
+    def run(
+        self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
+    ) -> Comparison:
+        """Run all models on these rows, in so many seconds."""
         notes: list[str] = []
         if rows.drawn is not None:
             notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
@@ -222,7 +227,7 @@ class _Course:
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
         splits = folds.splits[: self.max_folds]
-        race = Race(runners, rows.X, rows.y, classes, splits, self.measure, self.time_limit, tell)
+        race = Race(runners, rows.X, rows.y, classes, splits, self.measure, seconds, tell)
         n_folds = race.run()
         if race.ended_by == "Ctrl-C" and n_folds == 0:
             raise KeyboardInterrupt
