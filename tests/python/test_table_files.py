@@ -507,6 +507,8 @@ def test_what_was_written_is_read(
         assume(words.isdisjoint({"nan", "inf", "infinity", "true", "false"}))
         assume(all(text.isascii() or not text.strip()[:1].isdigit() for text in column))
         assume(not any("_" in text for text in column))
+        # Python 3.11 leaves a lone carriage return unquoted, where it ends a line.
+        assume(quoting == csv.QUOTE_ALL or not any("\r" in text for text in column))
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, delimiter=delimiter, quoting=quoting, lineterminator=end)
     names = [f"column{number}" for number in range(len(columns))]
