@@ -207,7 +207,10 @@ def _read(column: Any, type_: pa.DataType, comma: bool) -> Any:
 
 
 def _cast(values: Any, type_: pa.DataType) -> Any:
+    """Cast, or return None where that fails."""
     try:
+        # Failing is slow, as pyarrow words an error for every value: a few are tried first.
+        pc.cast(values.slice(0, 100), type_)
         return pc.cast(values, type_)
     except pa.ArrowInvalid:
         return None
