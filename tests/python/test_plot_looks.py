@@ -254,6 +254,7 @@ def test_constant_columns():
 
 IRIS = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
+TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]])
 
 
 @pytest.mark.parametrize(
@@ -266,6 +267,11 @@ TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
         (lambda X, y: plot.roc(TREE, X, y + 7), "y: expected classes of the model"),
         (lambda X, y: plot.roc({}, X, y), "models: expected one or more"),
         (lambda X, y: plot.roc([0.1, 0.2], y=[1, 1]), "expected rows of class"),
+        (lambda X, y: plot.roc([0.1, 0.2], y=["a", "a"]), "y: expected two classes, got 'a'"),
+        (lambda X, y: plot.roc(TWICE, X, y), "models: expected one output, got 2"),
+        (lambda X, y: plot.partial_dependence(TWICE, X, 0), "model: expected one output, got 2"),
+        (lambda X, y: plot.decision_boundary(TWICE, X), "model: expected one output, got 2"),
+        (lambda X, y: plot.tree(RandomForestClassifier(2).fit(X, y)), "tree"),
         (lambda X, y: plot.roc([0.1, np.nan], y=[0, 1]), "without NaN"),
         (lambda X, y: plot.roc(["a", "b"], y=[0, 1]), "expected fitted classifiers or arrays"),
         (lambda X, y: plot.roc([0.1, 0.2, 0.3], y=[0, 1, 2]), "a column for each class"),

@@ -35,7 +35,12 @@ from spinney import plot
 from spinney.ensemble import AdaBoostClassifier, GradientBoostingRegressor, RandomForestClassifier
 from spinney.plot._calculate_dependence import calculate_dependence
 from spinney.plot._calculate_importances import calculate_importances
-from spinney.plot._calculate_scores import calculate_precision_recall, calculate_roc, read_told
+from spinney.plot._calculate_scores import (
+    calculate_confusion,
+    calculate_precision_recall,
+    calculate_roc,
+    read_told,
+)
 from spinney.plot._table_view import TableView
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -410,6 +415,54 @@ def test_frames_agree():
         tree = DecisionTreeRegressor(max_depth=4, **options).fit(X, y)
         told.append(calculate_importances(tree, X, y, n_repeats=2).mean)
     assert all(np.array_equal(told[0], other) for other in told)
+
+
+@pytest.mark.parametrize(
+    "as_column",
+    [
+        pd.Series,
+        lambda y: pd.Series(y, dtype="category"),
+        lambda y: pd.DataFrame({"y": y}),
+        pl.Series,
+        lambda y: pa.chunked_array([y]),
+        lambda y: y[:, None],
+        list,
+    ],
+)
+def test_targets_of_every_kind(as_column):
+    X, y = load_iris(return_X_y=True)
+    words = np.array(["a", "b", "c"], dtype=object)[y]
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, words)
+    told = as_column(words)
+    assert calculate_confusion(tree, X, told).counts.trace() == round(150 * tree.score(X, words))
+    wanted = calculate_importances(tree, X, words, n_repeats=2).mean
+    assert np.array_equal(calculate_importances(tree, X, told, n_repeats=2).mean, wanted)
+    axes = Figure().subplots(1, 3)
+    plot.roc(tree, X, told, ax=axes[0])
+    plot.decision_boundary(tree, X, told, n_steps=5, ax=axes[1])
+    plot.learning_curve(tree, X, told, sizes=[60], cv=2, ax=axes[2])
+    assert axes[2].lines[0].get_ydata()[0] > 0.8
+
+
+def test_a_pipeline_of_names(ax):
+    frame, y = frame_of_kinds("pandas")
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    parts = [
+        ("numbers", SimpleImputer(), ["size", "count"]),
+        ("colours", OneHotEncoder(), ["colour"]),
+    ]
+    model = make_pipeline(ColumnTransformer(parts), Ridge()).fit(frame, y)
+    plot.partial_dependence(model, frame, "count", ax=ax)
+    slopes = np.diff(ax.lines[0].get_ydata())  # a line: each step is the coefficient
+    assert np.allclose(slopes, model[-1].coef_[1])
+    told = calculate_importances(model, frame, y, n_repeats=2)
+    theirs = permutation_importance(model, frame, y, n_repeats=2, random_state=0)
+    assert np.allclose(told.mean, theirs.importances_mean)
 
 
 def test_numbers_that_name_things(ax):
