@@ -287,6 +287,7 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.importances(TREE, kind="odd"), "kind: expected"),
         (lambda X, y: plot.importances(TREE, kind="permutation"), "expected X and y"),
         (lambda X, y: plot.importances(TREE, X, y, n_repeats=0), "n_repeats: expected"),
+        (lambda X, y: plot.importances(TREE, X, y, max_rows=0), "max_rows: expected"),
         (lambda X, y: plot.importances(TREE, X, y, max_columns=0), "max_columns: expected"),
         (lambda X, y: plot.importances(TREE, X, y[:3]), "y: expected 150 values"),
         (lambda X, y: plot.partial_dependence(TREE, X, "width"), "columns: expected a column"),

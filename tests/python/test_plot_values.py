@@ -292,6 +292,17 @@ def test_importances_by_permutation_are_scikit_learns(ax):
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"column {j}" for j in order]
 
 
+def test_importances_of_some_rows():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    told = calculate_importances(tree, X, y, n_repeats=2, max_rows=40)
+    assert np.allclose(told.mean * 80, np.round(told.mean * 80))  # two repeats of forty rows
+    again = calculate_importances(tree, X, y, n_repeats=2, max_rows=40)
+    assert np.array_equal(told.mean, again.mean)
+    whole = calculate_importances(tree, X, y, n_repeats=2, max_rows=None)
+    assert not np.array_equal(told.mean, whole.mean)
+
+
 @pytest.mark.parametrize("forest", [RandomForestClassifier, TheirForest])
 def test_importances_of_forests(ax, forest):
     iris = load_iris(as_frame=True)

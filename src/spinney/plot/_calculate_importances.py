@@ -58,6 +58,7 @@ def calculate_importances(
     n_repeats: int = 10,
     scoring: Any = None,
     random_state: Any = 0,
+    max_rows: int | None = 10_000,
 ) -> Importances:
     """Measure importances by permutation, or take the model's own."""
     check_is_fitted(model)
@@ -71,7 +72,16 @@ def calculate_importances(
         raise ValueError("kind='permutation': expected X and y to predict, got none")
     if n_repeats < 1:
         raise ValueError(f"n_repeats: expected a positive number, got {n_repeats}")
-    return _by_permutation(model, X, y, n_repeats, scoring, random_state)
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")
+    random = check_random_state(random_state)
+    view, y = TableView(X, model), as_vector(y)
+    if len(y) != view.n_rows:
+        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
+    if max_rows is not None and view.n_rows > max_rows:
+        rows = np.sort(random.choice(view.n_rows, max_rows, replace=False))
+        view, y = TableView(view.make(rows, {}), model), y[rows]
+    return _by_permutation(model, view, y, n_repeats, scoring, random)
 
 
 def _own(model: Any, X: Any) -> Importances:
@@ -101,22 +111,19 @@ def _own(model: Any, X: Any) -> Importances:
 
 
 def _by_permutation(
-    model: Any, X: Any, y: Any, n_repeats: int, scoring: Any, random_state: Any
+    model: Any, view: TableView, y: NDArray[Any], n_repeats: int, scoring: Any, random: Any
 ) -> Importances:
     """As `sklearn.inspection.permutation_importance`, same draws, for tables of every kind."""
-    view, y = TableView(X, model), as_vector(y)
-    if len(y) != view.n_rows:
-        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
     scorer = check_scoring(model, scoring=scoring)
     rows = np.arange(view.n_rows)
-    base = scorer(model, X, y)
+    base = scorer(model, view.make(None, {}), y)
     # Every column is shuffled by the same draws, so that columns are compared fairly.
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
+    seed = random.randint(np.iinfo(np.int32).max + 1)
     falls = np.empty((view.n_columns, n_repeats))
     for j in range(view.n_columns):
-        random, order, shuffled = check_random_state(seed), rows.copy(), rows
+        draws, order, shuffled = check_random_state(seed), rows.copy(), rows
         for repeat in range(n_repeats):
-            random.shuffle(order)
+            draws.shuffle(order)
             shuffled = shuffled[order]
             falls[j, repeat] = base - scorer(model, view.make(None, {j: shuffled}), y)
     return Importances(
