@@ -302,6 +302,10 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.partial_dependence(TREE, X * np.nan, 0), "all are missing"),
         (lambda X, y: plot.decision_boundary(TREE, X, y, features=[0, 0]), "two different"),
         (lambda X, y: plot.decision_boundary(TREE, X, y[:3]), "y: expected 150 values"),
+        (
+            lambda X, y: plot.decision_boundary(DecisionTreeRegressor().fit(X, y), X, ["a"] * 150),
+            "y: expected numbers, got 'a'",
+        ),
         (lambda X, y: plot.decision_boundary(TREE, X * np.nan), "features: expected a value"),
         (lambda X, y: plot.decision_boundary(TREE, X, n_steps=1), "n_steps: expected"),
         (lambda X, y: plot.validation_curve(TREE, X, y, "odd", [1]), "param: expected a param"),
