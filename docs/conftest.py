@@ -1,3 +1,14 @@
 """What pytest leaves alone here: scripts run in tests of their own, and Sphinx's files."""
 
+import sys
+
+import pytest
+
 collect_ignore_glob = ["gallery/*.py", "conf.py", "_extensions/*", "api/*"]
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

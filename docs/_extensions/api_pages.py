@@ -16,8 +16,6 @@ import spinney
 
 # Of every estimator, from scikit-learn: the same everywhere, and told there.
 _COMMON = re.compile(r"^(set_\w+_request|get_metadata_routing|get_params|set_params)$")
-# References into scikit-learn's own site.
-_FOREIGN = re.compile(r":(?:ref|term|doc|class|func|meth|mod|obj|attr|user_guide):`([^`]*)`", re.S)
 
 
 def write_pages(app: Any, config: Any) -> None:
@@ -107,21 +105,15 @@ def skip_common(app: Any, what: str, name: str, obj: Any, skip: bool, options: A
 def tidy_docstring(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Make plain text of what would be taken for references.
-
-    Those with a role lead into scikit-learn's own site (docstrings of Spinney have none, those of
-    inherited methods do); a name in a type that ends in an underscore is meant as it stands.
-    """
-    lines[:] = _FOREIGN.sub(_plain, "\n".join(lines)).split("\n")
+    """Say where inherited methods are told, and make types that numpydoc takes as they stand."""
+    origin = getattr(obj, "fget", obj)  # of a property its function
+    if str(getattr(origin, "__module__", "")).startswith("sklearn"):
+        lines[:] = [f"As scikit-learn's ``{origin.__qualname__}``."]
     for number, line in enumerate(lines):
         name, colon, kind = line.partition(" : ")
         if colon and re.fullmatch(r"[\w*, ]+", name):
+            # A name that ends in an underscore would be a reference.
             lines[number] = name + colon + re.sub(r"(?<=\w)_(?!\w)", r"\\_", kind)
-
-
-def _plain(match: re.Match[str]) -> str:
-    words = re.sub(r"\s*<[^>]*>$", "", match.group(1)).lstrip("~!")
-    return f"``{words}``" if re.fullmatch(r"[\w.]+", words) else words
 
 
 def setup(app: Any) -> dict[str, Any]:

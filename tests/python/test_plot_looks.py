@@ -254,6 +254,7 @@ def test_constant_columns():
 
 IRIS = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
+TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]])
 
 
 @pytest.mark.parametrize(
@@ -266,6 +267,11 @@ TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
         (lambda X, y: plot.roc(TREE, X, y + 7), "y: expected classes of the model"),
         (lambda X, y: plot.roc({}, X, y), "models: expected one or more"),
         (lambda X, y: plot.roc([0.1, 0.2], y=[1, 1]), "expected rows of class"),
+        (lambda X, y: plot.roc([0.1, 0.2], y=["a", "a"]), "y: expected two classes, got 'a'"),
+        (lambda X, y: plot.roc(TWICE, X, y), "models: expected one output, got 2"),
+        (lambda X, y: plot.partial_dependence(TWICE, X, 0), "model: expected one output, got 2"),
+        (lambda X, y: plot.decision_boundary(TWICE, X), "model: expected one output, got 2"),
+        (lambda X, y: plot.tree(RandomForestClassifier(2).fit(X, y)), "tree"),
         (lambda X, y: plot.roc([0.1, np.nan], y=[0, 1]), "without NaN"),
         (lambda X, y: plot.roc(["a", "b"], y=[0, 1]), "expected fitted classifiers or arrays"),
         (lambda X, y: plot.roc([0.1, 0.2, 0.3], y=[0, 1, 2]), "a column for each class"),
@@ -281,6 +287,7 @@ TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
         (lambda X, y: plot.importances(TREE, kind="odd"), "kind: expected"),
         (lambda X, y: plot.importances(TREE, kind="permutation"), "expected X and y"),
         (lambda X, y: plot.importances(TREE, X, y, n_repeats=0), "n_repeats: expected"),
+        (lambda X, y: plot.importances(TREE, X, y, max_rows=0), "max_rows: expected"),
         (lambda X, y: plot.importances(TREE, X, y, max_columns=0), "max_columns: expected"),
         (lambda X, y: plot.importances(TREE, X, y[:3]), "y: expected 150 values"),
         (lambda X, y: plot.partial_dependence(TREE, X, "width"), "columns: expected a column"),
@@ -295,6 +302,10 @@ TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
         (lambda X, y: plot.partial_dependence(TREE, X * np.nan, 0), "all are missing"),
         (lambda X, y: plot.decision_boundary(TREE, X, y, features=[0, 0]), "two different"),
         (lambda X, y: plot.decision_boundary(TREE, X, y[:3]), "y: expected 150 values"),
+        (
+            lambda X, y: plot.decision_boundary(DecisionTreeRegressor().fit(X, y), X, ["a"] * 150),
+            "y: expected numbers, got 'a'",
+        ),
         (lambda X, y: plot.decision_boundary(TREE, X * np.nan), "features: expected a value"),
         (lambda X, y: plot.decision_boundary(TREE, X, n_steps=1), "n_steps: expected"),
         (lambda X, y: plot.validation_curve(TREE, X, y, "odd", [1]), "param: expected a param"),

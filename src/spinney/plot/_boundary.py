@@ -22,7 +22,7 @@ from spinney.plot._style import (
     styled,
     value_scale,
 )
-from spinney.plot._table_view import as_vector
+from spinney.plot._table_view import as_numbers, as_vector
 
 __all__ = ["decision_boundary"]
 
@@ -76,7 +76,9 @@ def decision_boundary(
     if n_steps < 2:
         raise ValueError(f"n_steps: expected 2 or more, got {n_steps}")
     told = calculate_boundary(model, X, features=features, n_steps=n_steps)
-    truth = None if y is None else as_vector(y)
+    truth = None
+    if y is not None:
+        truth = as_vector(y) if told.classes is not None else as_numbers(y, "y")
     if truth is not None and len(truth) != len(told.axes[0].rows):
         raise ValueError(
             f"y: expected {len(told.axes[0].rows)} values, one for each row of X, got {len(truth)}"
@@ -101,7 +103,7 @@ def _draw_plane(ax: Any, told: Boundary, classes: Any, truth: Any) -> None:
     across, up = told.axes
     ax.set_ylabel(shortened(up.name, 40))
     if told.classes is None:
-        shown = told.told if truth is None else np.r_[told.told.ravel(), truth.astype(np.float64)]
+        shown = told.told if truth is None else np.r_[told.told.ravel(), truth]
         limits = {"vmin": float(np.min(shown)), "vmax": float(np.max(shown))}
         drawn = ax.pcolormesh(
             across.places,
@@ -115,14 +117,8 @@ def _draw_plane(ax: Any, told: Boundary, classes: Any, truth: Any) -> None:
         value_scale(ax, drawn, "prediction")
         if truth is not None:
             rows = _some(_shown(told))
-            mark_points(
-                ax,
-                across.rows[rows],
-                up.rows[rows],
-                truth[rows].astype(np.float64),
-                cmap="viridis",
-                **limits,
-            )
+            x, y = _beside(across, rows), _beside(up, rows)
+            mark_points(ax, x, y, truth[rows], cmap="viridis", **limits)
         return
     colours = class_colours(len(told.classes))
     ax.pcolormesh(across.places, up.places, _painted(told), shading="nearest", rasterized=True)
@@ -166,7 +162,7 @@ def _draw_line(ax: Any, told: Boundary, classes: Any, truth: Any) -> None:
         _draw_function(ax, axis, told.told, ACCENT, "prediction")
         ax.set_ylabel("prediction")
         if truth is not None:
-            mark_points(ax, axis.rows[rows], truth[rows].astype(np.float64), GREY, zorder=1)
+            mark_points(ax, _beside(axis, rows), truth[rows], GREY, zorder=1)
         return
     colours = class_colours(len(told.classes))
     shares = told.chances

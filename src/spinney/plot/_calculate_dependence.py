@@ -185,6 +185,8 @@ def _prediction(model: Any, target: Any) -> tuple[Any, list[str], bool]:
         raise ValueError(
             f"model: expected a classifier with predict_proba, got {type(model).__name__}"
         )
+    if isinstance(model.classes_, list):
+        raise ValueError(f"model: expected one output, got {len(model.classes_)}")
     classes = list(model.classes_)
     if target is not None:
         if target not in classes:

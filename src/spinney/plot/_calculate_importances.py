@@ -60,6 +60,7 @@ def calculate_importances(
     scoring: Any = None,
     columns: Sequence[int] | None = None,
     random_state: Any = 0,
+    max_rows: int | None = 10_000,
 ) -> Importances:
     """Measure importances by permutation (of these columns only), or take the model's own."""
     check_is_fitted(model)
@@ -73,7 +74,16 @@ def calculate_importances(
         raise ValueError("kind='permutation': expected X and y to predict, got none")
     if n_repeats < 1:
         raise ValueError(f"n_repeats: expected a positive number, got {n_repeats}")
-    return _by_permutation(model, X, y, n_repeats, scoring, columns, random_state)
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")
+    random = check_random_state(random_state)
+    view, y = TableView(X, model), as_vector(y)
+    if len(y) != view.n_rows:
+        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
+    if max_rows is not None and view.n_rows > max_rows:
+        rows = np.sort(random.choice(view.n_rows, max_rows, replace=False))
+        view, y = TableView(view.make(rows, {}), model), y[rows]
+    return _by_permutation(model, view, y, n_repeats, scoring, columns, random)
 
 
 def _own(model: Any, X: Any) -> Importances:
@@ -104,28 +114,25 @@ def _own(model: Any, X: Any) -> Importances:
 
 def _by_permutation(
     model: Any,
-    X: Any,
-    y: Any,
+    view: TableView,
+    y: NDArray[Any],
     n_repeats: int,
     scoring: Any,
     columns: Sequence[int] | None,
-    random_state: Any,
+    random: Any,
 ) -> Importances:
     """As `sklearn.inspection.permutation_importance`, same draws, for tables of every kind."""
-    view, y = TableView(X, model), as_vector(y)
-    if len(y) != view.n_rows:
-        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
     scorer = check_scoring(model, scoring=scoring)
     rows = np.arange(view.n_rows)
-    base = scorer(model, X, y)
+    base = scorer(model, view.make(None, {}), y)
     # Every column is shuffled by the same draws, so that columns are compared fairly.
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
+    seed = random.randint(np.iinfo(np.int32).max + 1)
     columns = range(view.n_columns) if columns is None else columns
     falls = np.empty((len(columns), n_repeats))
     for place, j in enumerate(columns):
-        random, order, shuffled = check_random_state(seed), rows.copy(), rows
+        draws, order, shuffled = check_random_state(seed), rows.copy(), rows
         for repeat in range(n_repeats):
-            random.shuffle(order)
+            draws.shuffle(order)
             shuffled = shuffled[order]
             falls[place, repeat] = base - scorer(model, view.make(None, {j: shuffled}), y)
     return Importances(

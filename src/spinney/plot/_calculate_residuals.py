@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.plot._table_view import as_vector
+from spinney.plot._table_view import as_numbers
 
 __all__ = ["Residuals", "calculate_residuals"]
 
@@ -41,14 +41,14 @@ class Residuals:
 
 def calculate_residuals(model: Any, X: Any, y: Any, n_groups: int = 10) -> Residuals:
     """Compare predictions with targets; `model` may be the predictions."""
-    y = _numbers(y, "y")
+    y = as_numbers(y, "y")
     if hasattr(model, "predict"):
         check_is_fitted(model)
         if X is None:
             raise ValueError(f"X: expected rows for {type(model).__name__} to predict, got None")
-        predicted = _numbers(model.predict(X), "model")
+        predicted = as_numbers(model.predict(X), "model")
     else:
-        predicted = _numbers(model, "model")
+        predicted = as_numbers(model, "model")
     if len(predicted) != len(y):
         raise ValueError(f"y: expected {len(predicted)} values, one for each row, got {len(y)}")
     residual = y - predicted
@@ -70,14 +70,3 @@ def _groups(predicted: Floats, n_groups: int) -> list[NDArray[np.intp]]:
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, n_groups + 1)[1:-1]))
     codes = np.searchsorted(edges, predicted)
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]
-
-
-def _numbers(values: Any, parameter: str) -> Floats:
-    vector = as_vector(values, parameter)
-    try:
-        numbers = vector.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{parameter}: expected numbers, got {vector.tolist()[0]!r}") from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{parameter}: expected finite numbers")
-    return numbers

@@ -94,6 +94,8 @@ def _read(name: str, model: Any, X: Any, y: NDArray[Any], parameter: str) -> Tol
         raise ValueError(f"X: expected rows for {type(model).__name__} to predict, got None")
     if not hasattr(model, "classes_"):
         raise ValueError(f"{parameter}: expected a classifier, got {type(model).__name__}")
+    if isinstance(model.classes_, list):
+        raise ValueError(f"{parameter}: expected one output, got {len(model.classes_)}")
     classes = np.asarray(model.classes_)
     is_probability = hasattr(model, "predict_proba")
     if is_probability:
@@ -137,8 +139,10 @@ def _scores_as_told(name: str, scores: NDArray[Any], y: NDArray[Any], parameter:
                 f"each class, got {scores.shape}"
             )
         other = 1 - scores if is_probability else -scores
-        if len(classes) == 1:  # which of the two is there cannot be told: the usual numbers
-            classes = np.unique([0, 1, *classes]) if classes.dtype.kind in "biuf" else classes
+        if len(classes) == 1:
+            if classes[0] not in (0, 1):  # which of the two it is cannot be told
+                raise ValueError(f"y: expected two classes, got {classes.tolist()[0]!r} alone")
+            classes = np.array([0, 1])
         scores = np.stack([other, scores], axis=1)
     if scores.shape[1] != len(classes):
         raise ValueError(

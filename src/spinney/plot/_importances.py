@@ -21,6 +21,7 @@ def importances(
     n_repeats: int = 10,
     scoring: Any = None,
     random_state: Any = 0,
+    max_rows: int | None = 10_000,
     max_columns: int = 20,
     ax: Any = None,
 ) -> Any:
@@ -43,7 +44,9 @@ def importances(
     scoring : str or callable, default=None
         The score that falls; None means accuracy, or R² for regressors.
     random_state : int, RandomState or None, default=0
-        Seed of the shuffles.
+        Seed of the shuffles, and of the draw of rows.
+    max_rows : int or None, default=10_000
+        Rows drawn at random for the permutations if X has more; None takes all.
     max_columns : int, default=20
         How many columns are shown.
     ax : matplotlib Axes, default=None
@@ -69,7 +72,14 @@ def importances(
     if max_columns < 1:
         raise ValueError(f"max_columns: expected a positive number, got {max_columns}")
     told = calculate_importances(
-        model, X, y, kind=kind, n_repeats=n_repeats, scoring=scoring, random_state=random_state
+        model,
+        X,
+        y,
+        kind=kind,
+        n_repeats=n_repeats,
+        scoring=scoring,
+        random_state=random_state,
+        max_rows=max_rows,
     )
     shown = told.largest(max_columns)
     ax = styled(ax, (5.6, max(1.6, 0.9 + 0.22 * len(shown))), grid="x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from spinney._table import fit_table
+from spinney.report.target import missing_rows
 
-__all__ = ["Levels", "TableView", "as_vector"]
+__all__ = ["Levels", "TableView", "as_numbers", "as_vector"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -167,19 +169,16 @@ class _Reader(BaseEstimator):  # type: ignore[misc]
 
 
 def _dense(X: Any) -> Any:
+    """Return X as something whose rows can be taken by number: a frame or an array."""
     if hasattr(X, "toarray"):
         return X.toarray()
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([X])
     if hasattr(X, "shape"):
-        # narwhals reads no record batch, and no rows by number from what is no frame.
-        return X if not hasattr(X, "to_struct_array") or hasattr(X, "combine_chunks") else _table(X)
+        return X
     array = np.asarray(X)
     return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-
-
-def _table(batch: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.Table.from_batches([batch])
 
 
 def _categorical(X: Any, model: Any) -> Any:
@@ -208,9 +207,18 @@ def as_vector(y: Any, parameter: str = "y") -> NDArray[Any]:
         raise ValueError(f"{parameter}: expected one dimension, got shape {array.shape}")
     if len(array) == 0:
         raise ValueError(f"{parameter}: expected some rows, got none")
-    missing = array != array if array.dtype.kind in "fO" else np.zeros(len(array), dtype=bool)
-    if array.dtype == object:
-        missing = np.array([value is None or value != value for value in array])
-    if missing.any():
-        raise ValueError(f"{parameter}: expected no missing values, got {missing.sum()} of them")
+    if n_missing := int(missing_rows(array).sum()):
+        raise ValueError(f"{parameter}: expected no missing values, got {n_missing} of them")
     return array
+
+
+def as_numbers(values: Any, parameter: str) -> Floats:
+    """Return targets or predictions as finite numbers."""
+    vector = as_vector(values, parameter)
+    try:
+        numbers = vector.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{parameter}: expected numbers, got {vector.tolist()[0]!r}") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{parameter}: expected finite numbers")
+    return numbers
