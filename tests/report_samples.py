@@ -92,9 +92,9 @@ def _results(task: str, n_folds: int, rng: np.random.Generator) -> list[ModelRes
             best = estimate
         elif n_folds > 1:
             away = [a - b for a, b in zip(estimate.folds, best.folds, strict=True)]
-            p_value = 0.4 / (1 + place) ** 2
+            p_value = 0.9 / (1 + place) ** 2
             result = replace(
-                result, behind=Estimate.from_folds(away), p_value=p_value, tied=p_value > 0.02
+                result, behind=Estimate.from_folds(away), p_value=p_value, tied=p_value > 0.05
             )
         results.append(result)
     skipped = ModelResult("hnsw", "approximate neighbours", skipped="stopped after 600 seconds")
