@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from report_samples import HOSTILE, SAMPLES, make_classification, make_regression
+from report_makers import make_classification, make_regression
+from report_samples import HOSTILE, SAMPLES
 from spinney.report.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
     ColumnProfile,
