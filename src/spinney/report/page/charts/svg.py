@@ -13,6 +13,7 @@ from spinney.tree._describe import fit_text, text_width
 __all__ = [
     "LARGEST",
     "TEXT",
+    "coordinate",
     "drawable",
     "is_control",
     "label",
