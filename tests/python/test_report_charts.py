@@ -333,8 +333,8 @@ def test_categories_are_dots_and_numbers_lines() -> None:
 
 
 def test_sparkline_is_drawn_to_scale() -> None:
-    heights = [h for (h,) in places(draw_sparkline([10, 5, 0, 20], ""), "rect", "bar", "height")]
-    assert heights == pytest.approx([10.5, 5.25, 21.0], abs=0.01)
+    bars = re.findall(r"M([\d.]+) 22v-([\d.]+)h", str(draw_sparkline([10, 5, 0, 20], "")))
+    assert [(float(x), float(height)) for x, height in bars] == [(0, 10.5), (24, 5.25), (72, 21)]
     assert draw_sparkline([0, 0], "") is None
     assert draw_sparkline([], "") is None
 

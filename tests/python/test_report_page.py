@@ -13,10 +13,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from report_samples import HOSTILE, SAMPLES, make_classification, make_regression
+from report_makers import make_classification, make_regression
+from report_samples import HOSTILE, SAMPLES
 from spinney.report.comparison import Comparison, Estimate, ModelResult
-from spinney.report.evidence import Evidence, TargetProfile
+from spinney.report.evidence import (
+    ColumnProfile,
+    Confusion,
+    Evidence,
+    Importances,
+    TargetProfile,
+)
 from spinney.report.page import render_page, write_page
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "col", "base", "source"}
@@ -186,6 +195,26 @@ def test_hostile_names_are_text() -> None:
     PAGES["hostile"].encode("utf-8")
     assert "\u202e" not in reader.text
     assert "\x00" not in reader.text
+
+
+KNOWN = {tag for tag, _ in Reader(PAGES["two_classes"]).elements}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(), max_size=90))
+def test_any_text_is_text(text: str) -> None:
+    comparison = Comparison("classification", "error", False, 9, 2, 3, True, [BEST], [text])
+    target = TargetProfile(text, "classification", [text, "b"], [5, 4])
+    columns = [ColumnProfile(text, "category", True, text, [text], common=[(text, 3)])]
+    confusion = Confusion(text, [text, "b"], [[4, 1], [2, 2]])
+    importances = Importances(text, text, [text], [0.1], [0.01])
+    evidence = Evidence(
+        text, target, columns, confusion=confusion, importances=[importances], code=text,
+        settings={text: text}, left_out=[text],
+    )  # fmt: skip
+    page = render_page(comparison, evidence)
+    page.encode("utf-8")
+    assert {tag for tag, _ in Reader(page).elements} <= KNOWN
 
 
 def test_failed_and_skipped_models_say_why() -> None:

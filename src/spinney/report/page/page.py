@@ -21,7 +21,7 @@ from spinney.report.page.numbers import measure_of
 from spinney.report.page.profile import class_rows, column_row
 from spinney.report.page.ranking import make_ranking
 from spinney.report.page.sections import make_sections
-from spinney.report.page.words import clip, model_name, word
+from spinney.report.page.words import clip, listing, model_name, word
 
 __all__ = ["render_page", "write_page"]
 
@@ -111,6 +111,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        plain=plain, share=numbers.share, value=numbers.value, name=model_name, word=word, clip=clip
+        plain=plain,
+        share=numbers.share,
+        value=numbers.value,
+        name=model_name,
+        word=word,
+        clip=clip,
+        listing=listing,
     )
     return environment

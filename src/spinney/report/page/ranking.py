@@ -48,6 +48,7 @@ class Ranking:
     rows: list[RankingRow]
     axis: Markup | None
     grid: str  # backgrounds that draw the axis's lines through all rows
+    has_scores: bool
     has_whiskers: bool
     has_behind: bool
     has_r2: bool
@@ -77,6 +78,7 @@ def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
         ",".join(f"{line} {axis.at(v):.1f}px 0/1px 100% no-repeat" for v, _ in ticks)
         if axis
         else "none",
+        any(row.score for row in rows),
         any("±" in row.score for row in rows),
         any(row.behind for row in rows),
         any(row.r2 for row in rows),

@@ -19,7 +19,7 @@ from spinney.report.page.charts.dependence import draw_dependence, prediction_en
 from spinney.report.page.charts.importances import draw_importances
 from spinney.report.page.charts.learning import draw_learning_curves, last_steps
 from spinney.report.page.charts.residuals import draw_histogram, draw_predicted
-from spinney.report.page.charts.svg import plain
+from spinney.report.page.charts.svg import drawable, plain
 from spinney.report.page.numbers import Measure
 from spinney.report.page.predictions import prediction_tables
 
@@ -70,7 +70,7 @@ def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
             for heading, drawing in (("Actual against predicted", predicted), ("Residuals", off))
             if drawing
         ],
-        "importances": _importances(evidence, measure),
+        "importances": _importances(evidence),
         "dependences": [
             Figure(plain(dependence.column), drawing)
             for dependence in evidence.dependences
@@ -95,14 +95,13 @@ def _calibrations(evidence: Evidence) -> list[Figure]:
 
 
 def _curves(curves: list[Curve], heading: str, *, precision: bool) -> Figure | None:
-    ordered = order_curves(curves)
+    by_model = len({curve.model for curve in curves}) > 1
+    ordered = curves[:KEYED] if by_model else order_curves(curves)
     drawing = draw_curves(ordered, precision=precision)
     if drawing is None:
         return None
-    by_model = len({curve.model for curve in curves}) > 1
     key = tuple(
-        (plain(curve.model if by_model else curve.about), f"{curve.area:.3f}")
-        for curve in ordered[:KEYED]
+        (plain(curve.model if by_model else curve.about), _area(curve)) for curve in ordered[:KEYED]
     )
     if by_model:
         caption = f"area under the curve, telling {plain(curves[0].about)} from the rest"
@@ -113,12 +112,16 @@ def _curves(curves: list[Curve], heading: str, *, precision: bool) -> Figure | N
     if rest:
         more = (
             f"The {len(ordered[:KEYED])} hardest classes; the other {len(rest)}, in grey, have "
-            f"areas from {rest[0].area:.3f} to {rest[-1].area:.3f}."
+            f"areas from {_area(rest[0])} to {_area(rest[-1])}."
         )
     return Figure(heading, drawing, caption, key, more)
 
 
-def _importances(evidence: Evidence, measure: Measure) -> list[Figure]:
+def _area(curve: Curve) -> str:
+    return f"{curve.area:.3f}" if drawable(curve.area) else "–"
+
+
+def _importances(evidence: Evidence) -> list[Figure]:
     figures = []
     for importances in evidence.importances:
         in_percent = importances.measure == "error"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from spinney.report.page.charts.svg import plain
+from spinney.report.page.charts.svg import is_control, plain
 
-__all__ = ["clip", "model_name", "word"]
+__all__ = ["clip", "listing", "model_name", "word"]
 
 LONGEST = 72  # characters of a name that are shown; the rest is under the pointer
 
@@ -23,6 +23,11 @@ def word(text: str, most: int = LONGEST, kind: str = "long") -> Markup:
     if shown == whole:
         return Markup('<bdi class="{}">{}</bdi>').format(kind, shown)
     return Markup('<bdi class="{}" title="{}">{}</bdi>').format(kind, whole[:1000], shown)
+
+
+def listing(code: str) -> str:
+    """Return lines of a program without what cannot be written, or would hide what they do."""
+    return "".join(char for char in code if char in "\n\t" or not is_control(char))
 
 
 def model_name(name: str) -> Markup:

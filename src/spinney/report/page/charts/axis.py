@@ -107,7 +107,8 @@ def number_text(value: float, gap: float, largest: float) -> str:
     if abs(value) < gap * 1e-6:
         return "0"
     if largest >= 1e15 or (largest < 1e-3 and gap < 1e-4):
-        return short_exponent(f"{value:.3g}")
+        digits = min(15, max(3, math.floor(math.log10(largest / gap)) + 2))
+        return short_exponent(f"{value:.{digits}g}")
     for unit, letter, at_least, finest in UNITS:
         if largest >= at_least and gap >= finest:
             return f"{_decimal(value / unit, gap / unit)}{letter}"

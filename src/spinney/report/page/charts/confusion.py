@@ -103,7 +103,8 @@ def _cell(
         f"true {plain(confusion.classes[i])}, predicted {plain(confusion.classes[j])}: "
         f"{count:,} rows, {share(part)}"
     )
-    opacity = 0.0 if count == 0 else 0.08 + 0.92 * part
+    # Without numbers, small shares must still differ to the eye: its square root.
+    opacity = 0.0 if count == 0 else 0.08 + 0.92 * (part if numbered else part**0.5)
     box = tag(
         "rect",
         tag("title", title),

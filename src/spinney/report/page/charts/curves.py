@@ -36,8 +36,8 @@ def draw_curves(curves: Sequence[Curve], *, precision: bool) -> Markup | None:
             if drawable(x) and drawable(y)
         ]
         if len(pairs) > 1:
-            kind = f"line s{number}" if number <= KEYED else "line other"
-            drawn.append(polyline(thin_out(pairs, 0.7), class_=kind))
+            kind, step = (f"line s{number}", 0.7) if number <= KEYED else ("line other", 2.0)
+            drawn.append(polyline(thin_out(pairs, step), class_=kind))
     if not drawn:
         return None
     floors = {round(curve.floor, 4) for curve in curves if drawable(curve.floor)}

@@ -26,7 +26,7 @@ from spinney.report.page.numbers import Measure
 __all__ = ["LastStep", "draw_learning_curves", "last_steps"]
 
 WIDTH, HEIGHT = 400.0, 260.0
-NAME_ROOM, NAME_STEP = 112.0, 13.0
+NAME_ROOM, NAME_STEP = 126.0, 13.0
 MOST = 6  # colours and dashes that can be told apart
 
 

@@ -13,7 +13,9 @@ from spinney.tree._describe import fit_text, text_width
 __all__ = [
     "LARGEST",
     "TEXT",
+    "coordinate",
     "drawable",
+    "is_control",
     "label",
     "picture",
     "plain",
@@ -38,13 +40,16 @@ def drawable(value: float | None) -> bool:
 
 def plain(text: str) -> str:
     """Return the text in one line, without control characters, and never empty."""
-    kept = "".join(" " if char.isspace() else char for char in str(text) if not _is_control(char))
-    return " ".join(kept.split()) or "(empty)"
+    spaced = (" " if char.isspace() else char for char in str(text))
+    return " ".join("".join(c for c in spaced if not is_control(c)).split()) or "(empty)"
 
 
-def _is_control(char: str) -> bool:
-    # Surrogates cannot be written to a file; marks of direction would turn what stands after them.
-    return not char.isspace() and (char in TURNING or unicodedata.category(char) in {"Cc", "Cs"})
+def is_control(char: str) -> bool:
+    """Whether a character has no place in a page.
+
+    Surrogates cannot be written to a file; marks of direction would turn what stands after them.
+    """
+    return char in TURNING or unicodedata.category(char) in {"Cc", "Cs"}
 
 
 def width_of(text: str, size: float = TEXT) -> float:
