@@ -283,6 +283,32 @@ def test_arrays(array: np.ndarray) -> None:
     assert again.flags.writeable
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [str(number) for number in range(100)],
+        [number / 7 for number in range(100)] + [float("nan"), -0.0],
+        list(range(-100, 100)),
+        [2**63, *range(100)],
+        [True, *range(100)],
+        [None, *map(str, range(100))],
+    ],
+)
+@pytest.mark.parametrize("kind", [list, tuple, frozenset])
+def test_long_lists(values: list[Any], kind: type[Any]) -> None:
+    expected = kind(values)
+    again = _through(expected)
+    assert type(again) is kind
+    assert sorted(map(repr, again)) == sorted(map(repr, expected))
+    assert kind is frozenset or repr(again) == repr(expected)
+
+
+def test_too_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spinney.io._model_file._MOST_JSON", 1000)
+    with pytest.raises(ValueError, match="too many parts"):
+        spinney.save(DecisionTreeClassifier().fit(X, CLASSES), tmp_path / "m")
+
+
 def test_what_is_shared_stays_shared() -> None:
     array = np.arange(1000.0)
     first, second, third = _through([array, array, [array]])

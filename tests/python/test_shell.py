@@ -234,6 +234,8 @@ def test_settings_reach_the_model(run: Run, shop: Path) -> None:
         (["--model", "decision_tree", "--set", "max_depth"], "expected param=value"),
         (["--model", "decision_tree", "--set", "max_depth=-2"], "'max_depth' parameter"),
         (["--model", "decision_tree", "--set", "criterion=ginny"], "'criterion' parameter"),
+        (["--model", "k_neighbors", "--set", "n_neighbors=few"], "'n_neighbors' parameter"),
+        (["--model", "logistic_regression", "--set", "C=-1"], "'C' parameter"),
         (["--model", "decision_tree", "--cv", "1"], "--cv must be from 2"),
         (["--model", "decision_tree", "--target", "bougth"], "did you mean 'bought'?"),
         (["--model", "decision_tree", "--drop", "agee"], "did you mean 'age'?"),
@@ -256,10 +258,33 @@ def test_fit_refuses(arguments: list[str], said: str, run: Run, shop: Path) -> N
     assert not (shop.parent / "m").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,x\n2,x\n3,x\n", "target 'b' has one class only: x"),
+        ("a,b\n1,\n2,\n", "target 'b' has no value in any row of t.csv"),
+        ("a,b\n1,2024-01-02\n2,2024-01-03\n", "target 'b' holds dates"),
+        ("a,b\n1,2.5\n2,inf\n", "target 'b' holds infinite values"),
+        ("a,b\n", "t.csv has no rows"),
+        ("", "t.csv is empty"),
+        ("a,b\n1,2\n1,3\n", "no column is left to learn from"),
+    ],
+)
+def test_tables_that_teach_nothing(text: str, said: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    ended = run("fit", path, "--target", "b", "--model", "decision_tree", "-o", tmp_path / "m")
+    assert ended.code == 2
+    assert said in ended.err
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
 def test_where_the_model_goes(run: Run, shop: Path) -> None:
     common = ("fit", shop, "--target", "bought", "--model", "baseline", "-o")
     assert "is a folder" in run(*common, shop.parent).err
     assert "no folder" in run(*common, shop.parent / "nowhere" / "m").err
+    ended = run("datasets", "play_tennis", "-o", shop.parent / "nowhere" / "t.csv")
+    assert ended.err.startswith("spinney: cannot write to ")
     assert run(*common, shop.parent / "m").code == 0
     assert run(*common, shop.parent / "m").code == 0  # overwritten, as Unix tools do
     assert sorted(os.listdir(shop.parent)) == ["m", "shop.csv"]

@@ -69,14 +69,14 @@ def read_training_table(
         raise unknown_column(target, table.columns, table.name)
     overrule = _overrule(kinds, drop, target, table.columns, table.name)
     frame, notes = table.frame, list(table.notes)
-    missing = missing_rows(_plain(frame[target]))
+    missing = missing_rows(_alone(frame, target))
     if missing.all():
         raise UserError(f"target {target!r} has no value in any row of {table.name}")
     if missing.any():
         frame = frame.filter(pa.array(np.logical_not(missing)))
         count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
         notes.append(f"left out {count} without a value of {target!r}")
-    y, settled = read_target(_plain(frame[target]), task)
+    y, settled = read_target(_alone(frame, target), task)
     decided = decide_kinds(frame, target, overrule=overrule)
     if not decided.used:
         raise UserError(f"{table.name} has no column left to learn from")
@@ -88,11 +88,14 @@ def source_of(data: list[Path]) -> Any:
     return str(data[0]) if len(data) == 1 else [str(path) for path in data]
 
 
-def _plain(column: Any) -> Any:
-    """Return a column of categories as its values."""
+def _alone(frame: Any, name: str) -> Any:
+    """Return one column as a table, so that messages know its name; categories as their values."""
     import pyarrow as pa
 
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    column = frame[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pa.table({name: column})
 
 
 def _overrule(

@@ -73,6 +73,8 @@ class _Maker:
             return self._object(node)
         if kind == "array":
             return array_from_record(node, self._tensors)
+        if kind in _COLLECTIONS and "packed" in node:
+            return _COLLECTIONS[kind](array_from_record(node["packed"], self._tensors).tolist())
         if kind in _COLLECTIONS:
             return _COLLECTIONS[kind](self.values(node["items"]))
         if kind == "dict":
