@@ -80,6 +80,10 @@ def read_training_table(
     decided = decide_kinds(frame, target, overrule=overrule)
     if not decided.used:
         raise UserError(f"{table.name} has no column left to learn from")
+    for column in decided.columns:
+        if column.name not in decided.used and column.name not in overrule:
+            notes.append(f"left out {column.name!r}: {column.reason}")
+        notes += [f"column {column.name!r}: {flag}" for flag in column.flags]
     return TrainingTable(table.name, target, settled, decided.prepare(frame), y, decided, notes)
 
 
