@@ -391,6 +391,29 @@ def test_files_that_ask_for_more_than_data(
         spinney.load(path)
 
 
+@pytest.mark.parametrize(
+    ("array", "place", "value", "complaint"),
+    [
+        ("children_left", 0, 0, "child of one node"),
+        ("children_left", 0, 10**6, "child of one node"),
+        ("children_left", 0, -1, "one child"),
+        ("feature", 0, 3, "a column that there is not"),
+        ("feature", 0, -1, "a column that there is not"),
+        ("category_start", 0, 0, "categories that there are not"),
+        ("n_categories", 0, -5, "categories of each column"),
+        ("n_categories", 0, 7, "other columns than its model"),
+    ],
+)
+def test_trees_that_point_beyond_their_ends(
+    array: str, place: int, value: int, complaint: str
+) -> None:
+    model = DecisionTreeClassifier(random_state=0).fit(X, CLASSES)
+    getattr(model.tree_, array)[place] = value
+    description = describe(model)
+    with pytest.raises(ValueError, match=complaint):
+        rebuild(description.nodes, description.tensors)
+
+
 def test_damage_is_found(tmp_path: Path) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier(random_state=0).fit(X, CLASSES), path)
