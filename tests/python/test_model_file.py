@@ -283,6 +283,32 @@ def test_arrays(array: np.ndarray) -> None:
     assert again.flags.writeable
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [str(number) for number in range(100)],
+        [number / 7 for number in range(100)] + [float("nan"), -0.0],
+        list(range(-100, 100)),
+        [2**63, *range(100)],
+        [True, *range(100)],
+        [None, *map(str, range(100))],
+    ],
+)
+@pytest.mark.parametrize("kind", [list, tuple, frozenset])
+def test_long_lists(values: list[Any], kind: type[Any]) -> None:
+    expected = kind(values)
+    again = _through(expected)
+    assert type(again) is kind
+    assert sorted(map(repr, again)) == sorted(map(repr, expected))
+    assert kind is frozenset or repr(again) == repr(expected)
+
+
+def test_too_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spinney.io._model_file._MOST_JSON", 1000)
+    with pytest.raises(ValueError, match="too many parts"):
+        spinney.save(DecisionTreeClassifier().fit(X, CLASSES), tmp_path / "m")
+
+
 def test_what_is_shared_stays_shared() -> None:
     array = np.arange(1000.0)
     first, second, third = _through([array, array, [array]])
@@ -363,6 +389,29 @@ def test_files_that_ask_for_more_than_data(
     rewritten(path, state=nodes)
     with pytest.raises(ValueError, match=complaint):
         spinney.load(path)
+
+
+@pytest.mark.parametrize(
+    ("array", "place", "value", "complaint"),
+    [
+        ("children_left", 0, 0, "child of one node"),
+        ("children_left", 0, 10**6, "child of one node"),
+        ("children_left", 0, -1, "one child"),
+        ("feature", 0, 3, "a column that there is not"),
+        ("feature", 0, -1, "a column that there is not"),
+        ("category_start", 0, 0, "categories that there are not"),
+        ("n_categories", 0, -5, "categories of each column"),
+        ("n_categories", 0, 7, "other columns than its model"),
+    ],
+)
+def test_trees_that_point_beyond_their_ends(
+    array: str, place: int, value: int, complaint: str
+) -> None:
+    model = DecisionTreeClassifier(random_state=0).fit(X, CLASSES)
+    getattr(model.tree_, array)[place] = value
+    description = describe(model)
+    with pytest.raises(ValueError, match=complaint):
+        rebuild(description.nodes, description.tensors)
 
 
 def test_damage_is_found(tmp_path: Path) -> None:

@@ -44,8 +44,9 @@ def tell(error: BaseException) -> int:
         message, status = "interrupted", 130
     elif isinstance(error, UserError | ValueError | OSError | TypeError):
         message, status = one_line(error), 2
-        if isinstance(error, OSError) and error.filename and error.strerror:
-            message = f"{error.filename}: {error.strerror}"
+        if isinstance(error, OSError) and error.strerror:  # without its number
+            where = f"{error.filename}: " if error.filename else ""
+            message = f"{where}{error.strerror}"
     elif isinstance(error, MemoryError):
         message, status = "not enough memory", 1
     else:

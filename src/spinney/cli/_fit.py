@@ -115,7 +115,7 @@ def fit(
         raise UserError(f"-o {output}: there is no folder {output.parent}")
 
     from spinney._threads import effective_n_jobs
-    from spinney.cli._training_table import read_training_table
+    from spinney.cli._training_table import notes_on_columns, read_training_table
 
     if jobs is not None:
         effective_n_jobs(jobs)  # refuses a number that makes no sense
@@ -132,7 +132,7 @@ def fit(
     folds = _cross_validate(unfitted, table, cv, seed) if cv is not None else None
     fitted, seconds, said = _fit(unfitted, table, model)
     summary = _summary(model, wanted, fitted, table, folds, seed, seconds)
-    summary["notes"] = [*table.notes, *said]
+    summary["notes"] = [*table.notes, *notes_on_columns(table), *said]
     summary["bytes"] = _write(fitted, output, summary)
     if quiet:
         return

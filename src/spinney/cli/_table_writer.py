@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -118,10 +119,16 @@ def _cells(column: Any, delimiter: str) -> Any:
 
 def _lines_of_json(sink: Any) -> Write:
     def write(table: Any) -> None:
-        lines = [json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist()]
+        rows = [{name: _json_value(row[name]) for name in row} for row in table.to_pylist()]
+        lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows]
         sink.write("".join(f"{line}\n" for line in lines).encode())
 
     return write
+
+
+def _json_value(value: Any) -> Any:
+    """Return null for what JSON has no number for."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _ColumnarFile:

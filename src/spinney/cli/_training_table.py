@@ -11,7 +11,13 @@ from spinney.cli._errors import UserError
 if TYPE_CHECKING:
     from spinney.io import TrainingTable
 
-__all__ = ["bundled_spam", "overruled_kinds", "read_training_table", "source_of"]
+__all__ = [
+    "bundled_spam",
+    "notes_on_columns",
+    "overruled_kinds",
+    "read_training_table",
+    "source_of",
+]
 
 
 def read_training_table(
@@ -43,6 +49,16 @@ def bundled_spam() -> TrainingTable:
     return TrainingTable(
         "spam (bundled)", "is a mail spam?", "classification", X, spam.target, kinds
     )
+
+
+def notes_on_columns(table: TrainingTable) -> list[str]:
+    """Say which columns were left out, unless they were told to be, and what is to be watched."""
+    notes = []
+    for column in table.kinds.columns:
+        if column.name not in table.kinds.used and column.kind != "dropped":
+            notes.append(f"left out {column.name!r}: {column.reason}")
+        notes += [f"column {column.name!r}: {flag}" for flag in column.flags]
+    return notes
 
 
 def source_of(data: list[Path]) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copyreg
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ _COLLECTIONS: dict[type[Any], str] = {
     set: "set",
     frozenset: "frozenset",
 }
+_MANY = 64  # values of a list that are kept as an array
 _SPARSE = {
     (sp.csr_matrix, "csr_matrix"),
     (sp.csc_matrix, "csc_matrix"),
@@ -72,6 +74,10 @@ class Description:
         kind = type(thing)
         if kind in _COLLECTIONS:
             items = sorted(thing, key=repr) if kind in (set, frozenset) else thing
+            packed = _as_plain_array(items)
+            if packed is not None:
+                record = record_of_array(packed, self._store)
+                return {"kind": _COLLECTIONS[kind], "packed": record}
             values = [self.value(item, f"{place}[{i}]") for i, item in enumerate(items)]
             return {"kind": _COLLECTIONS[kind], "items": values}
         if kind is dict:
@@ -162,6 +168,20 @@ def describe(model: Any) -> Description:
     description = Description()
     description.value(model, type(model).__name__)
     return description
+
+
+def _as_plain_array(items: Sequence[Any]) -> NDArray[Any] | None:
+    """Return many values of one kind as an array, which takes less room than JSON."""
+    if len(items) < _MANY:
+        return None
+    kinds = {type(item) for item in items}
+    if kinds == {str}:
+        return np.array(items, dtype=object)
+    if kinds == {float}:
+        return np.array(items, dtype=np.float64)
+    if kinds == {int} and max(map(abs, items)) < 2**63:
+        return np.array(items, dtype=np.int64)
+    return None
 
 
 def _refusal(thing: Any, place: str) -> str:

@@ -22,6 +22,7 @@ __all__ = ["VERSION", "load", "model_to_bytes", "read_about", "save"]
 
 VERSION = 1
 _FORMAT = "spinney.model"
+_MOST_JSON = 45_000_000  # the header may have 100 MB, in which every quotation mark takes two bytes
 
 
 def save(
@@ -145,6 +146,12 @@ def _contents(
     description = describe(model)
     about = json.dumps(about_model(model, training), allow_nan=False)
     state = json.dumps(description.nodes, allow_nan=False, separators=(",", ":"))
+    if len(about) + len(state) > _MOST_JSON:
+        size = f"{(len(about) + len(state)) / 1e6:,.0f} MB"
+        raise ValueError(
+            f"{type(model).__name__} has too many parts for a file: {size} of JSON, "
+            f"and safetensors takes {_MOST_JSON / 1e6:.0f} MB"
+        )
     checksums = {
         "about": _checksum(about),
         "state": _checksum(state),

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from spinney.io._array_parts import Record, array_from_record
 from spinney.io._classes import class_called
 from spinney.io._search_trees import search_tree_from_parts
+from spinney.io._tree_checks import check_model, check_tree
 
 __all__ = ["rebuild"]
 
@@ -73,6 +74,8 @@ class _Maker:
             return self._object(node)
         if kind == "array":
             return array_from_record(node, self._tensors)
+        if kind in _COLLECTIONS and "packed" in node:
+            return _COLLECTIONS[kind](array_from_record(node["packed"], self._tensors).tolist())
         if kind in _COLLECTIONS:
             return _COLLECTIONS[kind](self.values(node["items"]))
         if kind == "dict":
@@ -135,6 +138,9 @@ class _Maker:
                 thing.__setstate__(state)
             else:
                 vars(thing).update(state)
+        if node["class"] == "spinney.tree.Tree":
+            check_tree(thing)
+        check_model(thing)
         if "entries" in node:
             for key, item in self.pairs(node["entries"]).items():
                 thing[key] = item

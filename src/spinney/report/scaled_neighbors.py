@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,11 @@ class _ScaledNeighbors(LearnerParams, BaseEstimator):  # type: ignore[misc]
         self._keep_learner_params(learner_params)
 
     def _unfitted_neighbors(self, n_rows: int) -> Any:
+        n_neighbors = self.n_neighbors
+        if isinstance(n_neighbors, Integral):  # of what is no number the learner complains
+            n_neighbors = min(n_neighbors, n_rows)
         neighbors = self._learner_class(
-            min(self.n_neighbors, n_rows),
+            n_neighbors,
             weights="triangular",
             metric="gower",
             metric_params={"scale": "std", "categorical_features": self.categorical_features},

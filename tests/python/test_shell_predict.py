@@ -1,0 +1,192 @@
+"""``spinney predict``: pieces, columns, formats, new data that differ."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spinney
+from shell_runner import SHOP, N, Run, rows_of
+from spinney.cli._table_writer import open_writer
+from spinney.io import read_about, read_table
+
+# ----- predict
+
+
+def test_columns(run: Run, tree: Path, shop: Path) -> None:
+    table = rows_of(run("predict", tree, shop, "--proba", "--keep", "id", "--keep", "city").out)
+    assert table[0] == ["id", "city", "prediction", "proba_no", "proba_yes"]
+    assert [row[:3] for row in table[1:]] == SHOP[["id", "city", "bought"]].astype(
+        str
+    ).values.tolist()
+    assert {float(row[3]) + float(row[4]) for row in table[1:]} == {1.0}
+    whole = rows_of(run("predict", tree, shop, "--keep-all").out)
+    assert whole[0] == [*SHOP.columns, "prediction"]
+
+
+def test_pieces_change_nothing(run: Run, tree: Path, shop: Path) -> None:
+    whole = run("predict", tree, shop, "--proba").out
+    assert run("predict", tree, shop, "--proba", "--rows", 7).out == whole
+    # The order of the columns does not matter, nor do more of them.
+    SHOP[SHOP.columns[::-1]].assign(more=1).to_csv(shop, index=False)
+    assert run("predict", tree, shop, "--proba", "--rows", 64).out == whole
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".jsonl"])
+def test_formats(ending: str, run: Run, tree: Path, shop: Path) -> None:
+    out = shop.parent / f"out{ending}"
+    ended = run("predict", tree, shop, "--proba", "--keep", "id", "-o", out, "--rows", 50)
+    assert ended.code == 0
+    assert ended.out == ""
+    assert f"wrote {out}: 200 rows in " in ended.err
+    readers: dict[str, Callable[[Path], Any]] = {
+        ".csv": pd.read_csv,
+        ".csv.gz": pd.read_csv,
+        ".tsv": lambda path: pd.read_csv(path, sep="\t"),
+        ".parquet": pd.read_parquet,
+        ".arrow": pd.read_feather,
+        ".jsonl": lambda path: pd.read_json(path, lines=True),
+    }
+    frame = readers[ending](out)
+    assert list(frame.columns) == ["id", "prediction", "proba_no", "proba_yes"]
+    assert frame.id.tolist() == SHOP.id.tolist()
+    assert frame.prediction.tolist() == SHOP.bought.tolist()
+
+
+def test_lines_of_json(run: Run, tree: Path, shop: Path) -> None:
+    lines = run("predict", tree, shop, "--json", "--keep", "age").out.splitlines()
+    assert json.loads(lines[0]) == {"age": None, "prediction": SHOP.bought[0]}
+    assert len(lines) == N
+
+
+def test_intervals(run: Run, shop: Path) -> None:
+    out = shop.parent / "m"
+    common = ("fit", shop, "--target", "spent", "--drop", "id", "-o", out, "--model")
+    assert run(*common, "random_forest").code == 0
+    table = rows_of(run("predict", out, shop, "--interval", "0.8").out)
+    assert table[0] == ["prediction", "lower", "upper"]
+    model = spinney.load(out)
+    kinds = spinney.io.ColumnKinds.from_dict(read_about(out)["training"]["kinds"])
+    X = kinds.prepare(read_table(shop).frame)
+    expected = model.predict_interval(X, coverage=0.8)
+    np.testing.assert_array_equal(np.array(table[1:], dtype=float)[:, 1:], expected)
+    assert run(*common, "linear_regression").code == 0
+    refused = run("predict", out, shop, "--interval", "0.8")
+    assert refused.code == 2
+    assert "linear_regression in" in refused.err
+    assert "random_forest" in refused.err
+    assert "between 0 and 1" in run("predict", out, shop, "--interval", "90").err
+    assert "knows no probabilities" in run("predict", out, shop, "--proba").err
+
+
+def test_new_data_that_differ(run: Run, tree: Path, shop: Path) -> None:
+    other = shop.parent / "other.csv"
+    SHOP.drop(columns="city").to_csv(other, index=False)
+    ended = run("predict", tree, other)
+    assert ended.code == 2
+    assert "'city'" in ended.err
+    SHOP.assign(age="old").to_csv(other, index=False)
+    ended = run("predict", tree, other)
+    assert ended.code == 2
+    assert "'age'" in ended.err
+    SHOP.assign(city="Rome", age=np.nan).to_csv(other, index=False)  # unseen, and missing
+    ended = run("predict", tree, other)
+    assert ended.code == 0
+    assert len(rows_of(ended.out)) == N + 1
+    ended = run("predict", tree, shop, "--keep", "cyti")
+    assert ended.code == 2
+    assert "cyti" in ended.err
+    SHOP.rename(columns={"id": "prediction"}).to_csv(other, index=False)
+    assert "predictions need that name" in run("predict", tree, other, "--keep", "prediction").err
+
+
+def test_files_that_are_no_models(run: Run, shop: Path) -> None:
+    for command in (("predict", shop, shop), ("show", shop)):
+        ended = run(*command)
+        assert ended.code == 2
+        assert f"{shop}: no model file" in ended.err
+    ended = run("predict", shop.parent / "none", shop)
+    assert (ended.code, ended.out) == (2, "")
+    assert "there is no file" in ended.err
+    assert "endings are" in run("predict", shop, shop, "-o", "out.xls").err
+
+
+def test_models_from_python(run: Run, shop: Path) -> None:
+    from spinney.tree import DecisionTreeRegressor
+
+    named = DecisionTreeRegressor().fit(SHOP[["income", "age"]], SHOP.spent)
+    spinney.save(named, shop.parent / "named")
+    got = rows_of(run("predict", shop.parent / "named", shop).out)[1:]
+    assert [float(row[0]) for row in got] == named.predict(SHOP[["income", "age"]]).tolist()
+    assert "fitted on 2 columns" in run("show", shop.parent / "named").out
+    bare = DecisionTreeRegressor().fit(SHOP[["income", "id"]].to_numpy(), SHOP.spent)
+    spinney.save(bare, shop.parent / "bare")
+    SHOP[["income", "id"]].to_csv(shop, index=False)
+    got = rows_of(run("predict", shop.parent / "bare", shop).out)[1:]
+    assert [float(row[0]) for row in got] == SHOP.spent.tolist()
+    SHOP[["income"]].to_csv(shop, index=False)
+    assert "fitted on 2 columns" in run("predict", shop.parent / "bare", shop).err
+    spinney.save(DecisionTreeRegressor(), shop.parent / "new")
+    assert "not fitted" in run("show", shop.parent / "new").out
+
+
+# ----- text as others read it
+
+_CELLS = st.none() | st.text(
+    st.characters(codec="utf-8", exclude_characters="\x00\r"), max_size=6
+).filter(lambda text: text != "")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(_CELLS, st.floats(allow_nan=False) | st.none()), min_size=1))
+def test_delimited_text_is_read_as_it_was(rows: list[tuple[str | None, float | None]]) -> None:
+    texts, numbers = zip(*rows, strict=True)
+    table = pa.table({"a, b": pa.array(texts, pa.string()), "c": pa.array(numbers, pa.float64())})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.csv"
+        with open_writer(path) as write:
+            write(table.slice(0, 1))
+            write(table.slice(1))
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *lines = csv.reader(file)
+    assert header == ["a, b", "c"]
+    assert [line[0] for line in lines] == [text or "" for text in texts]
+    assert [float(line[1]) if line[1] else None for line in lines] == list(numbers)
+
+
+# ----- memory
+
+
+def test_no_piece_is_kept(
+    run: Run, tree: Path, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = read_table(shop).frame
+    alive: list[weakref.ref[Any]] = []
+    most = 0
+
+    def pieces(*_: object, **__: object) -> Any:
+        nonlocal most
+        for _ in range(200):
+            piece = frame.take(pa.array(np.arange(N)))
+            alive.append(weakref.ref(piece))
+            most = max(most, sum(one() is not None for one in alive[-10:]))
+            yield piece
+            del piece
+
+    monkeypatch.setattr("spinney.io.read_pieces", pieces, raising=False)
+    out = shop.parent / "out.csv"
+    assert run("predict", tree, shop, "--keep-all", "-o", out).code == 0
+    assert sum(1 for _ in out.open()) == 200 * N + 1
+    assert most <= 2
