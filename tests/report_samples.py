@@ -81,6 +81,14 @@ def _hostile() -> Sample:
     return replace(comparison, results=results, notes=list(HOSTILE)), evidence
 
 
+def _large_counts() -> Sample:
+    """Twelve classes, the most that are drawn with numbers, with numbers too long for a cell."""
+    comparison, evidence = make_classification(3, 12)
+    assert evidence.confusion is not None
+    counts = [[9999 if i == j else 10 ** ((i + j) % 10) for j in range(12)] for i in range(12)]
+    return comparison, replace(evidence, confusion=replace(evidence.confusion, counts=counts))
+
+
 def _bare() -> Sample:
     """One column, one model, one split, and nothing to show beside it."""
     comparison, _ = make_regression(1, n_folds=1)
@@ -137,6 +145,7 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
     "many_classes": lambda: make_classification(12, 90),
     "numbers": lambda: make_regression(8),
     "one_split": lambda: make_regression(300, n_folds=1),
+    "large_counts": _large_counts,
     "hostile": _hostile,
     "odd_numbers": _odd_numbers,
     "bare": _bare,

@@ -290,6 +290,14 @@ def test_commonest_confusions() -> None:
     assert str(draw_confusion(confusion)).count("<rect") == 10  # nine cells on a sheet
 
 
+def test_counts_fit_into_their_cells() -> None:
+    counts = [[10 ** (i + j) - 1 for j in range(7)] for i in range(7)]
+    drawing = str(draw_confusion(Confusion("m", list("abcdefg"), counts)))
+    found = re.findall(r'class="count[^>]*>([^<]+)<', drawing)
+    assert found[:6] == ["9", "99", "999", "9,999", "99,999", "1.0M"]
+    assert all(width_of(text) <= 38 for text in found)
+
+
 def test_hardest_classes_of_many() -> None:
     n_classes = MOST_CLASSES + 20
     counts = [[0] * n_classes for _ in range(n_classes)]

@@ -35,11 +35,10 @@ def hardest_classes(confusion: Confusion) -> Confusion:
 def commonest_confusions(confusion: Confusion, most: int) -> list[tuple[str, str, int, float]]:
     """Return (true, predicted, rows, share of the true class), commonest first."""
     found = []
-    for true, row in zip(confusion.classes, confusion.counts, strict=True):
-        total = sum(row)
-        for predicted, count in zip(confusion.classes, row, strict=True):
-            if count > 0 and predicted != true:
-                found.append((true, predicted, count, count / total))
+    for i, row in enumerate(confusion.counts):
+        for j, count in enumerate(row):
+            if count > 0 and i != j:
+                found.append((confusion.classes[i], confusion.classes[j], count, count / sum(row)))
     return sorted(found, key=lambda item: -item[2])[:most]
 
 
@@ -118,18 +117,15 @@ def _cell(
     if not numbered or count == 0:
         return box
     kind = "count on" if opacity > 0.55 else "count"
-    text = label(x + cell / 2, y + cell / 2 + 3.6, _compact(count), class_=kind,
+    text = label(x + cell / 2, y + cell / 2 + 3.6, _compact(count, cell - 2), class_=kind,
                  text_anchor="middle")  # fmt: skip
     return box + text
 
 
-def _compact(count: int) -> str:
-    """Write a count in at most four characters, so that it fits into a cell."""
-    for unit, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= 10 * unit or (count >= unit and unit > 10**3):
-            return (
-                f"{count / unit:.0f}{letter}"
-                if count >= 10 * unit
-                else f"{count / unit:.1f}{letter}"
-            )
-    return f"{count:,}"
+def _compact(count: int, room: float) -> str:
+    """Write a count as exactly as there is room for."""
+    written = [f"{count:,}"]
+    for unit, letter in ((10**3, "k"), (10**6, "M"), (10**9, "G"), (10**12, "T")):
+        if 0.9995 <= count / unit < 999.5:
+            written += [f"{count / unit:.1f}{letter}", f"{count / unit:.0f}{letter}"]
+    return next((text for text in written if width_of(text) <= room), written[-1])
