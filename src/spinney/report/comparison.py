@@ -143,8 +143,8 @@ class Comparison:
     @property
     def best(self) -> ModelResult | None:
         """The model that did best, or None if every one failed."""
-        first = self.results[0]
-        return None if first.estimate is None else first
+        ranked = [result for result in self.results[:1] if result.estimate is not None]
+        return ranked[0] if ranked else None
 
     def __getitem__(self, name: str) -> ModelResult:
         """Return the result of the model of that name."""

@@ -26,7 +26,7 @@ __all__ = ["gather_evidence"]
 
 _MODELS = 3
 _SHOWN_COLUMNS = 6
-_TREE_DEPTH = 5
+_SMALL_TREE = 20  # leaves: a larger tree is drawn to fewer levels
 
 
 def gather_evidence(
@@ -138,11 +138,12 @@ class _Gathering:
             maker = self.compared.makers.get(family.name)
             pruned = maker() if maker else family.make(self.comparison.task, 0, None)
             tree = pruned.fit(self.compared.X, self.compared.y).estimator_
-            self.found["tree_svg"] = export_svg(tree, max_depth=_TREE_DEPTH)
             leaves, depth = int(tree.get_n_leaves()), int(tree.get_depth())
+            drawn = 6 if leaves <= _SMALL_TREE else 4
+            self.found["tree_svg"] = export_svg(tree, max_depth=drawn)
             said = f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, depth {depth}"
-            if depth > _TREE_DEPTH:
-                said += f" (the first {_TREE_DEPTH} levels are drawn)"
+            if depth > drawn:
+                said += f" (the first {drawn} levels are drawn)"
             self.found["tree_text"] = said
 
         self._do("the pruned tree", draw)
