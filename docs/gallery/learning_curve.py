@@ -8,7 +8,7 @@ from spinney.tree import DecisionTreeClassifier
 X, y = load_spam(return_X_y=True)
 models = {
     "tree": DecisionTreeClassifier(random_state=0),
-    "random forest": RandomForestClassifier(50, random_state=0),
+    "random forest": RandomForestClassifier(30, random_state=0),
 }
 
-plot.learning_curve(models, X, y)
+plot.learning_curve(models, X, y, sizes=[100, 300, 1000, 2000, 3500])
