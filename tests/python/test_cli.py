@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -161,3 +163,155 @@ def test_module_and_exit_status(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr == f"spinney: no such file: {tmp_path / 'none.csv'}\n"
+
+
+# What compare does beside ranking
+
+
+def test_report_and_result(run: Run, shop: Path, tmp_path: Path) -> None:
+    result = run(
+        "compare", shop, "--target", "bought", "--cv", 3, "--out", tmp_path / "deep" / "er"
+    )
+    page = tmp_path / "deep" / "er" / "report.html"
+    assert f"Report: {page}" in result.out.replace("\n", "")
+    text = page.read_text(encoding="utf-8")
+    assert "shop.csv: bought" in text
+    assert f"spinney.io.read_training_table({str(shop)!r}" in html.unescape(text)
+    content = json.loads((page.parent / "result.json").read_text(encoding="utf-8"))
+    assert content["settings"]["seed"] == "0"
+    assert content["best"] == content["results"][0]["name"]
+
+
+def test_where_the_report_goes(run: Run, shop: Path, tmp_path: Path) -> None:
+    few = ("--target", "bought", "--cv", 3, "--models", "baseline")
+    assert "Report: spinney-report/report.html" in run("compare", shop, *few).out
+    shutil.rmtree(tmp_path / "spinney-report")
+    assert "Report" not in run("compare", shop, *few, "--no-report").out
+    assert json.loads(run("compare", shop, *few, "--json").out)["report"] is None
+    assert not (tmp_path / "spinney-report").exists()
+    content = json.loads(run("compare", shop, *few, "--json", "--out", tmp_path / "here").out)
+    assert Path(content["report"]).is_file()
+    assert (
+        run("compare", shop, *few, "--out", shop).err
+        == f"spinney: --out {shop} is a file; name a folder\n"
+    )
+    assert "cannot be given together" in run("compare", shop, *few, "--out", "a", "--no-report").err
+    assert "--time-limit must be" in run("compare", shop, *few, "--time-limit", -1).err
+
+
+def test_the_same_numbers_twice(run: Run, shop: Path) -> None:
+    command = ("compare", shop, "--target", "bought", "--cv", 3, "--json")
+    first, second = (json.loads(run(*command, "--jobs", jobs).out) for jobs in (1, 2))
+    assert [r["estimate"] for r in first["results"]] == [r["estimate"] for r in second["results"]]
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """Write a table of patients who come several times; what they have depends on who they are."""
+    random = np.random.default_rng(0)
+    patient = np.repeat(np.arange(30), 8)
+    table = pa.table(
+        {
+            "visit": pa.array(np.arange(240)).cast(pa.timestamp("s")),
+            "patient": [f"p{number:02}" for number in patient],
+            "height": random.normal(170, 10, 30)[patient],
+            "other": random.normal(size=240),
+            "ill": random.integers(0, 2, 30)[patient],
+            "note": [f"came for the {number}th time, said nothing new" for number in range(240)],
+        }
+    )
+    path = tmp_path / "visits.parquet"
+    pq.write_table(table, path)
+    return path
+
+
+def test_kinds_are_shown_and_overruled(run: Run, visits: Path) -> None:
+    few = ("--target", "ill", "--cv", 3, "--models", "baseline", "--no-report")
+    out = run("compare", visits, *few).out
+    assert "date: visit" in out
+    assert "category: patient" in out
+    assert "number: height, other" in out
+    assert "text (left out): note" in out
+    changed = run("compare", visits, *few, "--kind", "note=category", "--kind", "visit=dropped").out
+    assert "category: patient, note" in changed
+    assert "dropped (left out): visit" in changed
+    assert "COL=KIND" in run("compare", visits, *few, "--kind", "note").err
+    assert "'note'" in run("compare", visits, *few, "--kind", "note=number").err
+    assert "colour" in run("compare", visits, *few, "--kind", "note=colour").err
+
+
+def test_groups_show_how_new_ones_fare(run: Run, visits: Path) -> None:
+    """A tree that remembers heights knows every patient it has seen, and nothing of the others."""
+    few = ("--target", "ill", "--cv", 5, "--models", "decision_tree", "--json")
+    by_chance = json.loads(run("compare", visits, *few, "--drop", "patient").out)
+    in_groups = json.loads(run("compare", visits, *few, "--group", "patient").out)
+    assert by_chance["results"][0]["estimate"]["mean"] < 0.02
+    assert in_groups["results"][0]["estimate"]["mean"] > 0.2
+    assert in_groups["folds"] == "folds of whole groups"
+    assert in_groups["n_features"] == 3
+
+
+def test_folds_in_time(run: Run, visits: Path) -> None:
+    few = ("--target", "ill", "--cv", 4, "--models", "decision_tree", "--json")
+    content = json.loads(run("compare", visits, *few, "--time", "visit").out)
+    assert content["folds"] == "folds, each after what it learns from"
+    assert "is the target" in run("compare", visits, *few, "--time", "ill").err
+
+
+def test_metric(run: Run, shop: Path) -> None:
+    few = ("--target", "bought", "--cv", 3, "--models", "random_forest,baseline", "--no-report")
+    out = run("compare", shop, *few, "--metric", "roc_auc").out
+    assert "ROC AUC ± se" in out
+    assert "* random_forest" in out
+    assert "did you mean 'roc_auc'?" in run("compare", shop, *few, "--metric", "roc_au").err
+
+
+def test_standard_input(shop: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "spinney", "compare", "-", "--target", "bought", "--cv", "3"]
+    command += ["--models", "baseline", "--json"]
+    with shop.open("rb") as file:
+        ended = subprocess.run(command, stdin=file, capture_output=True, cwd=tmp_path, check=True)
+    assert json.loads(ended.stdout)["n_rows"] == 60
+
+
+def test_small_tables_get_fewer_folds(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tennis.csv"
+    assert run("datasets", "play_tennis", "-o", path).code == 0
+    result = run("compare", path, "--target", "play", "--no-report")
+    assert result.code == 0
+    assert "14 rows × 4 columns · 9 stratified folds" in result.out
+
+
+def test_a_column_that_gives_the_answer_away(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    paid = random.integers(0, 2, 200)
+    table = pa.table({"age": random.normal(size=200), "receipt": paid * 7, "paid": paid})
+    pq.write_table(table, tmp_path / "leak.parquet")
+    few = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
+    assert (
+        "Note: column 'receipt': leak suspected"
+        in run("compare", tmp_path / "leak.parquet", *few).out
+    )
+
+
+BAD = {
+    "one row": "a,y\n1,2\n",
+    "own classes": "a,y\n" + "".join(f"{row},c{row}\n" for row in range(40)),
+    "10,000 classes": "a,y\n" + "".join(f"{row % 17},c{row % 10_000}\n" for row in range(20_000)),
+    "cut off": "a,b,y\n1,2,x\n3,4,z\n5,",
+    "open quote": 'a,y\n1,"x\n2,b\n',
+    "infinite": "a,y\n" + "".join(f"{row},{'inf' if row == 3 else row / 7}\n" for row in range(60)),
+    "broken UTF-8": b"a,y\n1,\xff\xfe\n2,b\n3,\xc3\x28\n",
+    "empty columns": ",".join(f"c{n}" for n in range(3000)) + ",y\n" + ("," * 3000 + "a\n") * 3,
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
+def test_bad_data_end_in_one_line(run: Run, tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    result = run("compare", path, "--target", "y")
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith("spinney: ")
+    assert result.err.count("\n") == 1

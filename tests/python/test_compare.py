@@ -267,6 +267,19 @@ def test_all_fail() -> None:
     assert "failed" in str(result)
 
 
+def test_the_ranking_of_the_lectures() -> None:
+    """On spam bagging beats the tree, and a forest and boosting beat bagging and are alike."""
+    spam, y = spinney.datasets.load_spam(return_X_y=True)
+    models = ["decision_tree_pruned", "bagging", "random_forest", "boosted_small_trees"]
+    result = spinney.compare(spam, y, cv=5, models=models)
+    errors = {r.name: r.estimate.mean for r in result.results if r.estimate}
+    assert errors["decision_tree_pruned"] > errors["bagging"]
+    assert errors["bagging"] > errors["random_forest"]
+    assert errors["bagging"] > errors["boosted_small_trees"]
+    assert abs(errors["random_forest"] - errors["boosted_small_trees"]) < 0.005
+    assert not result["decision_tree_pruned"].tied
+
+
 # How it is shown
 
 
