@@ -196,6 +196,12 @@ def test_one_column(tmp_path: Path) -> None:
     assert columns_of(write(tmp_path, names)) == {"name": ["Smith, John", "Doe", "Roe, Jane; Dr"]}
 
 
+def test_tabs_where_the_name_says_so(tmp_path: Path) -> None:
+    text = "a, b, c\td\n1\t2\n"
+    assert read_table(write(tmp_path, text, "t.tsv")).columns == ["a, b, c", "d"]
+    assert read_table(write(tmp_path, "a,b\n1,2\n", "t.tsv")).columns == ["a", "b"]
+
+
 def test_delimiter_can_be_told(tmp_path: Path) -> None:
     path = write(tmp_path, "a:b\n1:2\n")
     assert read_table(path, delimiter=":").frame.to_pydict() == {"a": [1], "b": [2]}

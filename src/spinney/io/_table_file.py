@@ -246,8 +246,9 @@ def _check_same(files: list[tuple[str, list[str]]]) -> None:
 
 
 def _wanted(columns: Sequence[str] | None, names: list[str], where: str) -> list[str]:
+    known = set(names)
     for name in columns or []:
-        if name not in names:
+        if name not in known:
             raise unknown_column(name, names, where)
     return list(names if columns is None else columns)
 
