@@ -108,6 +108,7 @@ def test_kinds(values: Any, kind: str) -> None:
         ("c1", np.arange(N), "identifier"),
         ("year", np.arange(1800, 1800 + N), "number"),
         ("t", np.arange(2000), "number"),
+        ("x", np.arange(2000), "number"),  # as in y = f(x)
         ("day", np.arange(1, N + 1), "number"),
         ("dose", np.arange(1, 31), "number"),
         ("instant", np.arange(1, 2001), "identifier"),

@@ -159,6 +159,17 @@ def test_parquet_integers_become_decimal_where_one_file_has_those(tmp_path: Path
         read_table(tmp_path / "*.parquet")
 
 
+def test_parquet_categories_of_several_files(tmp_path: Path) -> None:
+    coded = pa.array(["x", "y"]).dictionary_encode()
+    small = coded.cast(pa.dictionary(pa.int8(), pa.string()))
+    pq.write_table(pa.table({"a": small}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": coded}), tmp_path / "2.parquet")
+    assert columns_of(tmp_path / "*.parquet") == {"a": ["x", "y", "x", "y"]}
+    assert pa.types.is_dictionary(read_table(tmp_path / "*.parquet").frame["a"].type)
+    pq.write_table(pa.table({"a": ["z"]}), tmp_path / "3.parquet")
+    assert columns_of(tmp_path / "*.parquet") == {"a": ["x", "y", "x", "y", "z"]}
+
+
 def test_files_that_differ_are_named(tmp_path: Path) -> None:
     write(tmp_path, "a,b\n1,2\n", "1.csv")
     write(tmp_path, "a,c\n1,2\n", "2.csv")
@@ -194,6 +205,12 @@ def test_one_column(tmp_path: Path) -> None:
     assert columns_of(write(tmp_path, "a\n1\n2\n")) == {"a": [1, 2]}
     names = "name\nSmith, John\nDoe\nRoe, Jane; Dr\n"
     assert columns_of(write(tmp_path, names)) == {"name": ["Smith, John", "Doe", "Roe, Jane; Dr"]}
+
+
+def test_tabs_where_the_name_says_so(tmp_path: Path) -> None:
+    text = "a, b, c\td\n1\t2\n"
+    assert read_table(write(tmp_path, text, "t.tsv")).columns == ["a, b, c", "d"]
+    assert read_table(write(tmp_path, "a,b\n1,2\n", "t.tsv")).columns == ["a", "b"]
 
 
 def test_delimiter_can_be_told(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ _FEW = 20  # rows: with fewer, values that all differ prove nothing
 _NEARLY_ALL = 0.95
 _EXACT = 2**53  # integers up to here are numbers in float64
 _ID_WORD = re.compile("id|uuid|guid|key|identifier|row(id|num|names)|serial|pk|nr|no|number")
-_ROW_NAMES = re.compile(r"|c1(_\d+)?|x|index|level_0|__index_level_0__|row|rows|obs|unnamed: ?0")
-_TIME_WORD = re.compile("t|x|time|(time)?step|year|month|week|day|hour|minute|second|age|date")
+_ROW_NAMES = re.compile(r"|c1(_\d+)?|index|level_0|__index_level_0__|row|rows|obs|unnamed: ?0")
+_TIME_WORD = re.compile("[a-z]|time|(time)?step|year|month|week|day|hour|minute|second|age|date")
 _LOOKS = [
     (r"^\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}", "dates that are not written as 2024-12-31"),
     (r"^[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?$", "numbers with separated thousands"),

@@ -86,7 +86,7 @@ def _find_delimiter(head: str, is_tsv: bool) -> str:
     Of equally good ones the one with more fields. Where none cuts the header there is one column,
     and the delimiter is one that does not occur.
     """
-    if is_tsv:
+    if is_tsv and "\t" in head:
         return "\t"
     best, best_score = "", (0.0, 0)
     for delimiter in DELIMITERS:

@@ -213,8 +213,15 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
     (first, frame), *others = tables
     names = frame.column_names
     for name, table in others:
+        table = table.select(names)
+        coded = [
+            _is_coded(one) != _is_coded(two)
+            for one, two in zip(frame.columns, table.columns, strict=True)
+        ]
+        if any(coded):  # categories in one file, texts in another: texts
+            frame, table = _decoded(frame, coded), _decoded(table, coded)
         try:
-            frame = pa.concat_tables([frame, table.select(names)], promote_options="permissive")
+            frame = pa.concat_tables([frame, table], promote_options="permissive")
         except pa.ArrowException:
             for column in names:
                 one, other = frame.schema.field(column).type, table.schema.field(column).type
@@ -229,6 +236,18 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
                     ) from None
             raise  # pragma: no cover
     return frame
+
+
+def _is_coded(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_dictionary(column.type))
+
+
+def _decoded(table: pa.Table, which: list[bool]) -> pa.Table:
+    columns = [
+        column.cast(column.type.value_type) if wanted and _is_coded(column) else column
+        for column, wanted in zip(table.columns, which, strict=True)
+    ]
+    return pa.table(columns, names=table.column_names)
 
 
 def _check_same(files: list[tuple[str, list[str]]]) -> None:
@@ -246,8 +265,9 @@ def _check_same(files: list[tuple[str, list[str]]]) -> None:
 
 
 def _wanted(columns: Sequence[str] | None, names: list[str], where: str) -> list[str]:
+    known = set(names)
     for name in columns or []:
-        if name not in names:
+        if name not in known:
             raise unknown_column(name, names, where)
     return list(names if columns is None else columns)
 
