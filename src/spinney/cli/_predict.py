@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_column
-from spinney.cli._errors import UserError, one_line, unknown_column
+from spinney.cli._errors import UserError, one_line
 from spinney.cli._numbers import shown_time
 from spinney.cli._table_writer import check_output, is_text, open_writer
 
@@ -219,6 +219,8 @@ def _as_matrix(piece: Any) -> Any:
 def _known(names: list[str], piece: Any) -> list[str]:
     for name in names:
         if name not in piece.column_names:
+            from spinney.io._table_file import unknown_column
+
             raise unknown_column(name, piece.column_names, "the data")
     return names
 
