@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +27,9 @@ def read_binary(source: Source) -> pa.Table:
         if _is_first_feather(source):
             from pyarrow import feather
 
-            return feather.read_table(source.path)
+            with warnings.catch_warnings():  # pyarrow would have such files written anew
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return feather.read_table(source.path)
         with _open_arrow(source) as reader:
             table = reader.read_all()
             table.validate(full=True)  # pyarrow trusts offsets, and a broken file has wrong ones

@@ -26,7 +26,9 @@ _ROW_NAMES = re.compile(r"|c1(_\d+)?|x|index|level_0|__index_level_0__|row|rows|
 _TIME_WORD = re.compile("t|x|time|(time)?step|year|month|week|day|hour|minute|second|age|date")
 _LOOKS = [
     (r"^\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}", "dates that are not written as 2024-12-31"),
-    (r"^[$€£¥]?\s*[-+]?\d[\d.,' ]*\s*([%$€£¥]|[A-Za-z]{1,3})?$", "numbers with signs or units"),
+    (r"^[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?$", "numbers with separated thousands"),
+    (r"^[$€£¥]\s*[-+]?\d[\d.,' ]*$", "numbers with signs"),
+    (r"^[-+]?\d[\d.,' ]*\s*([%$€£¥]|[A-Za-z]{1,3})$", "numbers with units"),
 ]
 
 
@@ -73,6 +75,9 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
             return _constant(column, type_) or ("category", "declared as categories")
     if pa.types.is_nested(type_) or _is_bytes(type_) or isinstance(type_, pa.BaseExtensionType):
         return "dropped", f"holds values of type {type_}"
+    if _is_text(type_):
+        type_ = pa.large_string()  # pyarrow's functions do not know all kinds of strings
+        column = column.cast(type_)
     constant = _constant(column, type_)
     if constant is not None:
         return constant
@@ -94,12 +99,13 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
 
 def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | None:
     """Return kind and reason for a column that tells no row from another."""
+    column = _comparable(column, type_)
     missing = column.null_count
     if missing < len(column) and pa.types.is_floating(type_):
         missing += pc.sum(pc.is_nan(column)).as_py() or 0
     if missing == len(column):
         return "constant", "no value in any row"
-    ends = pc.min_max(column if not _is_view(type_) else column.cast(pa.large_string())).as_py()
+    ends = pc.min_max(column).as_py()
     if ends["min"] != ends["max"]:
         return None
     value = ends["min"]
@@ -108,6 +114,13 @@ def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | 
     kind = "category" if _is_text(type_) or pa.types.is_boolean(type_) else "number"
     kind = "date" if pa.types.is_temporal(type_) else kind
     return kind, f"{_shorten(value)} or missing", "one value only, and missing"
+
+
+def _comparable(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """Give types that pyarrow cannot compare as others that it can."""
+    if pa.types.is_float16(type_):
+        return column.cast(pa.float32())
+    return column.cast(pa.int64()) if pa.types.is_duration(type_) else column
 
 
 def _find_integer(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
@@ -212,11 +225,7 @@ def _sample(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or _is_view(type_))
-
-
-def _is_view(type_: pa.DataType) -> bool:
-    return str(type_) == "string_view"
+    return str(type_) in ("string", "large_string", "string_view")
 
 
 def _is_bytes(type_: pa.DataType) -> bool:

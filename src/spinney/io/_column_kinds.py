@@ -14,7 +14,7 @@ from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind
 from spinney.io._form import Misfit, as_type
 from spinney.io._table_file import unknown_column
 
-__all__ = ["ColumnKinds", "decide_kinds"]
+__all__ = ["ColumnKinds", "as_arrow", "decide_kinds"]
 
 _MICROSECONDS_A_DAY = 86_400_000_000
 _TIMES = {
@@ -62,7 +62,7 @@ class ColumnKinds:
         frame : pyarrow.Table or any data frame
             Rows with these columns, in any order; others are left out.
         """
-        frame = _as_arrow(frame)
+        frame = as_arrow(frame)
         by_name = dict(zip(frame.column_names, frame.columns, strict=True))
         out = {}
         for column in self.columns:
@@ -134,7 +134,7 @@ def decide_kinds(
     >>> kinds.prepare(shop)["zip"].to_pylist()
     ['2134', '2139', '2134']
     """
-    frame = _as_arrow(frame)
+    frame = as_arrow(frame)
     names = frame.column_names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -294,7 +294,8 @@ _EXPECTED = {"number": "numbers", "category": "categories", "date": "dates"}
 _PREPARE = {"number": _as_number, "category": _as_category, "date": _as_days}
 
 
-def _as_arrow(frame: Any) -> pa.Table:
+def as_arrow(frame: Any) -> pa.Table:
+    """Return any data frame as an Arrow table."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):

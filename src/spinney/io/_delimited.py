@@ -41,26 +41,13 @@ class DelimitedFile:
         """Whether a comma can be a decimal one."""
         return self.dialect.delimiter != ","
 
-    def read(self) -> pa.Table:
-        """Read all rows, every field as text."""
-        with self._reader(pacsv.read_csv) as table:
-            return table
-
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read batches of rows, every field as text; all in a batch fit in a block of bytes."""
-        with self._reader(pacsv.open_csv, columns) as reader:
-            yield from self._batches(reader)
-
-    def _batches(self, reader: Any) -> Iterator[pa.RecordBatch]:
-        while True:
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                return
-            yield batch
+        with self._reader(columns) as reader:
+            yield from reader
 
     @contextmanager
-    def _reader(self, opener: Any, columns: list[str] | None = None) -> Iterator[Any]:
+    def _reader(self, columns: list[str] | None) -> Iterator[Any]:
         names = self.dialect.columns
         bad_rows: list[Any] = []
         block = max(_BLOCK, _BYTES_PER_COLUMN * len(names), 2 * self.text.longest_line)
@@ -71,11 +58,11 @@ class DelimitedFile:
 
         try:
             with self.text.open_utf8() as stream:
-                yield opener(
+                yield pacsv.open_csv(
                     stream,
                     read_options=pacsv.ReadOptions(
                         column_names=names,
-                        skip_rows_after_names=int(self.dialect.has_header),
+                        skip_rows_after_names=self.dialect.n_skipped,
                         block_size=min(block, _MAX_BLOCK),
                     ),
                     parse_options=pacsv.ParseOptions(
@@ -114,6 +101,8 @@ class DelimitedFile:
                 f"{self.name}: expected {_fields(expected)} as {source}, "
                 f"got {row.actual_columns} in {text!r}"
             )
+        if "straddling" in str(error):
+            return ValueError(f"{self.name}: a row is longer than a block; is a quote not closed?")
         return ValueError(f"cannot read {self.name}: {str(error).splitlines()[0]}")
 
     def line_of(self, row: int) -> int:

@@ -29,6 +29,8 @@ class Dialect:
     columns : list of str
         Names, all different and none empty.
     has_header : bool
+    n_skipped : int
+        Lines to skip before the rows: the header, and empty ones before it.
     notes : list of str
         What was found out.
     """
@@ -36,6 +38,7 @@ class Dialect:
     delimiter: str
     columns: list[str]
     has_header: bool
+    n_skipped: int
     notes: list[str]
 
 
@@ -62,10 +65,10 @@ def find_dialect(head: str, name: str, delimiter: str | None, is_tsv: bool) -> D
         raise ValueError(f"delimiter: expected one ASCII character, got {delimiter!r}")
     try:
         records = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
-        first = next((record for record in records if record), None)
+        n_empty, first = next(((n, record) for n, record in enumerate(records) if record), (0, []))
     except csv.Error as error:
         raise ValueError(f"{name}: cannot read the first line: {error}") from None
-    if first is None:
+    if not first:
         raise ValueError(f"{name} has no rows")
     has_header = not _is_data(first)
     columns, renamed = _name_apart([field.strip() if has_header else "" for field in first])
@@ -74,7 +77,7 @@ def find_dialect(head: str, name: str, delimiter: str | None, is_tsv: bool) -> D
     elif renamed:
         shown = ", ".join(renamed[:5]) + (", …" if len(renamed) > 5 else "")
         notes.append(f"columns without a name of their own are called {shown}")
-    return Dialect(delimiter, columns, has_header, notes)
+    return Dialect(delimiter, columns, has_header, n_empty + 1 if has_header else 0, notes)
 
 
 def _find_delimiter(head: str, is_tsv: bool) -> str:

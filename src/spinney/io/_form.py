@@ -22,6 +22,8 @@ _WHOLE = r"^[-+]?\d+$"
 _PADDED = r"^[-+]?0[0-9xX]"  # a code rather than a number: zip codes, article numbers, 0x1f
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?"
+_BLANKS = " \t\n\v\f\r\xa0"
+_BLANK_END = f"^[{_BLANKS}]|[{_BLANKS}]$"
 _TRUTHS = ["true", "false", "True", "False", "TRUE", "FALSE"]
 
 
@@ -111,7 +113,7 @@ def settle(column: Any, *, comma: bool) -> tuple[Form, Any]:
         form = _form_of_numbers(column, reals)
         return form, reals if form is Form.REAL else as_type(column, form.type)
     values = pc.drop_null(pc.unique(column))
-    if pc.any(pc.match_substring_regex(values, r"^\s|\s$")).as_py():
+    if pc.any(pc.match_substring_regex(values, _BLANK_END)).as_py():
         return settle(_trim(column), comma=comma)
     form = _form_of_texts(values, comma)
     if form is Form.TEXT:
@@ -139,7 +141,7 @@ def _form_of_texts(values: Any, comma: bool) -> Form:
 
 
 def _trim(column: Any) -> Any:
-    column = pc.utf8_trim_whitespace(column)
+    column = pc.utf8_trim(column, characters=_BLANKS)
     missing = pc.is_in(column, value_set=pa.array(MISSING))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
@@ -172,7 +174,7 @@ def as_type(column: Any, type_: pa.DataType, *, comma: bool = False) -> Any:
         Whether 1,5 may be a number.
     """
     if pa.types.is_string(type_):
-        blank = pc.any(pc.match_substring_regex(column, r"^\s|\s$")).as_py()
+        blank = pc.any(pc.match_substring_regex(column, _BLANK_END)).as_py()
         return _trim(column) if blank else column
     values = _read(column, type_, comma)
     if values is None:
@@ -205,7 +207,10 @@ def _read(column: Any, type_: pa.DataType, comma: bool) -> Any:
 
 
 def _cast(values: Any, type_: pa.DataType) -> Any:
+    """Cast, or return None where that fails."""
     try:
+        # Failing is slow, as pyarrow words an error for every value: a few are tried first.
+        pc.cast(values.slice(0, 100), type_)
         return pc.cast(values, type_)
     except pa.ArrowInvalid:
         return None

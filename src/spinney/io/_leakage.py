@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from spinney.io._column_kinds import ColumnKinds
+from spinney.io._column_kinds import ColumnKinds, as_arrow
 
 __all__ = ["suspect_leakage"]
 
@@ -51,13 +50,14 @@ def suspect_leakage(
         away by itself; the most suspicious first.
     """
     y = np.asarray(y)
-    table = kinds.prepare(frame)
-    if len(y) != table.num_rows:
-        raise ValueError(f"y: expected {table.num_rows} values, one for each row, got {len(y)}")
+    frame = as_arrow(frame)
+    if len(y) != frame.num_rows:
+        raise ValueError(f"y: expected {frame.num_rows} values, one for each row, got {len(y)}")
     if len(y) < _MIN_ROWS:
         return []
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    table, y = table.take(pa.array(rows)), y[rows]
+    table = kinds.prepare(frame.select(kinds.used).take(pa.array(rows)))
+    y = y[rows]
     if task == "classification":
         y = np.unique(y, return_inverse=True)[1]
     half = len(y) // 2

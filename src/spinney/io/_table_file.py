@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from spinney.io._binary import read_batches, read_binary, read_schema
 from spinney.io._delimited import DelimitedFile, open_delimited
-from spinney.io._form import NUMBER, Form, Misfit, as_type, join, settle
+from spinney.io._form import NUMBER, Form
 from spinney.io._source import Source, find_sources
+from spinney.io._typed_text import read_typed, settle_types, typed_batches
 
 __all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]
 
@@ -138,8 +139,8 @@ def read_pieces(
         wanted = _wanted(columns, names, files[0].name)
         types = {} if schema is None else {field.name: field.type for field in schema}
         unknown = [name for name in wanted if name not in types]
-        types |= _settle_types(files, unknown) if unknown else {}
-        batches = _typed_batches(files, wanted, types)
+        types |= settle_types(files, unknown) if unknown else {}
+        batches = typed_batches(files, wanted, types)
     else:
         schemas = [(file.name, read_schema(file)) for file in found.files]
         _check_same([(name, one.names) for name, one in schemas])
@@ -166,24 +167,14 @@ def unknown_column(name: str, columns: Sequence[str], where: str) -> ValueError:
 
 
 def _read_delimited(files: list[DelimitedFile]) -> tuple[pa.Table, list[str]]:
-    names = files[0].dialect.columns
     _check_same([(file.name, file.dialect.columns) for file in files])
     notes = [note for file in files for note in [file.text.note, *file.dialect.notes] if note]
-    tables = [file.read().select(names) for file in files]
-    starts = [0]
-    for table in tables:
-        starts.append(starts[-1] + table.num_rows)
-    texts = pa.concat_tables(tables).columns
-    del tables
-    comma = all(file.comma for file in files)
+    forms, columns, starts = read_typed(files)
     commas: list[str] = []
-    out: list[Any] = []
-    for name in names:
-        text = texts.pop(0)  # so that texts go as soon as they are read
-        form, values = settle(text, comma=comma)
-        if form is Form.COMMA:
+    for name, values in columns.items():
+        if forms[name] is Form.COMMA:
             commas.append(repr(name))
-        if form is Form.TEXT and (stray := _find_stray(values)) is not None:
+        if forms[name] is Form.TEXT and (stray := _find_stray(values)) is not None:
             count, row = stray
             number = next(k for k, start in enumerate(starts[1:]) if row < start)
             place = f"line {files[number].line_of(row - starts[number])}"
@@ -191,11 +182,10 @@ def _read_delimited(files: list[DelimitedFile]) -> tuple[pa.Table, list[str]]:
             are = "values are no numbers" if count > 1 else "value is no number"
             first = f"first {values[row].as_py()!r} at {place}"
             notes.append(f"column {name!r}: {count:,} {are}, {first}")
-        out.append(values)
     if commas:
         shown = ", ".join(commas[:10]) + (", …" if len(commas) > 10 else "")
         notes.append(f"decimal comma in {shown}")
-    return pa.table(out, names=names), list(dict.fromkeys(notes))
+    return pa.table(columns), list(dict.fromkeys(notes))
 
 
 def _find_stray(texts: pa.ChunkedArray) -> tuple[int, int] | None:
@@ -212,55 +202,6 @@ def _share(texts: pa.ChunkedArray) -> float:
     return pc.mean(pc.cast(pc.match_substring_regex(texts, NUMBER), pa.int8())).as_py() or 0.0
 
 
-def _settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.DataType]:
-    """Find the types of columns from all rows, batch by batch."""
-    forms = dict.fromkeys(names, Form.EMPTY)
-    comma = all(file.comma for file in files)
-    for file in files:
-        for batch in file.batches(names):
-            for name in names:
-                if forms[name] is not Form.TEXT:
-                    column = pa.chunked_array([batch.column(name)])
-                    forms[name] = join(forms[name], settle(column, comma=comma)[0])
-    return {name: form.type for name, form in forms.items()}
-
-
-def _typed_batches(
-    files: list[DelimitedFile], names: list[str], types: dict[str, pa.DataType]
-) -> Iterator[pa.Table]:
-    for file in files:
-        start = 0
-        for batch in file.batches(names):
-            out = []
-            for name in names:
-                try:
-                    out.append(_as_typed(batch.column(name), types[name], file.comma))
-                except Misfit as misfit:
-                    raise ValueError(
-                        f"{file.name}, line {file.line_of(start + misfit.row)}, column {name!r}: "
-                        f"expected {_words(types[name])}, got {misfit.text!r}"
-                    ) from None
-            yield pa.table(out, names=names)
-            start += batch.num_rows
-
-
-def _as_typed(texts: Any, type_: pa.DataType, comma: bool) -> Any:
-    if pa.types.is_null(type_):
-        return pa.nulls(len(texts))
-    return as_type(texts, type_, comma=comma)
-
-
-def _words(type_: pa.DataType) -> str:
-    """Say what values of a type are."""
-    return {
-        "bool": "true or false",
-        "int64": "an integer",
-        "double": "a number",
-        "date32[day]": "a date (2024-12-31)",
-        "time64[us]": "a time (23:59)",
-    }.get(str(type_), "a date (2024-12-31 23:59)" if pa.types.is_timestamp(type_) else str(type_))
-
-
 def _read_binary(files: list[Source]) -> pa.Table:
     tables = [(file.name, read_binary(file)) for file in files]
     _check_same([(name, table.column_names) for name, table in tables])
@@ -274,7 +215,7 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
     for name, table in others:
         try:
             frame = pa.concat_tables([frame, table.select(names)], promote_options="permissive")
-        except pa.ArrowInvalid:
+        except pa.ArrowException:
             for column in names:
                 one, other = frame.schema.field(column).type, table.schema.field(column).type
                 try:
@@ -282,7 +223,7 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
                         [pa.schema([(column, one)]), pa.schema([(column, other)])],
                         promote_options="permissive",
                     )
-                except pa.ArrowInvalid:
+                except pa.ArrowException:
                     raise ValueError(
                         f"{name}, column {column!r}: expected {one} as in {first}, got {other}"
                     ) from None

@@ -20,7 +20,7 @@ _NODE_ARRAYS = (
     "value",
 )
 
-# Ensembles whose trees see the table; those of others may see some columns, or columns made of them.
+# Ensembles whose trees see the table; trees of others see some columns, or columns made of them.
 _WHOLE_TABLE = frozenset(
     {
         "AdaBoostClassifier",

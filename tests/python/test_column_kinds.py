@@ -1,0 +1,390 @@
+"""What columns are taken for, how that is overruled, and which give the target away."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spinney.io import (
+    ColumnKinds,
+    decide_kinds,
+    read_pieces,
+    read_table,
+    suspect_leakage,
+)
+from spinney.tree import DecisionTreeClassifier
+
+RNG = np.random.default_rng(0)
+N = 200
+DAY = datetime.date(2024, 1, 1)
+
+
+def kind_of(values: Any, name: str = "v") -> str:
+    """Return the kind of a column in a table that has another one to learn from."""
+    column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    table = pa.table({name: column, "other": RNG.normal(size=len(column))})
+    return decide_kinds(table).columns[0].kind
+
+
+WORDS = ["a rather long remark on the thing", "which nobody else has", "written by hand"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (RNG.normal(size=N), "number"),
+        (RNG.integers(0, 3, N), "number"),  # few values stay numbers
+        (RNG.choice([0.5, 1.5], N), "number"),
+        (RNG.permutation(10**6)[:N], "number"),  # a price in cents: all differ
+        (pa.array([decimal.Decimal(k) / 4 for k in range(N)]), "number"),
+        (pa.array(RNG.integers(0, 9, N), pa.uint8()), "number"),
+        (RNG.normal(size=N).astype(np.float16), "number"),
+        (pa.array(range(N), pa.duration("s")), "number"),
+        (RNG.choice(["red", "green"], N), "category"),
+        (RNG.choice([True, False], N), "category"),
+        (pa.array(RNG.choice(["a", "b"], N)).dictionary_encode(), "category"),
+        (pa.array(RNG.integers(0, 9, N)).dictionary_encode(), "category"),
+        (pa.array(RNG.choice(["a", "b"], N), pa.large_string()), "category"),
+        ([f"x{k // 2}" for k in range(N)], "category"),  # every value twice
+        ([DAY + datetime.timedelta(days=k) for k in range(N)], "date"),
+        ([datetime.datetime(2024, 1, 1, k % 24) for k in range(N)], "date"),
+        ([datetime.time(k % 24) for k in range(N)], "date"),
+        ([f"{WORDS[k % 3]} {k} {WORDS[(k + 1) % 3]}" for k in range(N)], "text"),
+        ([f"Smith, Mr. John {k}" for k in range(N)], "text"),
+        ([f"user-{k:05}" for k in range(N)], "identifier"),
+        ([f"0{k}" for k in range(N)], "identifier"),
+        ([2**60 + k for k in range(N)], "identifier"),
+        ([2**60 + k % 3 for k in range(N)], "category"),
+        ([f"{k}.5 kg" for k in range(N)], "text"),
+        ([f"€ {k},50" for k in range(N)], "text"),
+        ([f"1,{k + 100}" for k in range(N)], "text"),
+        (pa.array(["a", "b"] * N, pa.string_view()), "category"),
+        (pa.array([f"{k}" for k in range(N)], pa.string_view()), "identifier"),
+        ([f"{k % 12 + 1}/{k % 28 + 1}/20{k % 90 + 10}" for k in range(N)], "text"),
+        ([*map(str, range(N)), "abc"], "text"),
+        ([*(["1", "2"] * N), "abc"], "category"),
+        ([7] * N, "constant"),
+        (["x"] * N, "constant"),
+        ([None] * N, "constant"),
+        ([float("nan")] * N, "constant"),
+        (pa.array([None] * N, pa.string()), "constant"),
+        (pa.array(["x"] * N).dictionary_encode(), "constant"),
+        ([DAY] * N, "constant"),
+        (["yes", None] * N, "category"),  # a value or none tells rows apart
+        ([1.0, float("nan")] * N, "number"),
+        ([[1, 2]] * N, "dropped"),
+        ([{"a": 1}] * N, "dropped"),
+        ([b"ab", b"c"] * N, "dropped"),
+    ],
+)
+def test_kinds(values: Any, kind: str) -> None:
+    assert kind_of(values) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("id", RNG.permutation(10**6)[:N], "identifier"),
+        ("PassengerId", np.arange(1, N + 1), "identifier"),
+        ("customer_id", RNG.permutation(10**6)[:N].astype(float), "identifier"),
+        ("customer_id", RNG.integers(0, 20, N), "number"),  # flagged, see below
+        ("account number", RNG.permutation(10**6)[:N], "identifier"),
+        ("Number_of_cells", RNG.permutation(10**6)[:N], "number"),
+        ("humidity", RNG.permutation(10**6)[:N], "number"),  # ends in "id…" no more than that
+        ("bid", RNG.permutation(10**6)[:N], "number"),
+        ("price", RNG.permutation(10**6)[:N], "number"),
+        ("Unnamed: 0", np.arange(N), "identifier"),
+        ("c1", np.arange(N), "identifier"),
+        ("year", np.arange(1800, 1800 + N), "number"),
+        ("t", np.arange(2000), "number"),
+        ("day", np.arange(1, N + 1), "number"),
+        ("dose", np.arange(1, 31), "number"),
+        ("instant", np.arange(1, 2001), "identifier"),
+        ("id", np.arange(5), "number"),  # five rows prove nothing
+    ],
+)
+def test_identifiers_by_name_and_pattern(name: str, values: Any, kind: str) -> None:
+    assert kind_of(values, name) == kind
+
+
+def test_distinct_values_are_counted_in_all_rows_of_long_columns() -> None:
+    """Of 400,000 rows a sample has hardly two of the same, although all have their like."""
+    ids = RNG.permutation(np.repeat(np.arange(200_000), 2))
+    table = pa.table({"key": ids, "code": [f"k{value}" for value in ids]})
+    kinds = decide_kinds(table)
+    assert [column.kind for column in kinds.columns] == ["number", "category"]
+    single = pa.table({"key": RNG.permutation(400_000) + 7, "x": RNG.normal(size=400_000)})
+    assert [column.kind for column in decide_kinds(single).columns] == ["identifier", "number"]
+
+
+def test_reasons_and_flags() -> None:
+    table = pa.table(
+        {
+            "user_id": RNG.integers(0, 20, N),
+            "step": np.arange(N),
+            "empty": pa.nulls(N),
+            "same": ["x"] * N,
+            "some": ["yes", None] * (N // 2),
+            "town": [f"t{k % 90}" for k in range(N)],
+            "mixed": [*map(str, range(N - 1)), "abc"],
+        }
+    )
+    columns = {column.name: column for column in decide_kinds(table).columns}
+    assert columns["user_id"].flags == ("named like an identifier: perhaps a category",)
+    assert columns["step"].flags == ("counts the rows",)
+    assert columns["empty"].reason == "no value in any row"
+    assert columns["same"].reason == "has one value only: 'x'"
+    assert columns["some"].flags == ("one value only, and missing",)
+    assert columns["town"].flags == ("many values: 90 in 200 rows",)
+    assert columns["mixed"].reason == "numbers mixed with other values such as 'abc'"
+
+
+def test_the_target_gets_no_kind() -> None:
+    table = pa.table({"a": [1, 2], "y": ["p", "q"]})
+    kinds = decide_kinds(table, "y")
+    assert kinds.target == "y"
+    assert kinds.used == ["a"]
+    with pytest.raises(ValueError, match=r"no column 'Y2' in the table; did you mean 'y'\?"):
+        decide_kinds(table, "Y2")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_any_frame(make: Any) -> None:
+    frame = make({"a": [1, 2, 3], "b": ["x", "y", "x"]})
+    kinds = decide_kinds(frame)
+    assert [column.kind for column in kinds.columns] == ["number", "category"]
+    assert kinds.prepare(frame).to_pydict() == {"a": [1, 2, 3], "b": ["x", "y", "x"]}
+
+
+# --- overruling ---------------------------------------------------------------------------------
+
+
+def test_overruling() -> None:
+    table = pa.table(
+        {
+            "zip": [2134, 2139, 2134],
+            "id": np.arange(3),
+            "note": ["a", "b", "c"],
+            "when": [DAY, DAY, DAY],
+            "digits": ["1", "2.5", " 3"],
+            "flag": [True, False, None],
+        }
+    )
+    overrule = {"zip": "category", "id": "number", "note": "dropped", "when": "date"}
+    kinds = decide_kinds(table, overrule={**overrule, "digits": "number", "flag": "number"})
+    assert kinds.used == ["zip", "id", "when", "digits", "flag"]
+    assert {column.reason for column in kinds.columns} == {"as told"}
+    assert kinds.prepare(table).to_pydict() == {
+        "zip": ["2134", "2139", "2134"],
+        "id": [0, 1, 2],
+        "when": [19723.0] * 3,
+        "digits": [1.0, 2.5, 3.0],
+        "flag": [1, 0, None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("overrule", "message"),
+    [
+        ({"Zipp": "category"}, r"no column 'Zipp' in the table; did you mean 'zip'\?"),
+        ({"zip": "numeric"}, "kind of column 'zip': expected one of number, .*, got 'numeric'"),
+        ({"name": "number"}, "column 'name': expected numbers, got 'abc' in row 2; .* a number"),
+        ({"name": "date"}, "column 'name': expected dates, got '1' in row 1"),
+        ({"list": "category"}, "column 'list': expected categories, got values of type list"),
+        ({"zip": "date"}, "column 'zip': expected dates, got values of type int64"),
+        ({"y": "number"}, "'y' is the target"),
+    ],
+)
+def test_overruling_what_cannot_be(overrule: dict[str, str], message: str) -> None:
+    table = pa.table({"zip": [1, 2], "name": ["1", "abc"], "list": [[1], [2]], "y": [0, 1]})
+    with pytest.raises(ValueError, match=message):
+        decide_kinds(table, "y", overrule=overrule)
+
+
+def test_nothing_to_learn_from() -> None:
+    with pytest.raises(ValueError, match=r"no column is left to learn from$"):
+        decide_kinds(pa.table({"y": [1, 2]}), "y")
+    with pytest.raises(ValueError, match=r"'a' is left out \(has one value only: 1\)"):
+        decide_kinds(pa.table({"a": [1, 1]}))
+    empty = pa.table({f"c{k}": pa.nulls(3) for k in range(1000)})
+    with pytest.raises(ValueError, match=r"all 1,000 are left out \(no value in any row\)"):
+        decide_kinds(empty)
+    with pytest.raises(ValueError, match="names that differ, got 'a' twice"):
+        decide_kinds(pa.table([[1], [2]], names=["a", "a"]))
+
+
+# --- preparing ----------------------------------------------------------------------------------
+
+
+def test_dates_become_days() -> None:
+    moment = datetime.datetime(1970, 1, 2, 12)
+    table = pa.table(
+        {
+            "day": [datetime.date(1969, 12, 31), datetime.date(1970, 1, 2)],
+            "second": pa.array([moment, None], pa.timestamp("s")),
+            "nano": pa.array([moment, moment + datetime.timedelta(days=1)], pa.timestamp("ns")),
+            "zoned": pa.array([moment, None], pa.timestamp("us", "Europe/Paris")),
+            "clock": [datetime.time(6), datetime.time(18)],
+            "wait": [datetime.timedelta(days=2), datetime.timedelta(hours=6)],
+        }
+    )
+    assert decide_kinds(table).prepare(table).to_pydict() == {
+        "day": [-1.0, 1.0],
+        "second": [1.5, None],
+        "nano": [1.5, 2.5],
+        "zoned": [1.5, None],
+        "clock": [0.25, 0.75],
+        "wait": [2.0, 0.25],
+    }
+
+
+def test_kinds_go_through_json_and_prepare_new_rows_alike(tmp_path: Path) -> None:
+    fit = "age,zip,code,ok,when,at,size,y\n31,2134,007,true,2024-01-01,10:00,1,a\n"
+    fit += "45,2139,8,false,2024-01-02,11:30,2,b\n27,2134,9,true,2024-01-03,12:00,2,a\n"
+    (tmp_path / "fit.csv").write_text(fit, encoding="utf-8")
+    frame = read_table(tmp_path / "fit.csv").frame
+    kinds = decide_kinds(frame, "y", overrule={"zip": "category"})
+    again = ColumnKinds.from_dict(json.loads(json.dumps(kinds.to_dict())))
+    assert again == kinds
+    # The same rows, without the target, in another order, with another type for some columns.
+    new = "when,size,at,ok,code,zip,age\n2024-01-01 12:00,1.5,10:00,TRUE,7,999,NA\n"
+    (tmp_path / "new.csv").write_text(new, encoding="utf-8")
+    (piece,) = read_pieces(tmp_path / "new.csv", columns=again.used, schema=again.schema)
+    assert again.prepare(piece).to_pydict() == {
+        "age": [None],
+        "zip": ["999"],
+        "code": ["7"],
+        "ok": ["true"],
+        "when": [19723.5],
+        "at": [10 / 24],
+        "size": [1.5],
+    }
+    whole = kinds.prepare(frame)
+    (piece,) = read_pieces(tmp_path / "fit.csv", columns=again.used, schema=again.schema)
+    assert again.prepare(piece).to_pydict() == whole.to_pydict()
+    assert whole.schema.field("code").type == pa.dictionary(pa.int32(), pa.string())
+
+
+def test_preparing_rows_that_do_not_fit(tmp_path: Path) -> None:
+    table = pa.table({"size": [1, 2], "city": ["a", "b"]})
+    kinds = decide_kinds(table)
+    with pytest.raises(ValueError, match="no column 'city' in the table; it has: size"):
+        kinds.prepare(table.select(["size"]))
+    with pytest.raises(ValueError, match="column 'size': expected numbers, got 'big' in row 2"):
+        kinds.prepare(pa.table({"size": ["1", "big"], "city": ["a", "b"]}))
+    (tmp_path / "new.csv").write_text("size,city\n1,a\nbig,b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 3, column 'size': expected a number, got 'big'"):
+        list(read_pieces(tmp_path / "new.csv", schema=kinds.schema))
+
+
+def test_integer_categories_survive_missing_values() -> None:
+    """pandas makes decimal numbers of integers with gaps: 7.0 is still the category 7."""
+    table = pa.table({"zip": [7, 8, 7]})
+    kinds = decide_kinds(table, overrule={"zip": "category"})
+    gaps = pd.DataFrame({"zip": [7.0, np.nan]})
+    assert kinds.prepare(gaps)["zip"].to_pylist() == ["7", None]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(-5, 5) | st.none(), st.sampled_from("abc") | st.none()), min_size=4
+    )
+)
+def test_learners_take_what_is_prepared(rows: list[tuple[int | None, str | None]]) -> None:
+    numbers, texts = zip(*rows, strict=True)
+    table = pa.table(
+        {
+            "number": pa.array(numbers, pa.int64()),
+            "text": pa.array(texts, pa.string()),
+            "row": np.arange(len(rows)) % 3 + 0.5,
+        }
+    )
+    X = decide_kinds(table).prepare(table)
+    y = np.arange(len(rows)) % 2
+    assert DecisionTreeClassifier().fit(X, y).predict(X).shape == y.shape
+
+
+# --- leaks --------------------------------------------------------------------------------------
+
+
+def test_leaks_of_classes() -> None:
+    n = 2000
+    y = RNG.choice(["yes", "no"], n, p=[0.3, 0.7])
+    late = np.where(y == "yes", RNG.uniform(5, 9, n), RNG.uniform(0, 4.9, n))
+    good = np.where(RNG.random(n) < 0.08, "no", y)  # errs in 1 % of rows or more
+    table = pa.table(
+        {
+            "noise": RNG.normal(size=n),
+            "late": late,
+            "copy": np.where(y == "yes", "A", "B"),
+            "good": good,
+        }
+    )
+    kinds = decide_kinds(table)
+    found = dict(suspect_leakage(table, y, "classification", kinds))
+    assert set(found) == {"late", "copy"}
+    assert found["copy"] == 1.0
+    assert found["late"] > 0.95
+    flags = {column.name: column.flags for column in decide_kinds(table, y=y).columns}
+    assert flags["copy"] == ("leak suspected: alone it takes away 100.0% of the errors",)
+    assert flags["good"] == flags["noise"] == ()
+
+
+def test_leaks_of_numbers() -> None:
+    n = 2000
+    y = RNG.gamma(2, 3, n)
+    table = pa.table({"cents": np.rint(y * 100), "x": y + RNG.normal(scale=0.5, size=n)})
+    kinds = decide_kinds(table)
+    ((name, score),) = suspect_leakage(table, y, "regression", kinds)
+    assert name == "cents"
+    assert 0.999 < score <= 1
+
+
+def test_rare_classes_are_no_leaks() -> None:
+    """Where one row in 500 is of the other class, every column errs in less than 1 %."""
+    n = 5000
+    y = (np.arange(n) % 500 == 0).astype(int)
+    table = pa.table({"noise": RNG.normal(size=n)})
+    assert suspect_leakage(table, y, "classification", decide_kinds(table)) == []
+    copy = pa.table({"copy": y + 0.5})
+    y_rare = (np.arange(n) % 50 == 0).astype(int)
+    copy = pa.table({"copy": y_rare * 2.0})
+    assert suspect_leakage(copy, y_rare, "classification", decide_kinds(copy)) == [("copy", 1.0)]
+
+
+def test_a_leak_among_many_columns() -> None:
+    n = 300
+    y = RNG.integers(0, 2, n)
+    columns: dict[str, Any] = {f"x{k}": RNG.normal(size=n) for k in range(1500)}
+    columns["copy"] = y * 3.0 + RNG.uniform(0, 1, n)
+    columns["two ends"] = np.where(y == 1, RNG.choice([-9.0, 9.0], n), 0.0)  # no correlation
+    table = pa.table(columns)
+    found = suspect_leakage(table, y, "classification", decide_kinds(table))
+    assert {name for name, _ in found} == {"copy", "two ends"}
+
+
+def test_leaks_with_missing_targets_and_few_rows() -> None:
+    y = pa.array(["a", None, "b", "a"] * 50)
+    table = pa.table({"copy": y, "x": np.arange(200) % 7})
+    flags = [column.flags for column in decide_kinds(table, y=pa.table({"y": y})).columns]
+    assert flags[0][-1].startswith("leak suspected")
+    assert flags[1] == ()
+    few = table.slice(0, 20)
+    assert (
+        suspect_leakage(few, y.slice(0, 20).fill_null("c"), "classification", decide_kinds(few))
+        == []
+    )
+    with pytest.raises(ValueError, match="y: expected 20 values, one for each row, got 3"):
+        suspect_leakage(few, [1, 2, 3], "classification", decide_kinds(few))
