@@ -7,7 +7,6 @@ import shlex
 import sys
 import warnings
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ import typer
 
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
+from spinney.cli._options import Delimiter, Drop, Encoding, Jobs, Kind, Seed, Task, TaskName
 from spinney.report.families import FAMILIES
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ _MODELS_HELP = "Models to run, separated by commas (all by default): " + ", ".jo
 _SHARE = 0.75  # of the time limit for the comparison; the rest is for the report
 _FOLDER = Path("spinney-report")
 _SHOWN_NAMES = 8
-
-
-class _Task(StrEnum):
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
 
 
 def compare(
@@ -58,13 +52,7 @@ def compare(
             autocompletion=complete_column,
         ),
     ] = None,
-    task: Annotated[
-        _Task,
-        typer.Option(
-            help="classification (classes), regression (numbers), or auto: look at the target.",
-            metavar="TASK",
-        ),
-    ] = _Task.auto,
+    task: Task = TaskName.auto,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -112,24 +100,8 @@ def compare(
             autocompletion=complete_column,
         ),
     ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What a column holds, where the guess is wrong: number, category, date, text, "
-            "identifier; may be given several times.",
-            metavar="COL=KIND",
-            show_default=False,
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column to leave out; may be given several times.",
-            metavar="COL",
-            show_default=False,
-            autocompletion=complete_column,
-        ),
-    ] = None,
+    kind: Kind = None,
+    drop: Drop = None,
     max_rows: Annotated[
         int | None,
         typer.Option(
@@ -148,20 +120,10 @@ def compare(
         ),
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(help="What separates columns of text files.", show_default="found out"),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="How text files are encoded.", show_default="found out")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the folds and of the models.", metavar="N")
-    ] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -341,7 +303,9 @@ def _kinds_in_words(table: TrainingTable) -> list[str]:
     return lines
 
 
-def _next_step(data: list[Path] | None, target: str | None, task: _Task, result: Comparison) -> str:
+def _next_step(
+    data: list[Path] | None, target: str | None, task: TaskName, result: Comparison
+) -> str:
     if data is None:
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best
@@ -356,7 +320,7 @@ def _next_step(data: list[Path] | None, target: str | None, task: _Task, result:
         "Next: --drop COL leaves out a column, such as one that gives the answer away;\n"
         "--kind COL=KIND says what one holds."
     )
-    if task is not _Task.auto:
+    if task is not TaskName.auto:
         return drop
     if result.task == "classification":
         return f"{target!r} was taken for classes; for numbers say --task regression.\n{drop}"

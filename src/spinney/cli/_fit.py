@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinney.cli._compare import _Task
 from spinney.cli._completion import complete_column, complete_model
 from spinney.cli._errors import UserError, one_line
 from spinney.cli._models import MODEL_NAMES, check_model_name, make_model
+from spinney.cli._options import Data, Delimiter, Drop, Encoding, Jobs, Kind, Seed, Task, TaskName
 from spinney.cli._settings import apply_settings, parse_settings
 
 if TYPE_CHECKING:
@@ -25,15 +25,7 @@ __all__ = ["fit"]
 
 
 def fit(
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            help="The table: CSV, TSV (also .gz), Parquet or Arrow; several files are one table; "
-            "- is the standard input.",
-            metavar="DATA...",
-            show_default=False,
-        ),
-    ],
+    data: Data,
     target: Annotated[
         str,
         typer.Option(help="The column to predict.", metavar="COL", autocompletion=complete_column),
@@ -62,47 +54,17 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What a column holds, where the guess is wrong: number, category, date, text, "
-            "identifier; may be given several times.",
-            metavar="COL=KIND",
-            show_default=False,
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column to leave out; may be given several times.",
-            metavar="COL",
-            show_default=False,
-            autocompletion=complete_column,
-        ),
-    ] = None,
-    task: Annotated[
-        _Task,
-        typer.Option(
-            help="classification (classes), regression (numbers), or auto: look at the target.",
-            metavar="TASK",
-        ),
-    ] = _Task.auto,
+    kind: Kind = None,
+    drop: Drop = None,
+    task: Task = TaskName.auto,
     cv: Annotated[
         int | None,
         typer.Option(help="Cross-validate too, with so many folds.", metavar="N"),
     ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(help="What separates columns of text files.", show_default="found out"),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="How text files are encoded.", show_default="found out")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the model and of the folds.", metavar="N")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
 ) -> None:

@@ -11,6 +11,7 @@ import typer
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
 from spinney.cli._numbers import shown_time
+from spinney.cli._options import Data, Delimiter, Encoding, Jobs
 from spinney.cli._table_writer import check_output, is_text, open_writer
 
 __all__ = ["predict"]
@@ -20,15 +21,7 @@ def predict(
     model: Annotated[
         Path, typer.Argument(help="A file that spinney fit wrote.", show_default=False)
     ],
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            help="The table: CSV, TSV (also .gz), Parquet or Arrow; several files are one table; "
-            "- is the standard input.",
-            metavar="DATA...",
-            show_default=False,
-        ),
-    ],
+    data: Data,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -62,20 +55,12 @@ def predict(
     keep_all: Annotated[
         bool, typer.Option("--keep-all", help="Carry along all columns of DATA.")
     ] = False,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(help="What separates columns of text files.", show_default="found out"),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="How text files are encoded.", show_default="found out")
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     rows: Annotated[
         int, typer.Option(help="How many rows are read at a time.", metavar="N", min=1)
     ] = 65_536,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
-    ] = None,
+    jobs: Jobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write a line of JSON for each row.")
     ] = False,

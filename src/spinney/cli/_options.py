@@ -1,0 +1,69 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spinney.cli._completion import complete_column
+
+__all__ = ["Data", "Delimiter", "Drop", "Encoding", "Jobs", "Kind", "Seed", "Task", "TaskName"]
+
+
+class TaskName(StrEnum):
+    """What is to be predicted."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
+
+
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        help="The table: CSV (also packed), Parquet, Arrow, Feather; several files are one table; "
+        "- is the standard input.",
+        metavar="DATA...",
+        show_default=False,
+    ),
+]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What a column holds, where the guess is wrong: number, category, date, text, "
+        "identifier; may be given several times.",
+        metavar="COL=KIND",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A column to leave out; may be given several times.",
+        metavar="COL",
+        show_default=False,
+        autocompletion=complete_column,
+    ),
+]
+Task = Annotated[
+    TaskName,
+    typer.Option(
+        help="classification (classes), regression (numbers), or auto: look at the target.",
+        metavar="TASK",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates columns of text files.", show_default="found out"),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="How text files are encoded.", show_default="found out")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the folds and of the models.", metavar="N")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
+]
