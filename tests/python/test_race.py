@@ -107,11 +107,20 @@ def test_fewer_folds_when_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_rows_are_drawn_where_the_flagship_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0 if n > 30 else 0.0})
-    result = spinney.compare(X, Y, cv=3, time_limit=1.0)
-    assert result.n_rows == 22
-    assert result.notes[0].startswith("22 of 90 rows were drawn")
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0 if n > 2000 else 0.0})
+    tall, many = np.tile(X, (50, 1)), np.tile(Y, 50)
+    result = spinney.compare(tall, many, cv=3, time_limit=2.0)
+    assert result.n_rows == 1125
+    assert result.notes[0].startswith("1,125 of 4,500 rows were drawn")
     assert result[FLAGSHIP].estimate is not None
+
+
+def test_small_tables_are_not_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0})
+    result = spinney.compare(X, Y, cv=3, time_limit=1.0)
+    assert result.n_rows == 90
+    assert result[FLAGSHIP].skipped
+    assert result["baseline"].estimate is not None
 
 
 def test_large_tables_are_drawn_from() -> None:

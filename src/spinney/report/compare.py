@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from spinney.report.compared import Compared
 from spinney.report.comparison import Comparison, Estimate, ModelResult
 from spinney.report.families import FLAGSHIP, Family, Task, select_families
-from spinney.report.folds import Folds, make_folds
+from spinney.report.folds import Folds, make_folds, most_folds
 from spinney.report.measure import Measure, find_measure, r_squared
 from spinney.report.progress import Bar, Step
 from spinney.report.race import FlagshipTooSlow, Race, Runner
 from spinney.report.ranking import rank, simplest_within_one_error
 from spinney.report.rows import take_rows
-from spinney.report.sample import affordable_rows, draw_rows
+from spinney.report.sample import FEWEST_DRAWN, affordable_rows, draw_rows
 from spinney.report.target import as_column, missing_rows, read_target
 
 __all__ = ["compare"]
@@ -159,7 +159,7 @@ def compare(
             try:
                 return course.run(rows, tell, n_rows, left)
             except FlagshipTooSlow:
-                n_most = len(rows.y) // 4
+                n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
 
 
 @dataclass(frozen=True)
@@ -212,10 +212,13 @@ class _Course:
             notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
             if self.time_limit is not None:
                 notes[-1] += f", so that several folds fit into {self.time_limit:.0f} s"
+        cv = self.cv
+        if rows.drawn is not None and isinstance(cv, Integral):
+            cv = min(cv, most_folds(rows.y, self.task))
         folds = make_folds(
             rows.y,
             self.task,
-            self.cv,
+            cv,
             groups=rows.groups,
             time=rows.time,
             random_state=self.random_state,

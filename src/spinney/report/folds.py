@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spinney.report.families import Task
 
-__all__ = ["Folds", "make_folds", "usual_folds"]
+__all__ = ["Folds", "make_folds", "most_folds", "usual_folds"]
 
 Rows = NDArray[np.intp]
 
@@ -53,11 +53,16 @@ def make_folds(
     return _folds_by_chance(y, task, n_folds, random_state, notes)
 
 
+def most_folds(y: NDArray[Any], task: Task) -> int:
+    """Return how many folds a table allows: the rows, or the rows of its largest class."""
+    if task == "classification" and len(y):
+        return int(np.unique(y, return_counts=True)[1].max())
+    return len(y)
+
+
 def usual_folds(y: NDArray[Any], task: Task) -> int:
     """Return ten, or as many folds as a small table allows."""
-    most = len(y)
-    if task == "classification" and len(y):
-        most = int(np.unique(y, return_counts=True)[1].max())
+    most = most_folds(y, task)
     if most < 2:
         reason = f"{len(y)} row{'' if len(y) == 1 else 's'}"
         if len(y) > 1:

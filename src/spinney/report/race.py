@@ -20,6 +20,7 @@ from spinney.report.families import FLAGSHIP, Family
 from spinney.report.measure import Measure, class_probabilities
 from spinney.report.progress import Step
 from spinney.report.rows import take_rows
+from spinney.report.sample import FEWEST_DRAWN
 
 __all__ = ["FlagshipTooSlow", "Race", "Runner", "Trial"]
 
@@ -137,7 +138,7 @@ class Race:
             except TimeUp:
                 if number > 0 or (self._left() or 0.0) < 0.05:
                     raise
-                if runner.family.name == FLAGSHIP:
+                if runner.family.name == FLAGSHIP and len(self.y) > FEWEST_DRAWN:
                     raise FlagshipTooSlow from None
                 runner.skipped = f"a fold takes more than {allowed:.0f} s of the time limit"
             except MemoryError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["affordable_rows", "draw_rows"]
+__all__ = ["FEWEST_DRAWN", "affordable_rows", "draw_rows"]
 
 # The default booster takes about so many seconds for a row, an output and a column, with ten
 # columns' worth of work that does not depend on them: 0.4e-6 to 1.2e-6 over tables of 18,000 to
@@ -13,10 +13,12 @@ __all__ = ["affordable_rows", "draw_rows"]
 _SECONDS = 0.8e-6
 _OWN_COLUMNS = 10
 
+FEWEST_DRAWN = 1_000  # of a table with no more rows than that none is left out
+
 
 def affordable_rows(seconds: float, n_columns: int, n_outputs: int) -> int:
     """Estimate from how many rows the default booster learns in so many seconds."""
-    return max(1_000, int(seconds / (_SECONDS * n_outputs * (n_columns + _OWN_COLUMNS))))
+    return max(FEWEST_DRAWN, int(seconds / (_SECONDS * n_outputs * (n_columns + _OWN_COLUMNS))))
 
 
 def draw_rows(y: NDArray[np.generic], n_drawn: int, random_state: int | None) -> NDArray[np.intp]:
