@@ -182,7 +182,7 @@ def test_measures_of_probabilities() -> None:
     assert result.results[0].name == "logistic_regression"
     assert result["baseline"].estimate is not None
     assert result["baseline"].estimate.mean == 0.5
-    assert "gives no probabilities, which roc_auc needs" in (result["perceptron"].failure or "")
+    assert "gives no probabilities, which roc_auc needs" in (result["perceptron"].skipped or "")
 
 
 def test_groups_and_time() -> None:

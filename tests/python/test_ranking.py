@@ -44,7 +44,7 @@ def test_paired_difference_is_the_corrected_t_test() -> None:
 def test_paired_difference_at_the_edges() -> None:
     assert paired_difference([1.0, 1.0], [1.0, 1.0], 0.1)[1] == 1.0
     assert paired_difference([2.0, 2.0], [1.0, 1.0], 0.1)[1] == 0.0
-    assert math.isnan(paired_difference([2.0], [1.0], 0.1)[1])
+    assert paired_difference([2.0], [1.0], 0.1)[1] is None
 
 
 def test_level_of_the_corrected_test() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import warnings
@@ -128,7 +129,7 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Cross-validate every learner on a table, rank them, and write a report."""
-    if time_limit < 0:
+    if not time_limit >= 0:
         raise UserError(f"--time-limit must be 0 (none) or more seconds, got {time_limit:g}")
     if no_report and out is not None:
         raise UserError("--out and --no-report cannot be given together")
@@ -151,6 +152,8 @@ def compare(
         effective_n_jobs(jobs)  # refused here, and not once for every model
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
+        for kind_of_warning in (ResourceWarning, DeprecationWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", kind_of_warning)  # about code, not about data
         if data is None:
             about_data = (target, kind, drop, group, time, delimiter, encoding)
             if any(value for value in about_data):
@@ -171,16 +174,19 @@ def compare(
                 encoding=encoding,
                 leaks=True,
             )
+        if folder is not None:
+            _make_folder(folder)  # refused before the work, not after it
+        left = max(time_limit - (perf_counter() - start), 0.2 * time_limit)
         result = run(
             table.X,
             table.y,
             task=table.task,
             models=None if models is None else [m.strip() for m in models.split(",")],
-            cv=usual_folds(table.y, table.task) if cv is None else cv,
+            cv=usual_folds(table.y, table.task, table.group, table.time) if cv is None else cv,
             scoring=metric,
             groups=table.group,
             time=table.time,
-            time_limit=_SHARE * time_limit if time_limit else None,
+            time_limit=_SHARE * left if time_limit else None,
             max_rows=max_rows,
             random_state=seed,
             n_jobs=jobs,
@@ -203,6 +209,7 @@ def compare(
             overruled_kinds(kind or [], drop or []),
             group,
             time,
+            {"delimiter": delimiter, "encoding": encoding},
         )
         page = _write_report(folder, result, table, origin, max(left, 2.0), quiet)
     if as_json:
@@ -223,6 +230,7 @@ def _origin(
     overrule: dict[str, str],
     group: str | None,
     time: str | None,
+    reading: dict[str, str | None],
 ) -> Origin:
     """Say how the table can be had again in Python."""
     from spinney.report.recipe import Origin
@@ -233,7 +241,7 @@ def _origin(
         return Origin(table.name, table.target, load, command=command)
     arguments = [repr(source), repr(table.target)]
     asked = {"task": task if task != "auto" else None, "overrule": overrule}
-    asked |= {"group": group, "time": time}
+    asked |= {"group": group, "time": time, **reading}
     arguments += [f"{name}={value!r}" for name, value in asked.items() if value]
     marks = {"groups": group and "data.group", "time": time and "data.time"}
     return Origin(
@@ -243,6 +251,15 @@ def _origin(
         tuple((name, value) for name, value in marks.items() if value),
         command,
     )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"--out {folder}: it cannot be written to")
 
 
 def _write_report(
@@ -258,7 +275,6 @@ def _write_report(
     from spinney.report.gather import gather_evidence
     from spinney.report.page import write_page
 
-    folder.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True, quiet=quiet)
     with console.status("report") as status:
         evidence = gather_evidence(
@@ -266,6 +282,7 @@ def _write_report(
             origin=origin,
             kinds=table.kinds,
             frame=table.frame,
+            row_numbers=table.rows,
             seconds=seconds,
             tell=lambda part: status.update(f"report: {part}"),
         )
@@ -309,8 +326,10 @@ def _next_step(
     if data is None:
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best
-    if best is None or any(model.failure for model in result.results):
+    if any(model.failure for model in result.results):
         return "Next: --drop COL leaves out a column that a model cannot read."
+    if best is None:
+        return "Next: give it more time, with --time-limit."
     if best.name == "baseline":
         return (
             "No model beats the baseline: the columns may say nothing about the target,\n"

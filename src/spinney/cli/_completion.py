@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+_MOST_BYTES = 5_000_000  # of a table whose columns are offered: text is read whole
+
 __all__ = ["complete_column", "complete_dataset", "complete_model"]
 
 
@@ -21,7 +23,7 @@ def complete_column(incomplete: str) -> list[str]:
     # Parsing gives up at an option without a value, so the words are taken as they were typed.
     typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
     for word in typed.split():
-        if not Path(word).is_file():
+        if not Path(word).is_file() or Path(word).stat().st_size > _MOST_BYTES:
             continue
         with suppress(Exception):  # a model, or a table that cannot be read
             from spinney.io import read_pieces

@@ -145,7 +145,7 @@ class _Predictor:
         import pyarrow as pa
 
         schema = self._kinds.schema
-        carried = [pa.field(name, pa.string()) for name in kept if name not in schema.names]
+        carried = [pa.field(name, pa.large_string()) for name in kept if name not in schema.names]
         return pa.schema([*schema, *carried])
 
     def predict(self, piece: Any) -> dict[str, Any]:

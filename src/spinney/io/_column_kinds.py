@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -102,6 +102,7 @@ def decide_kinds(
     *,
     overrule: Mapping[str, str] | None = None,
     y: Any = None,
+    task: Literal["auto", "classification", "regression"] | None = None,
 ) -> ColumnKinds:
     """Decide what the columns of a table are.
 
@@ -118,6 +119,9 @@ def decide_kinds(
     y : array-like, optional
         The target's values. With them, columns that predict it alone are flagged; see
         `suspect_leakage`.
+
+    task : {"auto", "classification", "regression"}, optional
+        Whether `y` holds classes or numbers; its values decide by default.
 
     Returns
     -------
@@ -162,7 +166,7 @@ def decide_kinds(
         raise ValueError(f"no column is left to learn from{_why(columns)}")
     if y is None:
         return kinds
-    return _flag_leaks(kinds, frame, y)
+    return _flag_leaks(kinds, frame, y, task or "auto")
 
 
 def _why(columns: list[ColumnKind]) -> str:
@@ -187,7 +191,12 @@ def _overruled(name: str, column: pa.ChunkedArray, kind: Any) -> ColumnKind:
     return decided
 
 
-def _flag_leaks(kinds: ColumnKinds, frame: pa.Table, y: Any) -> ColumnKinds:
+def _flag_leaks(
+    kinds: ColumnKinds,
+    frame: pa.Table,
+    y: Any,
+    task: Literal["auto", "classification", "regression"],
+) -> ColumnKinds:
     import numpy as np
 
     from spinney.io._leakage import suspect_leakage
@@ -198,7 +207,7 @@ def _flag_leaks(kinds: ColumnKinds, frame: pa.Table, y: Any) -> ColumnKinds:
         from spinney.report.rows import take_rows
 
         frame, y = frame.take(pa.array(present)), take_rows(y, present)
-    values, task = read_target(y)
+    values, task = read_target(y, task)
     leaks = dict(suspect_leakage(frame, values, task, kinds))
     columns = [
         replace(column, flags=(*column.flags, _leak_flag(leaks[column.name], task)))
@@ -269,6 +278,8 @@ def _as_category(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray
         if "int" in column.type:  # a missing value makes pandas' integers decimal
             with suppress(pa.ArrowInvalid):
                 values = values.cast(pa.int64())
+    if "int" in column.type and pa.types.is_string(values.type):
+        values = pc.replace_substring_regex(values, r"^([-+]?\d+)\.0*$", r"\1")  # also in texts
     if str(values.type) != column.type and column.type in _TIMES:
         values = values.cast(_TIMES[column.type])
     return values.cast(pa.string()).dictionary_encode()

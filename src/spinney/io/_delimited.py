@@ -41,13 +41,18 @@ class DelimitedFile:
         """Whether a comma can be a decimal one."""
         return self.dialect.delimiter != ","
 
-    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read batches of rows, every field as text; all in a batch fit in a block of bytes."""
-        with self._reader(columns) as reader:
+    def batches(
+        self, columns: list[str] | None = None, *, as_is: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Read batches of rows, every field as text; all in a batch fit in a block of bytes.
+
+        With `as_is` the words for missing values are texts like others.
+        """
+        with self._reader(columns, as_is) as reader:
             yield from reader
 
     @contextmanager
-    def _reader(self, columns: list[str] | None) -> Iterator[Any]:
+    def _reader(self, columns: list[str] | None, as_is: bool) -> Iterator[Any]:
         names = self.dialect.columns
         bad_rows: list[Any] = []
         block = max(_BLOCK, _BYTES_PER_COLUMN * len(names), 2 * self.text.longest_line)
@@ -73,8 +78,8 @@ class DelimitedFile:
                     convert_options=pacsv.ConvertOptions(
                         column_types=dict.fromkeys(names, pa.string()),
                         include_columns=columns,
-                        null_values=MISSING,
-                        strings_can_be_null=True,
+                        null_values=[] if as_is else MISSING,
+                        strings_can_be_null=not as_is,
                         check_utf8=False,  # the scan has
                     ),
                 )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from spinney.io._dialect import MISSING
 
-__all__ = ["NUMBER", "Form", "Misfit", "as_type", "join", "settle"]
+__all__ = ["NUMBER", "Form", "Misfit", "as_type", "join", "settle", "trim"]
 
 NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _COMMA_NUMBER = r"^[-+]?(\d+|(\d+,\d*|,\d+)([eE][-+]?\d+)?)$"
@@ -114,7 +114,7 @@ def settle(column: Any, *, comma: bool) -> tuple[Form, Any]:
         return form, reals if form is Form.REAL else as_type(column, form.type)
     values = pc.drop_null(pc.unique(column))
     if pc.any(pc.match_substring_regex(values, _BLANK_END)).as_py():
-        return settle(_trim(column), comma=comma)
+        return settle(trim(column), comma=comma)
     form = _form_of_texts(values, comma)
     if form is Form.TEXT:
         return form, column
@@ -140,7 +140,8 @@ def _form_of_texts(values: Any, comma: bool) -> Form:
     return Form.TEXT
 
 
-def _trim(column: Any) -> Any:
+def trim(column: Any) -> Any:
+    """Cut off blanks, and let words for missing values be missing."""
     column = pc.utf8_trim(column, characters=_BLANKS)
     missing = pc.is_in(column, value_set=pa.array(MISSING))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
@@ -175,10 +176,10 @@ def as_type(column: Any, type_: pa.DataType, *, comma: bool = False) -> Any:
     """
     if pa.types.is_string(type_):
         blank = pc.any(pc.match_substring_regex(column, _BLANK_END)).as_py()
-        return _trim(column) if blank else column
+        return trim(column) if blank else column
     values = _read(column, type_, comma)
     if values is None:
-        column = _trim(column)
+        column = trim(column)
         values = _read(column, type_, comma)
     if values is not None:
         return values

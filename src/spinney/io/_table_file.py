@@ -120,8 +120,9 @@ def read_pieces(
         The columns to read, in this order; all by default.
     schema : pyarrow.Schema, optional
         Types of columns of text files, such as `ColumnKinds.schema`. A value that is none of its
-        column's type is an error. Columns that it does not name, or all, get the types that fit all
-        their rows, for which the file is read twice.
+        column's type is an error; texts of type large_string stay as they are written. Columns that
+        it does not name, or all, get the types that fit all their rows, for which the file is read
+        twice.
     delimiter, encoding : str, optional
         As for `read_table`.
 

@@ -40,6 +40,8 @@ class TrainingTable:
         All columns as they were read, of the rows that have a target.
     group, time : array or None
         The columns that divide rows into groups, or tell when each was made.
+    rows : array or None
+        Places in the file of the rows, where some of its rows have no target; None for all.
     """
 
     name: str
@@ -52,6 +54,7 @@ class TrainingTable:
     frame: Any = None
     group: Any = None
     time: Any = None
+    rows: Any = None
 
     @property
     def title(self) -> str:
@@ -127,18 +130,23 @@ def read_training_table(
         raise ValueError(f"{target!r} is the target: it can neither be left out nor get a kind")
     if group is not None:
         overrule[group] = "dropped"
-    frame, notes = table.frame, list(table.notes)
+    frame, notes, rows = table.frame, list(table.notes), None
     missing = missing_rows(frame.select([target]))
     if missing.all():
         raise ValueError(f"target {target!r} has no value in any row of {table.name}")
     if missing.any():
         frame = frame.filter(pa.array(np.logical_not(missing)))
+        rows = np.flatnonzero(~missing)
         count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
         notes.append(f"left out {count} without a value of {target!r}")
     if frame.num_rows < 2:
         raise ValueError(f"{table.name} has one row with a target; two at least are needed")
+    if task == "auto" and pa.types.is_dictionary(frame[target].type):
+        task = "classification"
     y, settled = read_target(_plain(frame, target), task)
-    kinds = decide_kinds(frame, target, overrule=overrule, y=y if leaks else None)
+    kinds = decide_kinds(
+        frame, target, overrule=overrule, y=y if leaks else None, task=settled if leaks else None
+    )
     if not kinds.used:
         raise ValueError(f"{table.name} has no column left to learn from")
     if leaks:
@@ -158,7 +166,8 @@ def read_training_table(
         notes,
         frame,
         None if group is None else _values(frame, group),
-        None if time is None else _values(frame, time),
+        None if time is None else _moments(frame, time),
+        rows,
     )
 
 
@@ -178,3 +187,16 @@ def _values(frame: pa.Table, name: str) -> Any:
             "as a group or time it must have a value in each"
         )
     return column.to_numpy()
+
+
+def _moments(frame: pa.Table, name: str) -> Any:
+    values = _values(frame, name)
+    type_ = _plain(frame, name)[name].type
+    if not (
+        pa.types.is_temporal(type_) or pa.types.is_integer(type_) or pa.types.is_floating(type_)
+    ):
+        raise ValueError(
+            f"column {name!r} cannot tell the time: expected dates written as 2024-12-31, or "
+            f"numbers, got {values[0]!r}"
+        )
+    return values

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from spinney.io._delimited import DelimitedFile
-from spinney.io._form import Form, Misfit, as_type, join, settle
+from spinney.io._form import Form, Misfit, as_type, join, settle, trim
 
 __all__ = ["read_typed", "settle_types", "typed_batches"]
 
@@ -92,13 +92,17 @@ def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.D
 def typed_batches(
     files: list[DelimitedFile], names: list[str], types: dict[str, pa.DataType]
 ) -> Iterator[pa.Table]:
+    as_is = any(pa.types.is_large_string(types[name]) for name in names)
     for file in files:
         start = 0
-        for batch in file.batches(names):
+        for batch in file.batches(names, as_is=as_is):
             out = []
             for name in names:
+                texts = batch.column(name)
+                if as_is and not pa.types.is_large_string(types[name]):
+                    texts = trim(texts)
                 try:
-                    out.append(_as_typed(batch.column(name), types[name], file.comma))
+                    out.append(_as_typed(texts, types[name], file.comma))
                 except Misfit as misfit:
                     raise ValueError(
                         f"{file.name}, line {file.line_of(start + misfit.row)}, column {name!r}: "
@@ -109,6 +113,8 @@ def typed_batches(
 
 
 def _as_typed(texts: Any, type_: pa.DataType, comma: bool) -> Any:
+    if pa.types.is_large_string(type_):
+        return texts.cast(type_)
     if pa.types.is_null(type_):
         return pa.nulls(len(texts))
     return as_type(texts, type_, comma=comma)

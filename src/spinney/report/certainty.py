@@ -16,21 +16,29 @@ _TYPICAL = 8
 _WORST = 8
 
 
-def predicted_rows(compared: Compared, name: str, coverage: float = 0.9) -> Predictions | None:
+def predicted_rows(
+    compared: Compared,
+    name: str,
+    coverage: float = 0.9,
+    numbers: NDArray[np.intp] | None = None,
+) -> Predictions | None:
     """Give rows an interval (numbers) or a set of classes that holds the truth that often.
 
     The error that an interval allows for is the one that this share of the *other* folds' rows
     stays below, so that a row never decides on its own interval (cross-conformal prediction).
-    None where that cannot be said: one fold, or a classifier without probabilities.
+    None where that cannot be said: one fold, or a classifier without probabilities. `numbers` are
+    the rows' places in the file, where not all of its rows were given.
     """
     if len(compared.splits) < 2:
         return None
     if compared.classes is None:
-        return _intervals(compared, name, coverage)
-    return _sets(compared, name, coverage)
+        return _intervals(compared, name, coverage, numbers)
+    return _sets(compared, name, coverage, numbers)
 
 
-def _intervals(compared: Compared, name: str, coverage: float) -> Predictions:
+def _intervals(
+    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
+) -> Predictions:
     rows = compared.tested
     predicted, actual = compared.predictions(name), compared.y
     errors = np.abs(actual - predicted)
@@ -39,7 +47,7 @@ def _intervals(compared: Compared, name: str, coverage: float) -> Predictions:
 
     def show(row: int) -> PredictedRow:
         return PredictedRow(
-            _given_row(compared, row),
+            _given_row(compared, row, numbers),
             _number(actual[row]),
             _number(predicted[row]),
             bool(errors[row] <= half[row]),
@@ -59,7 +67,9 @@ def _intervals(compared: Compared, name: str, coverage: float) -> Predictions:
     )
 
 
-def _sets(compared: Compared, name: str, coverage: float) -> Predictions | None:
+def _sets(
+    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
+) -> Predictions | None:
     probabilities = compared.probabilities(name)
     if probabilities is None or compared.classes is None:
         return None
@@ -77,7 +87,7 @@ def _sets(compared: Compared, name: str, coverage: float) -> Predictions | None:
     def show(row: int) -> PredictedRow:
         order = np.argsort(-probabilities[row], kind="stable")
         return PredictedRow(
-            _given_row(compared, row),
+            _given_row(compared, row, numbers),
             str(compared.y[row]),
             str(classes[place[row]]),
             bool(place[row] == truth[row]),
@@ -85,7 +95,8 @@ def _sets(compared: Compared, name: str, coverage: float) -> Predictions | None:
             told=[str(classes[c]) for c in order if inside[row, c]],
         )
 
-    worst = rows[np.argsort(-doubt[rows], kind="stable")[:_WORST]]
+    wrong = rows[likeliest != truth[rows]]
+    worst = wrong[np.argsort(-doubt[wrong], kind="stable")[:_WORST]]
     return Predictions(
         name,
         coverage,
@@ -116,8 +127,10 @@ def _typical(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows[np.sort(chosen)]
 
 
-def _given_row(compared: Compared, row: int) -> int:
-    return int(row if compared.rows is None else compared.rows[row]) + 1
+def _given_row(compared: Compared, row: int, numbers: NDArray[np.intp] | None) -> int:
+    """Return the row's number in the table or file, counted from one."""
+    place = int(row if compared.rows is None else compared.rows[row])
+    return 1 + int(place if numbers is None else numbers[place])
 
 
 def _number(value: float) -> str:

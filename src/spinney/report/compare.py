@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ def compare(
     time_limit : float or None, default=None
         Seconds to be done in, about. Models that take too long are left out, then folds; of a table
         too large for the default booster some rows are drawn. What was done is in the result.
+        (A model can be stopped in the middle in the main thread only, and not on Windows.)
     max_rows : int or None, default=None
         Of more rows than that so many are drawn, targets in their proportions.
     max_folds : int or None, default=None
@@ -123,11 +125,17 @@ def compare(
             f"the target has {len(np.unique(y)):,} classes; up to {_MOST_CLASSES:,} are compared. "
             "Is it an identifier? If it is a quantity, say task='regression'"
         )
+    if time_limit == math.inf:
+        time_limit = None
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
     for name, most in (("max_rows", max_rows), ("max_folds", max_folds)):
         if most is not None and not most >= 1:
             raise ValueError(f"{name} must be 1 or more, got {most!r}")
+    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
+        cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
+        if max_rows is not None and max_rows < n_rows:
+            raise ValueError("max_rows cannot be given beside cv as splits: they name all rows")
     course = _Course(
         families=select_families(models, task),
         task=task,
@@ -138,6 +146,7 @@ def compare(
         categorical_features=categorical_features,
         time_limit=time_limit,
         max_folds=max_folds,
+        given=_given(groups, time, categorical_features, cv, scoring),
     )
     table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
     with ExitStack() as stack:
@@ -193,11 +202,17 @@ class _Course:
     categorical_features: Any
     time_limit: float | None
     max_folds: int | None
+    given: dict[str, str]
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether rows may be left out: not where the splits are given row by row."""
+        return isinstance(self.cv, Integral) or hasattr(self.cv, "split")
 
     def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
         """Return from how many rows the flagship can learn several times within the limit."""
         runs_flagship = any(family.name == FLAGSHIP for family in self.families)
-        if self.time_limit is None or not runs_flagship or not isinstance(self.cv, Integral):
+        if self.time_limit is None or not runs_flagship or not self.may_draw:
             return None
         n_outputs = len(np.unique(y)) if self.task == "classification" else 1
         n_outputs = 1 if n_outputs == 2 else n_outputs
@@ -230,7 +245,17 @@ class _Course:
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
         splits = folds.splits[: self.max_folds]
-        race = Race(runners, rows.X, rows.y, classes, splits, self.measure, seconds, tell)
+        race = Race(
+            runners,
+            rows.X,
+            rows.y,
+            classes,
+            splits,
+            self.measure,
+            seconds,
+            tell,
+            may_draw=self.may_draw,
+        )
         n_folds = race.run()
         if race.ended_by == "Ctrl-C" and n_folds == 0:
             raise KeyboardInterrupt
@@ -248,7 +273,8 @@ class _Course:
     def _summarise(
         self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[str]
     ) -> Comparison:
-        splits = folds.splits[:n_folds]
+        splits = _measured_folds(race, folds.splits[:n_folds], self.measure, notes)
+        n_folds = len(splits)
         order = {family.name: place for place, family in enumerate(self.families)}
         runners = sorted(race.runners, key=lambda runner: order[runner.family.name])
         results = [_result(runner, self.task, rows.y, splits) for runner in runners]
@@ -280,8 +306,31 @@ class _Course:
                 makers={runner.family.name: runner.make for runner in runners},
                 trials={runner.family.name: runner.trials for runner in runners},
                 random_state=self.random_state,
+                given=self.given,
             ),
         )
+
+
+def _measured_folds(
+    race: Race, splits: list[tuple[Any, Any]], measure: Measure, notes: list[str]
+) -> list[tuple[Any, Any]]:
+    """Leave out folds on which the measure cannot be told of any model, and models that lack it."""
+    running = [runner for runner in race.runners if runner.runs]
+    measured = [
+        number
+        for number in range(len(splits))
+        if any(np.isfinite(runner.trials[number].score) for runner in running)
+    ]
+    if running and not measured:
+        raise ValueError(f"{measure.name} cannot be told on any fold: is a class missing in each?")
+    if len(measured) < len(splits) and running:
+        left_out = len(splits) - len(measured)
+        notes.append(f"{measure.name} cannot be told on {left_out} of {len(splits)} folds")
+    for runner in running:
+        runner.trials = [runner.trials[number] for number in measured]
+        if not all(np.isfinite(trial.score) for trial in runner.trials):
+            runner.failure = f"{measure.name} is not finite on some fold"
+    return [splits[number] for number in measured]
 
 
 def _result(
@@ -298,7 +347,7 @@ def _result(
         shares = [
             r_squared(y[test], t.predicted) for t, (_, test) in zip(trials, splits, strict=True)
         ]
-        r2 = Estimate.from_folds(shares)
+        r2 = Estimate.from_folds(shares) if np.isfinite(shares).all() else None
     return ModelResult(
         family.name,
         family.title,
@@ -308,6 +357,25 @@ def _result(
         predict_seconds=float(np.mean([trial.predict_seconds for trial in trials])),
         size=size,
     )
+
+
+def _given(
+    groups: Any, time: Any, categorical_features: Any, cv: Any, scoring: Any
+) -> dict[str, str]:
+    """Return the arguments that a result cannot tell by itself, as Python says them."""
+    given = {}
+    if not isinstance(cv, Integral):
+        given["cv"] = "cv"
+    if scoring is not None and not isinstance(scoring, str):
+        given["scoring"] = "scoring"
+    given |= {
+        name: name for name, value in (("groups", groups), ("time", time)) if value is not None
+    }
+    if not (isinstance(categorical_features, str) and categorical_features == "from_dtype"):
+        plain = isinstance(categorical_features, list) and len(categorical_features) <= 20
+        said = repr(categorical_features) if plain else "categorical_features"
+        given["categorical_features"] = said
+    return given
 
 
 def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
@@ -322,13 +390,36 @@ def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
     return as_column(marks)[0]
 
 
+def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the rows of a split as numbers, which may be given as a mask."""
+    rows = np.asarray(rows)
+    if rows.dtype == np.bool_:
+        if len(rows) != n_rows:
+            raise ValueError(f"cv has a mask of {len(rows):,} rows, X has {n_rows:,}")
+        rows = np.flatnonzero(rows)
+    if not len(rows) or rows.dtype.kind not in "iu":
+        raise ValueError("cv: expected splits of row numbers, neither part empty")
+    if rows.min() < -n_rows or rows.max() >= n_rows:
+        raise ValueError(f"cv: expected row numbers below {n_rows:,}, got {rows.max():,}")
+    return rows % n_rows
+
+
 def _as_table(X: Any) -> Any:
-    """Return X itself if it has rows and columns, and a list of rows as an array."""
+    """Return X itself if it has rows and columns; a list of rows as an array, or as a table."""
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("X: expected a data frame, got a lazy one; collect() it first")
     if not hasattr(X, "shape"):
         rows = X
         X = np.asarray(rows)
         if X.dtype.kind == "U":  # beside text NumPy makes text of numbers, too: keep them apart
-            X = np.asarray(rows, dtype=object)
+            import pyarrow as pa
+
+            columns = zip(*rows, strict=True)
+            X = pa.table({f"x{number}": list(values) for number, values in enumerate(columns)})
     if len(X.shape) != 2:
         raise ValueError(f"X must have two dimensions, got shape {tuple(X.shape)}")
+    names = list(getattr(X, "columns", [])) if not hasattr(X, "column_names") else X.column_names
+    if len(set(map(str, names))) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X: expected column names that differ, got {twice!r} twice")
     return X

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class Compared:
         How each model did, fold by fold.
     random_state : int or None
         Seed of the folds and of the models.
+    given : dict of str to str
+        Arguments of `compare` that cannot be told from the rest, as Python says them.
     """
 
     X: Any
@@ -50,6 +52,7 @@ class Compared:
     makers: dict[str, Callable[[], Any]]
     trials: dict[str, list[Trial]]
     random_state: int | None
+    given: dict[str, str] = field(default_factory=dict)
 
     def make(self, name: str) -> Any:
         """Make a model, not fitted."""
@@ -81,4 +84,7 @@ class Compared:
         return told
 
     def _trials(self, name: str) -> list[Trial]:
-        return self.trials[name][: len(self.splits)]
+        trials = self.trials[name][: len(self.splits)]
+        if len(trials) < len(self.splits):
+            raise ValueError(f"{name} was not run to the end, and has predicted some rows only")
+        return trials

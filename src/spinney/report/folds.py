@@ -60,12 +60,18 @@ def most_folds(y: NDArray[Any], task: Task) -> int:
     return len(y)
 
 
-def usual_folds(y: NDArray[Any], task: Task) -> int:
-    """Return ten, or as many folds as a small table allows."""
+def usual_folds(y: NDArray[Any], task: Task, groups: Any = None, time: Any = None) -> int:
+    """Return ten, or as many folds as a small table, its groups or its moments allow."""
     most = most_folds(y, task)
+    if groups is not None:
+        most = min(len(y), len(np.unique(groups)))
+    if time is not None:
+        most = min(len(y), len(np.unique(time)) - 1)
     if most < 2:
         reason = f"{len(y)} row{'' if len(y) == 1 else 's'}"
-        if len(y) > 1:
+        if groups is not None or time is not None:
+            reason = "too few groups" if time is None else "too few moments"
+        elif len(y) > 1:
             reason = f"each of the {len(y):,} rows has a class of its own"
         raise ValueError(f"there is too little to cross-validate: {reason}")
     return min(10, most)

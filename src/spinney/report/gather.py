@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["gather_evidence"]
 
 _MODELS = 3
+_PROFILE_SECONDS = 10.0
 _SHOWN_COLUMNS = 6
 _SMALL_TREE = 20  # leaves: a larger tree is drawn to fewer levels
 
@@ -35,6 +36,7 @@ def gather_evidence(
     origin: Origin,
     kinds: ColumnKinds | None = None,
     frame: Any = None,
+    row_numbers: Any = None,
     seconds: float = 60.0,
     tell: Callable[[str], object] = lambda step: None,
 ) -> Evidence:
@@ -50,6 +52,8 @@ def gather_evidence(
         What the columns are, those left out included.
     frame : pyarrow.Table or None
         The table as it was read.
+    row_numbers : array or None
+        Places in the file of the rows compared, where some of its rows were left out.
     seconds : float
         What does not fit into so many seconds is left out, and said to be.
     tell : callable
@@ -62,7 +66,8 @@ def gather_evidence(
     compared = comparison.compared
     if compared is None:
         raise ValueError("this comparison was read back: it has no data to show")
-    return _Gathering(comparison, compared, origin, seconds, tell).gather(kinds, frame)
+    gathering = _Gathering(comparison, compared, origin, seconds, tell, row_numbers)
+    return gathering.gather(kinds, frame)
 
 
 class _Gathering:
@@ -75,12 +80,14 @@ class _Gathering:
         origin: Origin,
         seconds: float,
         tell: Callable[[str], object],
+        row_numbers: Any,
     ) -> None:
         self.comparison = comparison
         self.compared = compared
         self.origin = origin
         self.end = perf_counter() + seconds
         self.tell = tell
+        self.row_numbers = row_numbers
         self.found: dict[str, Any] = {}
         self.left_out: list[str] = []
         self.stopped = False
@@ -88,7 +95,10 @@ class _Gathering:
     def gather(self, kinds: ColumnKinds | None, frame: Any) -> Evidence:
         compared, name = self.compared, self.origin.target
         target = profile_target(compared.y, self.comparison.task, name)
-        columns = profile_columns(compared.X, kinds, frame)
+        self.end += _PROFILE_SECONDS  # of that there is always time
+        self.found["columns"] = []
+        self._keep("columns", lambda: profile_columns(compared.X, kinds, frame))
+        self.end -= _PROFILE_SECONDS
         best = self.comparison.best
         if best is not None:
             shown = self._shown_models()
@@ -100,7 +110,6 @@ class _Gathering:
         return Evidence(
             title=f"{self.origin.title}: {name}",
             target=target,
-            columns=columns,
             code=recipe(self.comparison, self.origin),
             settings=settings(self.comparison, self.origin),
             left_out=self.left_out,
@@ -126,7 +135,7 @@ class _Gathering:
             self._keep("confusion", lambda: confusion(compared, best))
             self._keep("calibrations", lambda: calibrations(compared, shown))
             self._do("ROC and precision–recall curves", curves)
-        self._keep("predictions", lambda: predicted_rows(compared, best))
+        self._keep("predictions", lambda: predicted_rows(compared, best, numbers=self.row_numbers))
         if self.found.get("predictions") is None:
             self.left_out.append(f"predictions with intervals: {best} gives none here")
 

@@ -21,7 +21,7 @@ from spinney.report.profile import histogram_of
 
 __all__ = ["calibrations", "confusion", "rate_curves", "residuals"]
 
-_MOST_CURVES = 6  # classes of one model that get a curve
+_MOST_CURVES = 60  # classes of one model that get a curve
 _MOST_POINTS = 200  # of a curve
 _MOST_DOTS = 1_500  # of predictions against the truth
 _TAIL = 0.005  # of the residuals at either end, which a histogram leaves out

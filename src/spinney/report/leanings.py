@@ -113,16 +113,16 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
                 [float(v) for v in told.average[0][:n_values]],
                 [float(v) for v in low],
                 [float(v) for v in high],
-                _weights(fitted.X, column, grid.values, told.observed[0]),
+                _weights(fitted, column, grid.values, told.observed[0]),
             )
         )
     return found
 
 
-def _weights(X: Any, column: str, values: Any, observed: Any) -> list[float]:
+def _weights(fitted: FittedOnFold, column: str, values: Any, observed: Any) -> list[float]:
     """Return the share of rows near each value; `observed` has the rows' numbers."""
     if isinstance(values, list):
-        view = TableView(X)
+        view = TableView(fitted.X, fitted.model)
         levels = view.levels(view.find(column, "column"))
         rows = dict(zip(levels.labels, levels.counts, strict=True))
         return [float(rows.get(value, 0)) / view.n_rows for value in values]

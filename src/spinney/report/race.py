@@ -29,11 +29,15 @@ Rows = NDArray[np.intp]
 _WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than folds
 _LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
 _SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
-_MOST_PROBABILITIES = 20_000_000  # of a model, all rows and classes; more are not kept
+_MOST_PROBABILITIES = 4_000_000  # of a model, all rows and classes; more are not kept
 
 
 class FlagshipTooSlow(Exception):
     """The model that must be in every comparison does not end a fold in its time."""
+
+
+class _NoProbabilities(Exception):
+    """A model cannot be measured by its probabilities."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Race:
         The time limit.
     tell : callable
         Is sent a `Step` before every fit and at the end.
+    may_draw : bool
+        Whether the rows may be fewer, should the flagship be too slow.
     ended_by : str or None
         What ended it before the last fold.
     """
@@ -99,6 +105,7 @@ class Race:
     measure: Measure
     seconds: float | None
     tell: Callable[[Step], None]
+    may_draw: bool = True
     ended_by: str | None = None
 
     def run(self) -> int:
@@ -138,9 +145,11 @@ class Race:
             except TimeUp:
                 if number > 0 or (self._left() or 0.0) < 0.05:
                     raise
-                if runner.family.name == FLAGSHIP and len(self.y) > FEWEST_DRAWN:
+                if runner.family.name == FLAGSHIP and self.may_draw and len(self.y) > FEWEST_DRAWN:
                     raise FlagshipTooSlow from None
                 runner.skipped = f"a fold takes more than {allowed:.0f} s of the time limit"
+            except _NoProbabilities:
+                runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
             except MemoryError:
                 runner.failure = "MemoryError: not enough memory"
             except Exception as error:  # whatever goes wrong in one model, the others go on
@@ -161,7 +170,7 @@ class Race:
             if wanted or (few and predict_seconds < _SLOW_PREDICTION):
                 probabilities = class_probabilities(model, X_test, self.classes)
         elif wanted:
-            raise ValueError(f"it gives no probabilities, which {self.measure.name} needs")
+            raise _NoProbabilities
         y_test = self.y[test]
         if self.measure.needs == "model":
             score = float(self.measure.calculate(model, X_test, y_test))

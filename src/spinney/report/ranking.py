@@ -15,7 +15,7 @@ _LEVEL = 0.05
 
 def paired_difference(
     worse: Sequence[float], better: Sequence[float], test_share: float
-) -> tuple[Estimate, float]:
+) -> tuple[Estimate, float | None]:
     """Compare two models fold by fold.
 
     The folds' training rows overlap, so that the usual error of the mean is too small. Nadeau and
@@ -33,14 +33,14 @@ def paired_difference(
     -------
     difference : Estimate
         The mean of worse − better, with that error.
-    p_value : float
-        Of the two-sided test that there is none (NaN for one fold).
+    p_value : float or None
+        Of the two-sided test that there is none; one fold tells nothing.
     """
     differences = [a - b for a, b in zip(worse, better, strict=True)]
     plain = Estimate.from_folds(differences)
     n_folds = len(differences)
     if n_folds == 1:
-        return plain, math.nan
+        return plain, None
     se = plain.se * math.sqrt(1 + n_folds * test_share)
     difference = Estimate(plain.mean, se, plain.folds)
     if se == 0:
@@ -68,7 +68,7 @@ def rank(results: list[ModelResult], sign: float, test_share: float) -> list[Mod
         assert result.estimate is not None
         losses = [sign * score for score in result.estimate.folds]
         behind, p_value = paired_difference(losses, best, test_share)
-        tied = bool(p_value > _LEVEL)
+        tied = p_value is not None and p_value > _LEVEL
         compared.append(replace(result, behind=behind, p_value=p_value, tied=tied))
     return compared + others
 

@@ -52,8 +52,9 @@ def recipe(comparison: Comparison, origin: Origin) -> str:
         arguments["max_folds"] = repr(comparison.n_folds)
     if compared is not None and compared.rows is not None:
         arguments["max_rows"] = repr(len(compared.rows))
-    if comparison.metric not in ("error", "rmse"):
+    if comparison.metric not in ("error", "rmse"):  # a callable is told below
         arguments["scoring"] = repr(comparison.metric)
+    arguments |= compared.given if compared is not None else {}
     arguments.update(origin.arguments)
     if compared is not None:
         arguments["random_state"] = repr(compared.random_state)

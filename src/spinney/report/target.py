@@ -43,7 +43,7 @@ def read_target(
         raise ValueError(f"target {name!r} is missing in {rows}")
     values = _settle_dtype(values, name)
     if task == "auto":
-        task = infer_task(values)
+        task = "classification" if _is_declared_category(y) else infer_task(values)
     if task == "regression":
         return _as_numbers(values, name), task
     return _as_classes(values, name), task
@@ -60,7 +60,8 @@ def infer_task(y: NDArray[Any]) -> Task:
         return "classification"
     distinct = np.unique(y)
     if y.dtype.kind == "f":
-        two_whole = len(distinct) == 2 and np.array_equal(distinct, np.rint(distinct))
+        whole = np.isfinite(distinct).all() and np.array_equal(distinct, np.rint(distinct))
+        two_whole = len(distinct) == 2 and whole
         return "classification" if two_whole else "regression"
     few = len(distinct) <= _MAX_INTEGER_CLASSES and 2 * len(distinct) <= len(y)
     return "classification" if few else "regression"
@@ -107,6 +108,16 @@ def as_column(y: Any) -> tuple[NDArray[Any], str]:
     return array, "y"
 
 
+def _is_declared_category(y: Any) -> bool:
+    """Whether the target is a series, or a frame of one column, whose type says categories."""
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(column, nw.DataFrame) and column.shape[1] == 1:
+        column = column[column.columns[0]]
+    return isinstance(column, nw.Series) and isinstance(column.dtype, nw.Categorical | nw.Enum)
+
+
 def _is_missing(value: Any) -> bool:
     # pandas' NA and NaT are told by their type's name, so that pandas need not be imported.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -123,7 +134,8 @@ def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
     if all(isinstance(value, bool | np.bool_) for value in y):
         return y.astype(bool)
     if all(isinstance(value, int | np.integer) for value in y):
-        return np.asarray(y.tolist())
+        whole = np.asarray(y.tolist())
+        return whole if whole.dtype != object else y.astype(np.float64)  # beyond 64 bits
     if any(isinstance(value, str) for value in y):
         if not all(isinstance(value, str) for value in y):
             raise ValueError(f"target {name!r} mixes text with other values")
@@ -146,6 +158,8 @@ def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
 
 def _as_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
     if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            raise ValueError(f"target {name!r} holds infinite values")
         if not np.array_equal(y, np.rint(y)):
             raise ValueError(
                 f"target {name!r} holds fractions, which cannot be classes; "
