@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -315,3 +316,42 @@ def test_bad_data_end_in_one_line(run: Run, tmp_path: Path, content: str | bytes
     assert result.out == ""
     assert result.err.startswith("spinney: ")
     assert result.err.count("\n") == 1
+
+
+def test_the_recipe_of_a_report_runs(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    lines = ["when;who;x;y"]
+    for row in range(80):
+        lines.append(f"2024-01-{row % 28 + 1:02};p{row % 9};{random.normal():.3f};{row % 2}")
+    path = tmp_path / "visits.txt"
+    path.write_text("\n".join(lines).replace("p", "ä"), encoding="latin-1")
+    reading = ("--delimiter", ";", "--encoding", "latin-1", "--models", "baseline,decision_tree")
+    for option, column in (("--group", "who"), ("--time", "when")):
+        out = tmp_path / option[2:]
+        command = ("compare", path, "--target", "y", option, column, *reading, "--out", out)
+        assert run(*command, "--cv", 4).code == 0
+        content = json.loads((out / "result.json").read_text(encoding="utf-8"))
+        page = (out / "report.html").read_text(encoding="utf-8")
+        code = html.unescape(re.sub("<[^>]+>", "", page[page.index("import spinney") :]))
+        names: dict[str, Any] = {}
+        exec(code[: code.index("# on all rows")], names)
+        estimates = [r.estimate for r in names["result"].results]
+        assert [e.mean for e in estimates] == [r["estimate"]["mean"] for r in content["results"]]
+
+
+def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
+    few = ("--target", "ill", "--models", "baseline", "--json", "--kind", "visit=dropped")
+    assert json.loads(run("compare", visits, *few, "--group", "patient").out)["n_folds"] == 10
+    table = pq.read_table(visits)
+    years = pa.array(np.repeat([2020, 2021, 2022, 2023], 60))
+    pq.write_table(table.append_column("year", years), visits)
+    assert json.loads(run("compare", visits, *few, "--time", "year").out)["n_folds"] == 3
+    text = run("compare", visits, *few, "--time", "patient")
+    assert "cannot tell the time: expected dates written as 2024-12-31, or numbers" in text.err
+
+
+def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
+    result = run("compare", shop, "--target", "bought", "--out", shop / "sub", "--json")
+    assert result.code == 2
+    assert result.out == ""
+    assert f"--out {shop / 'sub'}: Not a directory" in result.err

@@ -194,3 +194,42 @@ def test_report(tmp_path: Path, compared: Any) -> None:
     text = path.read_text(encoding="utf-8")
     assert "a &lt;b&gt;table&lt;/b&gt;" in text
     assert "random_forest" in text
+
+
+def test_recipes_name_what_was_given() -> None:
+    groups = np.repeat(np.arange(24), 10)
+    few = {"models": ["baseline", "decision_tree"], "random_state": 1}
+    codes = TABLE.drop_columns("city").to_pandas().fillna(0).round().to_numpy()
+    for change, said in (
+        ({"cv": 3, "groups": groups}, "groups=groups"),
+        ({"cv": 3, "time": np.arange(N)}, "time=time"),
+        ({"cv": [(np.arange(120), np.arange(120, N))] * 2}, "cv=cv"),
+        ({"cv": 3, "scoring": lambda model, X, y: model.score(X, y)}, "scoring=scoring"),
+        ({"cv": 3, "categorical_features": [1]}, "categorical_features=[1]"),
+    ):
+        result = spinney.compare(codes, TARGETS["two"], **few, **change)  # type: ignore[arg-type]
+        evidence = gather_evidence(result, origin=Origin("a table"))
+        assert said in evidence.code
+        assert "random_state=1" in evidence.code
+        failed = [part for part in evidence.left_out if "Error" in part]
+        assert failed == []
+
+
+def test_rows_are_numbered_as_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    gone = pa.array([None if row < 100 else float(score) for row, score in enumerate(SCORE)])
+    pa.csv.write_csv(TABLE.append_column("score", gone), path)
+    data = spinney.io.read_training_table(path, "score")
+    result = spinney.compare(data.X, data.y, cv=3, models=["decision_tree"])
+    evidence = gather_evidence(result, origin=Origin("shop"), row_numbers=data.rows)
+    assert evidence.predictions is not None
+    for row in [*evidence.predictions.typical, *evidence.predictions.worst]:
+        assert float(row.actual) == pytest.approx(SCORE[row.row - 1], rel=1e-5)
+
+
+def test_only_wrong_rows_are_most_wrong() -> None:
+    y = TARGETS["two"].copy()
+    result = spinney.compare(TABLE, y, cv=4, models=["random_forest"])
+    told = predicted_rows(result.compared, "random_forest")  # type: ignore[arg-type]
+    assert told is not None
+    assert not any(row.right for row in told.worst)

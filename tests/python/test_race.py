@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -212,3 +214,118 @@ def test_what_a_result_can_do() -> None:
     assert np.mean(told != Y) == pytest.approx(estimate.mean)
     with pytest.raises(KeyError, match="there are: "):
         result.fit("forest")
+
+
+# What a measure cannot tell, splits of one's own, other people's alarms
+
+
+def test_folds_without_a_class_are_left_out() -> None:
+    """Of folds in time the last ones have one class only, of which no ROC curve can be drawn."""
+    late = np.where(np.arange(90) < 60, Y, "no")
+    result = spinney.compare(
+        X, late, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline", "random_forest"]
+    )
+    assert result.n_folds == 3
+    assert "roc_auc cannot be told on 2 of 5 folds" in result.notes
+    assert result.results[0].name == "random_forest"
+    never = np.where(np.arange(90) < 10, Y, "no")
+    with pytest.raises(ValueError, match="roc_auc cannot be told on any fold"):
+        spinney.compare(X, never, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline"])
+
+
+def test_one_fold_proves_nothing() -> None:
+    result = spinney.compare(X, Y, cv=3, max_folds=1, models=["baseline", "decision_tree"])
+    assert [r.p_value for r in result.results] == [None, None]
+    assert not any(r.tied for r in result.results)
+
+
+def test_splits_as_masks_and_as_a_generator() -> None:
+    rows = np.arange(90)
+    by_number = [(rows[rows >= 45], rows[rows < 45]), (rows[rows < 45], rows[rows >= 45])]
+    expected = spinney.compare(X, Y, cv=by_number, models=["decision_tree"]).results[0].estimate
+    masks = [(np.isin(rows, train), np.isin(rows, test)) for train, test in by_number]
+    for cv in (masks, iter(by_number)):
+        result = spinney.compare(X, Y, cv=cv, models=["decision_tree"], time_limit=60)
+        assert result.results[0].estimate == expected
+    with pytest.raises(ValueError, match="max_rows cannot be given beside cv as splits"):
+        spinney.compare(X, Y, cv=by_number, max_rows=50)
+    with pytest.raises(ValueError, match="row numbers below 90, got 900"):
+        spinney.compare(X, Y, cv=[(rows, rows * 10 + 10)])
+
+
+def test_splits_are_never_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0})
+    tall, many = np.tile(X, (20, 1)), np.tile(Y, 20)
+    cv = [(np.arange(900), np.arange(900, 1800)), (np.arange(900, 1800), np.arange(900))]
+    result = spinney.compare(tall, many, cv=cv, time_limit=1.0)
+    assert result.n_rows == 1800
+    assert result[FLAGSHIP].skipped
+
+
+def test_alarms_of_others_ring_when_due() -> None:
+    rang: list[float] = []
+    start = time.perf_counter()
+    before = signal.signal(signal.SIGALRM, lambda *arguments: rang.append(time.perf_counter()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        with deadline(30):
+            end = time.perf_counter() + 0.3
+            while time.perf_counter() < end:
+                time.sleep(0.01)
+        assert len(rang) == 1
+        assert 0.1 < rang[0] - start < 0.3
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeUp), deadline(0.05):
+            time.sleep(5)
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 0.3
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_no_limit_in_many_ways() -> None:
+    few = {"cv": 2, "models": ["baseline"]}
+    for limit in (None, np.inf, 1e300):
+        assert spinney.compare(X, Y, time_limit=limit, **few).best is not None
+    with pytest.raises(ValueError, match="time_limit must be"):
+        spinney.compare(X, Y, time_limit=np.nan, **few)
+
+
+def test_in_a_thread() -> None:
+    with ThreadPoolExecutor() as pool:
+        few = pool.submit(spinney.compare, X, Y, cv=2, models=["decision_tree"], time_limit=60)
+        assert few.result().best is not None
+
+
+# Tables and targets as they come
+
+
+def test_lists_with_text_and_frames_with_faults() -> None:
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rows = [[label, float(number)] for number, label in enumerate(Y)]
+    result = spinney.compare(rows, Y, cv=3, models=["decision_tree"])
+    assert result["decision_tree"].estimate is not None
+    assert result["decision_tree"].estimate.mean == 0
+    twice = pd.DataFrame(X, columns=["a", "a"])
+    with pytest.raises(ValueError, match="names that differ, got 'a' twice"):
+        spinney.compare(twice, Y)
+    with pytest.raises(ValueError, match="collect"):
+        spinney.compare(pl.DataFrame(X).lazy(), Y)
+
+
+def test_targets_at_the_edge() -> None:
+    pd = pytest.importorskip("pandas")
+    few = {"cv": 2, "models": ["baseline"]}
+    declared = pd.Series(pd.Categorical(np.repeat(np.arange(30), 3)))
+    assert spinney.compare(X, declared, **few).task == "classification"
+    assert spinney.compare(X, declared.astype(int), **few).task == "regression"
+    assert spinney.compare(X, [2**70 + row for row in range(90)], **few).task == "regression"
+    with pytest.raises(ValueError, match="infinite"):
+        spinney.compare(X, np.where(np.arange(90) % 2, 0.0, np.inf), **few)
+
+
+def test_a_failed_model_has_no_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_families(monkeypatch, slow=lambda n: 30.0)
+    result = spinney.compare(X, Y, cv=3, time_limit=1.0)
+    with pytest.raises(ValueError, match="slow was not run to the end"):
+        result.predictions("slow")

@@ -190,3 +190,30 @@ def test_no_piece_is_kept(
     assert run("predict", tree, shop, "--keep-all", "-o", out).code == 0
     assert sum(1 for _ in out.open()) == 200 * N + 1
     assert most <= 2
+
+
+def test_carried_columns_stay_as_they_are(run: Run, tmp_path: Path) -> None:
+    rows = [
+        f"{key},{number},{number % 2}"
+        for number, key in enumerate(["NA", "null", " a b", "1.50"] * 10)
+    ]
+    table = tmp_path / "keys.csv"
+    table.write_text("\n".join(["key,x,y", *rows]) + "\n", encoding="utf-8")
+    model = tmp_path / "m.spinney"
+    fit = ("fit", table, "--target", "y", "--model", "decision_tree", "--drop", "key", "-o", model)
+    assert run(*fit).code == 0
+    out = run("predict", model, table, "--keep", "key").out.splitlines()
+    assert [line.split(",")[0].strip('"') for line in out[1:5]] == ["NA", "null", " a b", "1.50"]
+
+
+def test_integers_as_categories_with_gaps(run: Run, tmp_path: Path) -> None:
+    """A gap makes pandas write 2134 as 2134.0, which is the same category."""
+    codes = np.tile([2134, 2139, 2140], 20)
+    first, second = tmp_path / "zip.csv", tmp_path / "zip2.csv"
+    first.write_text("zip,y\n" + "".join(f"{code},{code % 2}\n" for code in codes))
+    second.write_text("zip,y\n" + "".join(f"{code}.0,{code % 2}\n" for code in codes) + ",0\n")
+    model = tmp_path / "m.spinney"
+    fit = ("fit", first, "--target", "y", "--model", "decision_tree", "--kind", "zip=category")
+    assert run(*fit, "-o", model).code == 0
+    told = run("predict", model, second, "--keep", "y").out.splitlines()[1:-1]
+    assert all(line.split(",")[0] == line.split(",")[1] for line in told)

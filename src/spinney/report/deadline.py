@@ -11,6 +11,8 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
+_LONGEST = 1e7  # seconds: what clocks can count
+
 __all__ = ["TimeUp", "deadline"]
 
 
@@ -67,4 +69,4 @@ def _can_ring() -> bool:
 
 
 def _set(time: float) -> None:
-    signal.setitimer(signal.ITIMER_REAL, max(time - monotonic(), 1e-3))
+    signal.setitimer(signal.ITIMER_REAL, min(max(time - monotonic(), 1e-3), _LONGEST))
