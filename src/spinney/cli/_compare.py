@@ -211,7 +211,7 @@ def compare(
             time,
             {"delimiter": delimiter, "encoding": encoding},
         )
-        page = _write_report(folder, result, table, origin, max(left, 2.0), quiet)
+        page = _write_report(folder, result, table, origin, max(left - 3.0, 2.0), quiet)
     if as_json:
         content = {"data": table.title, **result.to_dict(), "report": page and str(page)}
         typer.echo(json.dumps(content, indent=2))

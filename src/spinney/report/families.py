@@ -231,14 +231,14 @@ FAMILIES: tuple[Family, ...] = (
         "boosted_stumps",
         "1,000 questions, one after another",
         _boosted_stumps,
-        effort=3,
+        effort=4,
         complexity=4,
     ),
     Family(
         "boosted_small_trees",
         "300 trees of five leaves, boosted",
         _boosted_small_trees,
-        effort=3,
+        effort=4,
         complexity=5,
     ),
     Family(
@@ -250,7 +250,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("extra_trees", "100 trees, random thresholds", _extra_trees, effort=2, complexity=5),
     Family("bagging", "100 trees on bootstrap samples", _bagging, effort=5, complexity=5),
-    Family(FLAGSHIP, "boosted trees", _boosting, effort=4, complexity=5),
+    Family(FLAGSHIP, "boosted trees", _boosting, effort=3, complexity=5),
 )
 
 
