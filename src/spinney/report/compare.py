@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from time import perf_counter
@@ -169,6 +169,7 @@ def compare(
                 return course.run(rows, tell, n_rows, left)
             except FlagshipTooSlow:
                 n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
+                course = replace(course, starts_again=True)
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,7 @@ class _Course:
     time_limit: float | None
     max_folds: int | None
     given: dict[str, str]
+    starts_again: bool = False
 
     @property
     def may_draw(self) -> bool:
@@ -241,7 +243,7 @@ class _Course:
         )
         runners = [
             Runner(family, partial(self._make, family))
-            for family in sorted(self.families, key=lambda family: family.effort)
+            for family in sorted(self.families, key=self._turn)
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
         splits = folds.splits[: self.max_folds]
@@ -254,7 +256,7 @@ class _Course:
             self.measure,
             seconds,
             tell,
-            may_draw=self.may_draw,
+            may_draw=self.may_draw and not self.starts_again,
         )
         n_folds = race.run()
         if race.ended_by == "Ctrl-C" and n_folds == 0:
@@ -262,6 +264,10 @@ class _Course:
         if race.ended_by is not None:
             notes.append(f"ended by {race.ended_by} after {n_folds} of {len(folds.splits)} folds")
         return self._summarise(rows, folds, race, n_folds, notes)
+
+    def _turn(self, family: Family) -> int:
+        """Return when a family has its turn: the cheap ones first, and the flagship at a restart."""
+        return -1 if self.starts_again and family.name == FLAGSHIP else family.effort
 
     def _make(self, family: Family) -> Any:
         model = family.make(self.task, self.random_state, self.n_jobs)

@@ -198,12 +198,12 @@ class Race:
         if left is None or self.seconds is None or number > 0:
             return left
         if runner.family.name == FLAGSHIP:
-            # Should it take longer, a third is left to start again with fewer rows.
-            return min(left, self.seconds / 3)
+            # Should it take longer, half is left to start again with fewer rows.
+            return min(left, self.seconds / 3) if self.may_draw else 0.8 * left
         share = self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
         waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
-        # Those who run before the flagship have a third of the time.
-        return min(share, max(0.5, left - self.seconds * 2 / 3) if waiting else left)
+        # Those who run before the flagship have a sixth of the time.
+        return min(share, max(0.5, left - self.seconds * 5 / 6) if waiting else left)
 
     def _fold_seconds(self) -> float:
         """Estimate how long a fold takes, by the first one."""
