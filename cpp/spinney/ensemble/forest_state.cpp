@@ -27,6 +27,23 @@ void pair_up(Tree_& tree, ForestState& state, const Body& body) {
   body(tree.member_start, state.member_start);
 }
 
+// Numbers that are multiplied with others below, and must not wrap around.
+void check_shape(const Forest& forest) {
+  constexpr std::size_t most = std::size_t{1} << 31;
+  const LeafShape& shape = forest.shape;
+  const bool labels = is_classification(shape.criterion);
+  if (shape.n_outputs == 0 || shape.n_outputs > most ||
+      shape.n_classes.size() != (labels ? shape.n_outputs : 0) || shape.width() > most) {
+    throw InputError("a forest's outputs and classes do not fit together");
+  }
+  for (const std::uint32_t n : shape.n_classes) {
+    if (n == 0) throw InputError("a forest's output has no classes");
+  }
+  for (const std::int32_t n : forest.n_categories) {
+    if (n < 0) throw InputError("a forest's column has fewer than no categories");
+  }
+}
+
 }  // namespace
 
 std::size_t ForestState::nbytes() {
@@ -59,6 +76,7 @@ void from_state(ForestState& state, Forest& forest) {
   const auto require = [](bool holds) {
     if (!holds) throw InputError("the arrays of a forest do not fit together");
   };
+  check_shape(forest);
   require(state.sizes.size() % n_arrays == 0);
   std::vector<CompactTree> trees(state.sizes.size() / n_arrays);
   std::vector<std::size_t> used(n_arrays);
