@@ -32,6 +32,9 @@ _WHOLE_TABLE = frozenset(
     }
 )
 
+# Neighbours that vote: by codes of classes, in `_y`.
+_VOTING = frozenset({"KNeighborsClassifier", "RadiusNeighborsClassifier"})
+
 
 def check_tree(tree: Any) -> None:
     """Refuse a `spinney.tree.Tree` that points beyond its nodes, columns or categories."""
@@ -59,11 +62,39 @@ def check_tree(tree: Any) -> None:
 
 
 def check_model(model: Any) -> None:
+    """Refuse a model whose parts do not fit together where its methods take that for granted."""
+    _check_trees(model)
+    _check_classes(model)
+
+
+def _check_classes(model: Any) -> None:
+    """Refuse codes of classes that there are not: arrays are as long as the largest code."""
+    attributes = getattr(model, "__dict__", {})
+    classes: Any = attributes.get("classes_")
+    if classes is None:
+        return
+    lists = classes if isinstance(classes, list) else [classes]
+    n_classes = [len(names) for names in lists]
+    store: Any = attributes.get("_store")
+    if store is not None and store.shape[1] and store.shape[1] != n_classes:
+        raise ValueError("a forest of other classes than its model has")
+    codes: Any = attributes.get("_y")
+    if type(model).__name__ in _VOTING and codes is not None:
+        columns = codes.reshape(len(codes), -1)
+        if columns.dtype.kind not in "iu" or columns.shape[1] != len(lists):
+            raise ValueError("neighbours without codes of their classes")
+        if len(columns) and ((columns < 0) | (columns >= np.array(n_classes))).any():
+            raise ValueError("neighbours of classes that there are not")
+
+
+def _check_trees(model: Any) -> None:
     """Refuse a model whose trees read other columns than its table has."""
     attributes = getattr(model, "__dict__", {})
     schema: Any = attributes.get("_schema")
     tree: Any = attributes.get("tree_")
     store: Any = attributes.get("_store")
+    if store is not None and len(store) == 0 and store.width > 1:
+        raise ValueError("a forest without trees")
     if schema is None:
         return
     expected = [0 if values is None else len(values) for values in schema.categories]
