@@ -92,13 +92,31 @@ def _mutate_tensor(contents: Contents, rng: np.random.Generator) -> str:
         length = int(rng.choice([0, 1, max(array.size - 1, 0), array.size + 1, 2 * array.size]))
         array = np.resize(array, length) if array.size else np.zeros(length, array.dtype)
         place = f" of length {length}"
+        if rng.random() < 0.7:
+            _tell_record(contents, name, array)
     else:
         kind = str(rng.choice(["f4", "f8", "i4", "i8", "u1", "u4", "u8", "i1", "?"]))
         with np.errstate(invalid="ignore"):
             array = array.astype(kind)
         place = f" as {kind}"
+        if rng.random() < 0.7:
+            _tell_record(contents, name, array)
     contents.tensors[name] = array
     return f"tensor {name} ({old.dtype}, {old.size}){place}"
+
+
+def _tell_record(contents: Contents, name: str, array: np.ndarray) -> None:
+    """Have the nodes say of an array what it is now, so that the change is not noticed there."""
+    for node in contents.nodes:
+        if not isinstance(node, dict):
+            continue
+        for record in (node, node.get("packed")):
+            if isinstance(record, dict) and record.get("numbers") == name and "dtype" in record:
+                shape = record["shape"]
+                rest = int(np.prod(shape[1:])) if isinstance(shape, list) and len(shape) > 1 else 1
+                whole = rest > 0 and array.size % rest == 0 and array.size > 0
+                lengths = [array.size // rest, *shape[1:]] if whole and rest > 1 else [array.size]
+                record["shape"], record["dtype"] = lengths, array.dtype.str
 
 
 def _number_for(flat: np.ndarray, at: int, rng: np.random.Generator) -> Any:

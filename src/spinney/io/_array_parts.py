@@ -46,8 +46,8 @@ def record_of_array(array: NDArray[Any], store: Store) -> Record:
         lengths = [_MISSING if code is None else len(code) for code in encoded]
         text = b"".join(code for code in encoded if code is not None)
         if not _fits(array.dtype, len(lengths), len(text)):
-            narrow = array.astype(array.dtype.kind)  # as wide as its longest text
-            record["dtype"] = narrow.dtype.newbyteorder("=").str
+            longest = max(map(len, values.tolist()))
+            record["dtype"] = np.dtype(f"{array.dtype.kind}{max(longest, 1)}").str
         record["text"] = store(np.frombuffer(text, dtype=np.uint8))
         record["lengths"] = store(np.array(lengths, dtype=np.int64))
         return record
