@@ -275,14 +275,19 @@ void bind_ensemble(nb::module_& m) {
                  [&](const char* name, auto& array) { out[name] = to_numpy(std::move(array)); });
              return out;
            })
-      .def("restore",
-           [](Forest& self, const nb::dict& arrays) {
-             ForestState state;
-             state.visit([&]<class T>(const char* name, std::vector<T>& array) {
-               const auto given = nb::cast<Array<T>>(arrays[name]);
-               array.assign(given.data(), given.data() + given.size());
-             });
-             from_state(state, self);
-           })
+      .def(
+          "restore",
+          [](Forest& self, const nb::dict& arrays, int n_threads) {
+            ForestView state;
+            std::vector<nb::object> owners;
+            state.visit([&]<class T>(const char* name, std::span<const T>& array) {
+              const auto given = nb::cast<Array<T>>(arrays[name]);
+              array = view(given);
+              owners.push_back(nb::cast(given));
+            });
+            const nb::gil_scoped_release release;
+            from_state(state, n_threads, self);
+          },
+          nb::arg("arrays"), nb::arg("n_threads") = 1)
       .def_prop_ro("nbytes", [](const Forest& self) { return to_state(self).nbytes(); });
 }

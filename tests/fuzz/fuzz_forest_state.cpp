@@ -140,7 +140,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ForestState state;
   state.visit([&]<class T>(const char*, std::vector<T>& array) { array = bytes.array<T>(); });
   try {
-    from_state(state, forest);
+    from_state(view_of(state), 1, forest);
     read_everything(forest, n_rows);
   } catch (const InputError&) {
   }
