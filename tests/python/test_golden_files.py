@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,16 @@ def test_answers_stay_as_they_were(path: Path) -> None:
             np.testing.assert_allclose(got[method], answer, rtol=1e-12, atol=1e-14)
         else:
             np.testing.assert_array_equal(got[method], answer, strict=True)
+
+
+@pytest.mark.parametrize("path", FILES[::4], ids=lambda path: path.stem)
+def test_pickles_keep_the_same_state(path: Path) -> None:
+    model = spinney.load(path)
+    expected = answers_of(path.stem, model)
+    got = answers_of(path.stem, pickle.loads(pickle.dumps(model)))
+    assert expected.keys() == got.keys()
+    for method, answer in expected.items():
+        np.testing.assert_array_equal(got[method], answer, strict=True)
 
 
 def test_every_estimator_has_a_file() -> None:
