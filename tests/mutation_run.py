@@ -28,17 +28,20 @@ FOLDER = Path(__file__).parent / "golden" / "v1"
 PATIENCE = 20  # seconds for one mutant, which takes milliseconds
 ROOM = 1 << 30  # bytes beyond what the program has after its imports
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
-METHODS += ("apply", "kneighbors", "decision_path", "query", "sample")
+METHODS += ("apply", "kneighbors", "decision_path", "query", "predict_interval")
 
 
 def questions(name: str) -> list[Any]:
     """Return the rows that the model was made for, and others."""
     rows = rows_for(name)
     if name.startswith(("table-", "words-", "ID3")):
-        return [rows, np.zeros((2, 2))]
+        places = np.arange(300) % len(rows)
+        many = rows.iloc[places] if hasattr(rows, "iloc") else np.asarray(rows)[places]
+        return [rows, many, np.zeros((2, 2))]
     strange = rows.copy()
     strange[0], strange[1, 0], strange[2] = np.nan, np.inf, 1e300
-    return [rows, strange, -rows[:, :2], np.zeros((1, 40))]
+    many = np.tile(strange, (60, 1))  # many rows may go other ways than few
+    return [rows, strange, many, -rows[:, :2], np.zeros((1, 40))]
 
 
 def faults(name: str, n: int, seed: int, folder: Path) -> Iterator[str]:
@@ -65,6 +68,12 @@ def faults(name: str, n: int, seed: int, folder: Path) -> Iterator[str]:
                     yield f"{name} {number} ({words}): {method} asked for memory: {error}"
                 except Exception:
                     pass  # a model that was made wrong may say so
+        try:
+            model.feature_importances_  # noqa: B018
+        except MemoryError as error:
+            yield f"{name} {number} ({words}): importances asked for memory: {error}"
+        except Exception:
+            pass
     faulthandler.cancel_dump_traceback_later()
 
 
