@@ -54,6 +54,16 @@ def test_forests_that_point_beyond_their_ends(array: str, place: int, value: int
         changed_state(model, array, place, value)
 
 
+def test_mixed_leaves_of_one_class() -> None:
+    model = RandomForestClassifier(1, max_depth=1, random_state=0).fit(X, np.zeros(90))
+    state = model._store.__getstate__()
+    state["arrays"]["leaf_class"] = state["arrays"]["leaf_class"] + np.uint32(1)
+    state["arrays"]["mixed_counts"] = np.array([90.0], dtype=np.float32)
+    state["arrays"]["sizes"][6] = 1  # of mixed_counts
+    model._store.__setstate__(state)
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((90, 1)))
+
+
 def test_ways_without_end_are_refused() -> None:
     comparisons = ComparisonTreeRegressor(random_state=0).fit(X, NUMBERS)
     comparisons._nodes.left[3] = comparisons._nodes.right[3] = 0
