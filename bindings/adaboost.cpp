@@ -66,6 +66,9 @@ void bind_adaboost(nb::module_& m) {
         if (first > last || last > forest.trees.size() || last > tree_weights.size()) {
           throw InputError("add_votes: no such trees");
         }
+        if (out.size() != bound.table.n_rows * forest.shape.width()) {
+          throw InputError("add_votes: out needs a row for each row, a column for each class");
+        }
         const nb::gil_scoped_release release;
         add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,
                   out.data());

@@ -53,6 +53,16 @@ Link link_named(const std::string& name) {
   return Link::identity;
 }
 
+// A round has n_scores trees; leaves that hold labels have no scores.
+void check_rounds(const Forest& forest, std::size_t n_rounds, std::size_t n_scores) {
+  if (is_classification(forest.shape.criterion)) {
+    throw InputError("rounds: a forest of classes has no scores");
+  }
+  if (n_scores == 0 || n_rounds > forest.trees.size() / n_scores) {
+    throw InputError("rounds: beyond the last");
+  }
+}
+
 struct BoundScorer {
   nb::object forest;  // kept alive
   RowScorer scorer;
@@ -213,7 +223,12 @@ void bind_boosting(nb::module_& m) {
       "add_rounds",
       [](const Forest& forest, const BoundTable& bound, std::size_t n_scores, std::size_t first,
          std::size_t last, int n_threads, const OutArray<double>& out) {
-        if (last * n_scores > forest.trees.size()) throw InputError("rounds: beyond the last");
+        check_rounds(forest, last, n_scores);
+        const std::size_t width = forest.shape.width();
+        if (first > last || (width > 1 && n_scores > 1) ||
+            out.size() != bound.table.n_rows * n_scores * width) {
+          throw InputError("add_rounds: out needs a row for each row, a column for each score");
+        }
         const nb::gil_scoped_release release;
         add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
       },
@@ -224,11 +239,7 @@ void bind_boosting(nb::module_& m) {
       "append_mean",
       [](const std::vector<const Forest*>& forests, std::size_t n_rounds, std::size_t n_scores,
          Forest& out) {
-        for (const Forest* const forest : forests) {
-          if (n_rounds * n_scores > forest->trees.size()) {
-            throw InputError("rounds: beyond the last");
-          }
-        }
+        for (const Forest* const forest : forests) check_rounds(*forest, n_rounds, n_scores);
         append_mean(forests, n_rounds, n_scores, out);
       },
       nb::arg("forests"), nb::arg("n_rounds"), nb::arg("n_scores"), nb::arg("out"));
@@ -239,9 +250,10 @@ void bind_boosting(nb::module_& m) {
           [](BoundScorer* self, const nb::object& forest, std::vector<double> baseline,
              std::size_t n_rounds, const std::string& link) {
             const Forest& trees = nb::cast<const Forest&>(forest);
-            const std::size_t per_round = trees.shape.width() > 1 ? 1 : baseline.size();
-            if (n_rounds * per_round > trees.trees.size()) {
-              throw InputError("rounds: beyond the last");
+            const std::size_t width = trees.shape.width();
+            check_rounds(trees, n_rounds, width > 1 ? 1 : baseline.size());
+            if (width > 1 && baseline.size() != width) {
+              throw InputError("RowScorer: expected a baseline for each score");
             }
             new (self)
                 BoundScorer{forest, {trees, std::move(baseline), n_rounds, link_named(link)}};

@@ -65,6 +65,18 @@ void trim_memory() {
 #endif
 }
 
+// Places for answers come from Python, where their number may follow from a model that is wrong.
+void require_places(std::size_t given, std::size_t needed) {
+  if (given != needed) throw InputError("a forest's answers need other places than were given");
+}
+
+// Leaves that hold numbers, one for each output.
+void require_numbers(const Forest& forest) {
+  if (is_classification(forest.shape.criterion)) {
+    throw InputError("a forest of classes was asked for numbers");
+  }
+}
+
 template <class T>
 nb::object copy(const std::vector<T>& values) {
   return to_numpy(std::vector<T>(values));
@@ -193,6 +205,10 @@ void bind_ensemble(nb::module_& m) {
           "sum_predictions",
           [](const Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
              const OutArray<double>& out) {
+            require_places(out.size(), bound.table.n_rows * self.shape.width());
+            if (hard_votes && !is_classification(self.shape.criterion)) {
+              throw InputError("a forest of numbers has no votes");
+            }
             const nb::gil_scoped_release release;
             sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
           },
@@ -201,6 +217,7 @@ void bind_ensemble(nb::module_& m) {
           "apply",
           [](const Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
+            require_places(out.size(), bound.table.n_rows * self.trees.size());
             const nb::gil_scoped_release release;
             apply(self, bound.table, n_threads, out.data());
           },
@@ -209,6 +226,7 @@ void bind_ensemble(nb::module_& m) {
           "path_lengths",
           [](const Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<double>& out) {
+            require_places(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
             sum_path_lengths(self, bound.table, n_threads, out.data());
           },
@@ -216,6 +234,7 @@ void bind_ensemble(nb::module_& m) {
       .def(
           "importances",
           [](const Forest& self, int n_threads, const OutArray<double>& out) {
+            require_places(out.size(), self.trees.size() * self.n_features());
             const nb::gil_scoped_release release;
             impurity_importances(self, n_threads, out.data());
           },
@@ -224,6 +243,10 @@ void bind_ensemble(nb::module_& m) {
           "moments",
           [](const Forest& self, const BoundTable& bound, const Array<double>& centre,
              int n_threads, const OutArray<double>& sums, const OutArray<double>& squares) {
+            require_numbers(self);
+            require_places(centre.size(), self.shape.width());
+            require_places(sums.size(), bound.table.n_rows * self.shape.width());
+            require_places(squares.size(), sums.size());
             const nb::gil_scoped_release release;
             sum_moments(self, bound.table, centre.data(), n_threads, sums.data(), squares.data());
           },
@@ -234,6 +257,10 @@ void bind_ensemble(nb::module_& m) {
           [](const Forest& self, const BoundTable& bound, const Matrix<double>& targets,
              const std::optional<Array<double>>& weights, const Array<double>& q, int n_threads,
              const OutArray<double>& out) {
+            require_numbers(self);
+            require_places(targets.shape(0), self.shape.n_outputs);
+            if (weights) require_places(weights->size(), targets.shape(1));
+            require_places(out.size(), bound.table.n_rows * self.shape.n_outputs * q.size());
             const nb::gil_scoped_release release;
             predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
                               weights ? weights->data() : nullptr, view(q), n_threads, out.data());
@@ -248,14 +275,19 @@ void bind_ensemble(nb::module_& m) {
                  [&](const char* name, auto& array) { out[name] = to_numpy(std::move(array)); });
              return out;
            })
-      .def("restore",
-           [](Forest& self, const nb::dict& arrays) {
-             ForestState state;
-             state.visit([&]<class T>(const char* name, std::vector<T>& array) {
-               const auto given = nb::cast<Array<T>>(arrays[name]);
-               array.assign(given.data(), given.data() + given.size());
-             });
-             from_state(state, self);
-           })
+      .def(
+          "restore",
+          [](Forest& self, const nb::dict& arrays, int n_threads) {
+            ForestView state;
+            std::vector<nb::object> owners;
+            state.visit([&]<class T>(const char* name, std::span<const T>& array) {
+              const auto given = nb::cast<Array<T>>(arrays[name]);
+              array = view(given);
+              owners.push_back(nb::cast(given));
+            });
+            const nb::gil_scoped_release release;
+            from_state(state, n_threads, self);
+          },
+          nb::arg("arrays"), nb::arg("n_threads") = 1)
       .def_prop_ro("nbytes", [](const Forest& self) { return to_state(self).nbytes(); });
 }

@@ -79,11 +79,12 @@ MultiwayTree from_arrays(std::size_t n_classes, bool missing_is_category,
   tree.missing_is_category = missing_is_category;
   const std::size_t n = feature.size();
   if (n == 0 || threshold.size() != n || child_start.size() != n + 1 ||
-      branch_start.size() != n + 1 || shares.size() != children.size() ||
-      fractions.size() != n * n_classes) {
+      branch_start.size() != n + 1 || shares.size() != children.size() || n_classes == 0 ||
+      fractions.size() % n_classes != 0 || fractions.size() / n_classes != n) {
     throw InputError("a tree's arrays do not fit together");
   }
   tree.nodes.resize(n);
+  std::vector<std::uint8_t> reached(n);
   for (std::size_t i = 0; i < n; ++i) {
     MultiwayNode& node = tree.nodes[i];
     node.feature = feature.data()[i];
@@ -96,6 +97,10 @@ MultiwayTree from_arrays(std::size_t n_classes, bool missing_is_category,
       if (child <= static_cast<NodeIndex>(i) || child >= static_cast<NodeIndex>(n)) {
         throw InputError("a tree's node has a child that does not follow it");
       }
+      if (reached[static_cast<std::size_t>(child)] != 0) {
+        throw InputError("a tree's node is the child of two others");
+      }
+      reached[static_cast<std::size_t>(child)] = 1;
     }
     const auto n_branches = static_cast<std::int32_t>(node.children.size());
     for (const std::int32_t branch : node.branch_of) {

@@ -45,9 +45,15 @@ BoundTable from_matrix(nb::object array, bool known_finite) {
 // n_categories[f] < 0 marks a numeric column.
 BoundTable from_columns(nb::list arrays, const std::vector<std::int32_t>& n_categories) {
   BoundTable bound;
+  if (n_categories.size() != nb::len(arrays)) {
+    throw spinney::InputError("a table needs a number of categories for each column");
+  }
   std::size_t f = 0;
   for (nb::handle handle : arrays) {
     const auto vector = nb::cast<Vector>(handle);
+    if (f > 0 && vector.shape(0) != bound.table.n_rows) {
+      throw spinney::InputError("the columns of a table differ in length");
+    }
     Column column;
     column.dtype = dtype_of(vector);
     column.kind = n_categories[f] < 0 ? ColumnKind::numeric : ColumnKind::categorical;

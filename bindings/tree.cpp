@@ -72,6 +72,11 @@ nb::dict grow(const BoundTable& bound, const BoundTargets& targets, const GrowOp
   return tree_arrays(std::move(tree));
 }
 
+// Places for answers come from Python, where their number may follow from a model that is wrong.
+void require_places(std::size_t given, std::size_t needed) {
+  if (given != needed) throw InputError("a tree's answers need other places than were given");
+}
+
 }  // namespace
 
 void bind_tree(nb::module_& m) {
@@ -163,6 +168,7 @@ void bind_tree(nb::module_& m) {
           "apply",
           [](const Predictor& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
+            require_places(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
             self.apply(bound.table, n_threads, out.data());
           },
@@ -172,6 +178,8 @@ void bind_tree(nb::module_& m) {
           [](const Predictor& self, const BoundTable& bound, int n_threads,
              const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
              std::size_t width, const OutArray<double>& out) {
+            require_places(values.size(), self.n_nodes() * width);
+            require_places(out.size(), bound.table.n_rows * width);
             const nb::gil_scoped_release release;
             self.predict(bound.table, n_threads, values.data(), width, out.data());
           },
@@ -181,6 +189,8 @@ void bind_tree(nb::module_& m) {
           "predict_labels",
           [](const Predictor& self, const BoundTable& bound, int n_threads,
              const Array<std::int64_t>& labels, const OutArray<std::int64_t>& out) {
+            require_places(labels.size(), self.n_nodes());
+            require_places(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
             self.predict_labels(bound.table, n_threads, labels.data(), out.data());
           },

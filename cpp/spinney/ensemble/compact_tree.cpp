@@ -325,18 +325,30 @@ void check_tree(const CompactTree& tree, const LeafShape& shape,
   }
   if (shape.one_label()) {
     require(tree.leaf_class.size() == n_leaves);
-    const std::size_t n_mixed = std::max(tree.mixed_counts.size(), tree.values.size()) / width;
+    const std::size_t n_held =
+        tree.mixed_counts.empty() ? tree.values.size() : tree.mixed_counts.size();
+    const std::size_t n_mixed = n_held / width;
     for (const std::uint32_t label : tree.leaf_class) require(label < width + n_mixed);
   } else {
     require(tree.values.size() == n_leaves * width);
   }
+  // Two ways to one place would be followed twice, and of many such places times without number.
+  std::vector<std::uint8_t> reached(n_nodes + n_leaves);
+  const auto reach = [&](std::size_t place) {
+    require(reached[place] == 0);
+    reached[place] = 1;
+  };
   for (std::size_t at = 0; at < n_nodes; ++at) {
     const CompactNode& node = tree.nodes[at];
     for (const std::int32_t child : {node.child[0], node.child[1]}) {
-      // A child after its parent: no way leads back.
-      require(child >= 0 ? static_cast<std::size_t>(child) > at &&
-                               static_cast<std::size_t>(child) < n_nodes
-                         : static_cast<std::size_t>(~child) < n_leaves);
+      if (child >= 0) {
+        // A child after its parent: no way leads back.
+        require(static_cast<std::size_t>(child) > at && static_cast<std::size_t>(child) < n_nodes);
+        reach(static_cast<std::size_t>(child));
+      } else {
+        require(static_cast<std::size_t>(~child) < n_leaves);
+        reach(n_nodes + static_cast<std::size_t>(~child));
+      }
     }
     const std::uint32_t feature = node.feature & CompactNode::feature_mask;
     require(feature < n_categories.size());
@@ -344,6 +356,9 @@ void check_tree(const CompactTree& tree, const LeafShape& shape,
       const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
       require(n_categories[feature] > 0 &&
               start + 2 * words_for(n_categories[feature]) <= tree.category_bits.size());
+    } else {  // thresholds are sorted, which NaN cannot be
+      require(!std::isnan(tree.thresholds.empty() ? static_cast<double>(node.threshold)
+                                                  : tree.thresholds[at]));
     }
   }
 }

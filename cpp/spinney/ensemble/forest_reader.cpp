@@ -404,7 +404,7 @@ void sum_predictions(const Forest& forest, const Table& table, bool hard_votes, 
                    for (std::size_t i = 0; i < n; ++i, to += width) to[labels[leaves[i]]] += 1.0;
                    return;
                  }
-                 if (width == 1) {
+                 if (width == 1 && !shape.one_label()) {
                    for (std::size_t i = 0; i < n; ++i) to[i] += tree.values[leaves[i]];
                    return;
                  }

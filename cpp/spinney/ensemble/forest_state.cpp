@@ -1,8 +1,10 @@
 #include "spinney/ensemble/forest_state.h"
 
+#include <array>
 #include <cstring>
 
 #include "spinney/common/check.h"
+#include "spinney/common/parallel.h"
 
 namespace spinney {
 namespace {
@@ -10,8 +12,8 @@ namespace {
 static_assert(sizeof(CompactNode) == 16);
 
 // Calls body with each array of a tree and its place in the state, in the order of visit_arrays.
-template <class Tree_, class Body>
-void pair_up(Tree_& tree, ForestState& state, const Body& body) {
+template <class Tree_, class State, class Body>
+void pair_up(Tree_& tree, State& state, const Body& body) {
   body(tree.thresholds, state.thresholds);
   body(tree.leaf_rows, state.leaf_rows);
   body(tree.leaf_weight, state.leaf_weight);
@@ -27,15 +29,24 @@ void pair_up(Tree_& tree, ForestState& state, const Body& body) {
   body(tree.member_start, state.member_start);
 }
 
-}  // namespace
-
-std::size_t ForestState::nbytes() {
-  std::size_t total = 0;
-  visit([&]<class T>(const char*, const std::vector<T>& array) {
-    total += array.size() * sizeof(T);
-  });
-  return total;
+// Numbers that are multiplied with others below, and must not wrap around.
+void check_shape(const Forest& forest) {
+  constexpr std::size_t most = std::size_t{1} << 31;
+  const LeafShape& shape = forest.shape;
+  const bool labels = is_classification(shape.criterion);
+  if (shape.n_outputs == 0 || shape.n_outputs > most ||
+      shape.n_classes.size() != (labels ? shape.n_outputs : 0) || shape.width() > most) {
+    throw InputError("a forest's outputs and classes do not fit together");
+  }
+  for (const std::uint32_t n : shape.n_classes) {
+    if (n == 0) throw InputError("a forest's output has no classes");
+  }
+  for (const std::int32_t n : forest.n_categories) {
+    if (n < 0) throw InputError("a forest's column has fewer than no categories");
+  }
 }
+
+}  // namespace
 
 ForestState to_state(const Forest& forest) {
   ForestState state;
@@ -54,37 +65,56 @@ ForestState to_state(const Forest& forest) {
   return state;
 }
 
-void from_state(ForestState& state, Forest& forest) {
+ForestView view_of(const ForestState& state) {
+  ForestView out;
+  out.sizes = state.sizes;
+  out.nodes = state.nodes;
+  pair_up(out, state, [](auto& to, const auto& from) { to = from; });
+  return out;
+}
+
+void from_state(const ForestView& state, int n_threads, Forest& forest) {
   constexpr std::size_t n_arrays = 14;
   const auto require = [](bool holds) {
     if (!holds) throw InputError("the arrays of a forest do not fit together");
   };
+  check_shape(forest);
   require(state.sizes.size() % n_arrays == 0);
-  std::vector<CompactTree> trees(state.sizes.size() / n_arrays);
-  std::vector<std::size_t> used(n_arrays);
-  for (std::size_t t = 0; t < trees.size(); ++t) {
+  const std::size_t n_trees = state.sizes.size() / n_arrays;
+  // Where each tree's part of each array begins; the parts must be all that there is.
+  std::array<std::size_t, n_arrays> lengths{state.nodes.size() / 4};
+  require(state.nodes.size() % 4 == 0);
+  std::size_t array = 1;
+  CompactTree none;
+  pair_up(none, state, [&](const auto&, const auto& from) { lengths[array++] = from.size(); });
+  std::vector<std::size_t> starts(state.sizes.size());
+  for (std::size_t a = 0; a < n_arrays; ++a) {
+    std::size_t used = 0;
+    for (std::size_t t = 0; t < n_trees; ++t) {
+      starts[t * n_arrays + a] = used;
+      const std::uint64_t size = state.sizes[t * n_arrays + a];
+      require(size <= lengths[a] - used);
+      used += size;
+    }
+    require(used == lengths[a]);
+  }
+  std::vector<CompactTree> trees(n_trees);
+  parallel_for(n_trees, n_threads, [&](std::size_t t, int) {
     CompactTree& tree = trees[t];
-    const std::uint64_t* size = state.sizes.data() + t * n_arrays;
-    require(*size <= (state.nodes.size() - used[0]) / 4);
-    tree.nodes.resize(*size);
-    if (*size > 0) std::memcpy(tree.nodes.data(), state.nodes.data() + used[0], 16 * *size);
-    used[0] += 4 * *size;
-    std::size_t array = 1;
+    const std::uint64_t* const size = state.sizes.data() + t * n_arrays;
+    const std::size_t* const start = starts.data() + t * n_arrays;
+    tree.nodes.resize(size[0]);
+    if (size[0] > 0) {
+      std::memcpy(tree.nodes.data(), state.nodes.data() + 4 * start[0], 16 * size[0]);
+    }
+    std::size_t a = 1;
     pair_up(tree, state, [&](auto& to, const auto& from) {
-      const std::uint64_t n = size[array];
-      require(n <= from.size() - used[array]);
-      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(used[array]);
-      to.assign(begin, begin + static_cast<std::ptrdiff_t>(n));
-      used[array] += n;
-      ++array;
+      const auto part = from.subspan(start[a], size[a]);
+      to.assign(part.begin(), part.end());
+      ++a;
     });
     check_tree(tree, forest.shape, forest.n_categories);
-  }
-  std::size_t array = 1;
-  require(used[0] == state.nodes.size());
-  CompactTree none;
-  pair_up(none, state,
-          [&](const auto&, const auto& from) { require(used[array++] == from.size()); });
+  });
   forest.trees = std::move(trees);
 }
 

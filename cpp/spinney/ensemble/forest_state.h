@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "spinney/ensemble/forest.h"
@@ -9,22 +10,23 @@
 namespace spinney {
 
 // The trees' arrays one after another; sizes has, for each tree, the length of each of them.
-struct ForestState {
-  std::vector<std::uint64_t> sizes;
-  std::vector<std::uint32_t> nodes;  // four words a node, as they lie in memory
-  std::vector<double> thresholds;
-  std::vector<std::uint32_t> leaf_rows;
-  std::vector<float> leaf_weight;
-  std::vector<double> leaf_weight_exact;
-  std::vector<std::uint32_t> leaf_class;
-  std::vector<float> mixed_counts;
-  std::vector<double> values;
-  std::vector<double> leaf_impurity;
-  std::vector<double> inner_value;
-  std::vector<double> inner_impurity;
-  std::vector<std::uint32_t> category_bits;
-  std::vector<std::uint32_t> members;
-  std::vector<std::uint32_t> member_start;
+template <template <class> class List>
+struct ForestArrays {
+  List<std::uint64_t> sizes;
+  List<std::uint32_t> nodes;  // four words a node, as they lie in memory
+  List<double> thresholds;
+  List<std::uint32_t> leaf_rows;
+  List<float> leaf_weight;
+  List<double> leaf_weight_exact;
+  List<std::uint32_t> leaf_class;
+  List<float> mixed_counts;
+  List<double> values;
+  List<double> leaf_impurity;
+  List<double> inner_value;
+  List<double> inner_impurity;
+  List<std::uint32_t> category_bits;
+  List<std::uint32_t> members;
+  List<std::uint32_t> member_start;
 
   template <class Visit>
   void visit(const Visit& body) {
@@ -48,11 +50,24 @@ struct ForestState {
     body("members", members);
     body("member_start", member_start);
   }
-  std::size_t nbytes();
+  std::size_t nbytes() {
+    std::size_t total = 0;
+    visit([&](const char*, const auto& array) { total += array.size() * sizeof(array[0]); });
+    return total;
+  }
 };
 
+template <class T>
+using OwnList = std::vector<T>;
+template <class T>
+using ViewedList = std::span<const T>;
+
+using ForestState = ForestArrays<OwnList>;
+using ForestView = ForestArrays<ViewedList>;  // of memory that somebody else holds
+
 ForestState to_state(const Forest& forest);
+ForestView view_of(const ForestState& state);
 // Fills forest.trees; the forest's shape is known. Throws InputError if anything does not fit.
-void from_state(ForestState& state, Forest& forest);
+void from_state(const ForestView& state, int n_threads, Forest& forest);
 
 }  // namespace spinney

@@ -39,10 +39,35 @@ void check_finite(const Column& column, std::size_t first, std::size_t n) {
   }
 }
 
+void check_tree(const TreeView& tree) {
+  const auto require = [](bool holds) {
+    if (!holds) throw InputError("the arrays of a tree do not fit together");
+  };
+  const std::size_t n = tree.left.size();
+  require(n > 0 && n < (std::size_t{1} << 31) && tree.right.size() == n &&
+          tree.feature.size() == n && tree.threshold.size() == n && tree.missing_left.size() == n &&
+          tree.category_start.size() == n);
+  std::vector<std::uint8_t> reached(n);
+  for (std::size_t node = 0; node < n; ++node) {
+    if (tree.left[node] < 0) continue;
+    for (const std::int64_t child : {tree.left[node], tree.right[node]}) {
+      // A child after its parent, and of no other: every way ends, and each place has one.
+      require(child > static_cast<std::int64_t>(node) && child < static_cast<std::int64_t>(n));
+      require(reached[static_cast<std::size_t>(child)] == 0);
+      reached[static_cast<std::size_t>(child)] = 1;
+    }
+    require(tree.feature[node] >= 0 && tree.feature[node] < (std::int64_t{1} << 30));
+    const std::int64_t start = tree.category_start[node];
+    require(start == no_categories ||
+            (start >= 0 && start < static_cast<std::int64_t>(tree.category_bits.size())));
+  }
+}
+
 }  // namespace
 
 Predictor::Predictor(const TreeView& tree)
     : bits_(tree.category_bits.begin(), tree.category_bits.end()) {
+  check_tree(tree);
   const std::size_t n = tree.left.size();
   parent_.assign(n, -1);
   nodes_.reserve(n + 1);
@@ -107,6 +132,16 @@ Predictor::Predictor(const TreeView& tree)
   }
   std::sort(categorical_.begin(), categorical_.end());
   categorical_.erase(std::unique(categorical_.begin(), categorical_.end()), categorical_.end());
+  n_bits_.assign(categorical_.size(), 32 * bits_.size());
+  for (const PackedNode& node : nodes_) {
+    if ((node.feature & categorical_flag) == 0) continue;
+    const auto feature = static_cast<std::int32_t>(node.feature & feature_mask);
+    const auto place =
+        std::lower_bound(categorical_.begin(), categorical_.end(), feature) - categorical_.begin();
+    const auto start = static_cast<std::size_t>(std::bit_cast<std::int64_t>(node.threshold));
+    std::size_t& n_bits = n_bits_[static_cast<std::size_t>(place)];
+    n_bits = std::min(n_bits, 32 * (bits_.size() - start));
+  }
   mean_depth_ = static_cast<double>(depth_sum) / static_cast<double>(n_leaves);
 }
 
@@ -115,9 +150,13 @@ void Predictor::check_columns(const Table& table) const {
       (!used_.empty() && static_cast<std::size_t>(used_.back()) >= table.n_features())) {
     throw InputError("X has fewer columns than the tree asks about");
   }
-  for (const std::int32_t feature : categorical_) {
-    if (table.columns[static_cast<std::size_t>(feature)].kind != ColumnKind::categorical) {
+  for (std::size_t i = 0; i < categorical_.size(); ++i) {
+    const Column& column = table.columns[static_cast<std::size_t>(categorical_[i])];
+    if (column.kind != ColumnKind::categorical) {
       throw InputError("X has numbers where the tree asks about categories");
+    }
+    if (static_cast<std::size_t>(column.n_categories) > n_bits_[i]) {
+      throw InputError("X has more categories than the tree knows");
     }
   }
 }

@@ -25,7 +25,10 @@ struct TreeView {
 
 class Predictor {
  public:
+  // Throws InputError unless the arrays are those of one tree.
   explicit Predictor(const TreeView& tree);
+
+  std::size_t n_nodes() const { return parent_.size(); }
 
   // leaf[row] = index of the leaf in the tree's arrays.
   void apply(const Table& table, int n_threads, std::int64_t* leaf) const;
@@ -75,7 +78,8 @@ class Predictor {
   std::vector<std::int64_t> parent_;      // by index in the tree's arrays
   std::vector<std::uint32_t> bits_;
   std::vector<std::int32_t> used_;         // features that any node asks about, ascending
-  std::vector<std::int32_t> categorical_;  // features asked about as categories
+  std::vector<std::int32_t> categorical_;  // features asked about as categories, ascending
+  std::vector<std::size_t> n_bits_;        // categories that the bits have room for, of each
   bool has_categories_ = false;
   std::size_t max_depth_ = 0;
   double mean_depth_ = 0;

@@ -117,7 +117,7 @@ class ForestStore:
             name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
             for name, array in state["arrays"].items()
         }
-        self.core.restore(arrays)
+        self.core.restore(arrays, effective_n_jobs(None))
 
 
 class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):

@@ -13,13 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array_from_record", "is_plain_array", "record_of_array"]
+__all__ = ["array_from_record", "dtype_called", "is_plain_array", "record_of_array"]
 
 Record = dict[str, Any]
 Store = Callable[[NDArray[Any]], str]  # keeps a tensor and returns its name
 
+_MOST_AXES = 32
 _NUMBERS = frozenset("?bhilqBHILQefd")  # type characters of what goes in as it is
 _MISSING = -1  # length of a None among strings
+# A text in an array takes the room of the widest. Wider ones than a file could need are refused:
+# a few bytes must not ask for gigabytes.
+_ROOM = 1 << 26  # bytes that any array of texts may take …
+_GROWTH = 64  # … and how many times those that it takes in the file
 
 
 def is_plain_array(array: NDArray[Any]) -> bool:
@@ -40,6 +45,9 @@ def record_of_array(array: NDArray[Any], store: Store) -> Record:
         encoded = [_encode(value) for value in values]
         lengths = [_MISSING if code is None else len(code) for code in encoded]
         text = b"".join(code for code in encoded if code is not None)
+        if not _fits(array.dtype, len(lengths), len(text)):
+            longest = max(map(len, values.tolist()))
+            record["dtype"] = np.dtype(f"{array.dtype.kind}{max(longest, 1)}").str
         record["text"] = store(np.frombuffer(text, dtype=np.uint8))
         record["lengths"] = store(np.array(lengths, dtype=np.int64))
         return record
@@ -50,9 +58,9 @@ def record_of_array(array: NDArray[Any], store: Store) -> Record:
 
 def array_from_record(record: Record, tensors: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Make the array again; a record that does not fit its tensors is a ValueError."""
-    dtype = np.dtype("O" if record["dtype"] == "|O" else record["dtype"])
+    dtype = dtype_called(record["dtype"])
     shape = tuple(int(length) for length in record["shape"])
-    if any(length < 0 for length in shape):
+    if len(shape) > _MOST_AXES or any(length < 0 for length in shape):
         raise ValueError(f"an array of shape {shape}")
     if dtype.kind in "USO":
         values = _decode(tensors[record["text"]], tensors[record["lengths"]], dtype)
@@ -62,7 +70,19 @@ def array_from_record(record: Record, tensors: Mapping[str, NDArray[Any]]) -> ND
             raise ValueError(f"an array of {dtype} kept as {values.dtype}")
         values = values.view(dtype) if dtype.kind in "cmM" else values
     order = record.get("order", "C")
+    if order not in ("C", "F"):
+        raise ValueError(f"an array in order {order!r}")
     return values.reshape(shape, order=order)
+
+
+def dtype_called(name: Any) -> np.dtype[Any]:
+    """Return a type of values: numbers, texts, times, or objects (which are texts and None)."""
+    if type(name) is not str or "," in name:
+        raise ValueError(f"no type of values: {name!r}")
+    dtype = np.dtype(name)
+    if not (dtype.char in _NUMBERS or dtype.kind in "mMUSO" or dtype.char in "FD"):
+        raise ValueError(f"no type of values that a model file has: {name!r}")
+    return dtype
 
 
 def _held_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -84,6 +104,10 @@ def _decode(text: NDArray[Any], lengths: NDArray[Any], dtype: np.dtype[Any]) -> 
     ends = np.cumsum(np.maximum(lengths, 0))
     if (ends[-1] if len(ends) else 0) != len(text):
         raise ValueError("the lengths of texts do not add up")
+    if not _fits(dtype, len(lengths), len(text)):
+        raise ValueError(f"{len(lengths)} texts as {dtype}, for which they are far too short")
+    if dtype.kind != "O" and (lengths == _MISSING).any():
+        raise ValueError(f"None among texts of {dtype}")
     raw = text.tobytes()
     values: list[Any] = []
     for end, length in zip(ends.tolist(), lengths.tolist(), strict=True):
@@ -94,4 +118,11 @@ def _decode(text: NDArray[Any], lengths: NDArray[Any], dtype: np.dtype[Any]) -> 
             values.append(piece)
     out = np.empty(len(values), dtype=dtype)
     out[:] = values
+    if dtype.kind != "O" and out.tolist() != values:
+        raise ValueError(f"texts that are longer than {dtype}")
     return out
+
+
+def _fits(dtype: np.dtype[Any], n: int, n_bytes: int) -> bool:
+    """Whether so many texts may take the room that their type asks for."""
+    return dtype.itemsize * n <= max(_ROOM, _GROWTH * (8 * n + n_bytes))

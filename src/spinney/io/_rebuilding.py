@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from spinney.io._array_parts import Record, array_from_record
+from spinney.io._array_parts import Record, array_from_record, dtype_called
 from spinney.io._classes import class_called
 from spinney.io._search_trees import search_tree_from_parts
 from spinney.io._tree_checks import check_model, check_tree
@@ -27,6 +27,16 @@ _SPARSE = {
     "csc_matrix": sp.csc_matrix,
     "csr_array": sp.csr_array,
     "csc_array": sp.csc_array,
+}
+_LONGEST_RANGE = 10_000_000
+_WIDEST = 4096  # bytes of a value whose type alone is kept
+_SCALARS: dict[str, tuple[type, ...]] = {  # by kind of dtype
+    "b": (bool,),
+    "i": (int,),
+    "u": (int,),
+    "f": (float, int),
+    "U": (str,),
+    "S": (bytes,),
 }
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 # Classes that are made by a call; of all others a file has the state and no arguments.
@@ -86,12 +96,22 @@ class _Maker:
                 array[number] = self.value(item)
             return array.reshape([int(length) for length in node["shape"]])
         if kind == "scalar":
-            return np.dtype(node["dtype"]).type(self.value(node["value"]))
+            return self._scalar(node)
         if kind in _RANGES:
-            return _RANGES[kind](*self.values(node["items"]))
+            made = _RANGES[kind](*self.values(node["items"]))
+            if isinstance(made, range) and len(made) > _LONGEST_RANGE:
+                raise ValueError(f"a range of {len(made)} numbers")
+            return made
         if kind in _SPARSE:
             return self._sparse(kind, self.value(node["parts"]))
         return self._rarity(kind, node)
+
+    def _scalar(self, node: Record) -> Any:
+        dtype = dtype_called(node["dtype"])
+        value = self.value(node["value"])
+        if dtype.kind not in _SCALARS or type(value) not in _SCALARS[dtype.kind]:
+            raise ValueError(f"a {dtype} that is {type(value).__name__}")
+        return dtype.type(value)
 
     def _rarity(self, kind: str, node: Record) -> Any:
         if kind == "bytes":
@@ -99,7 +119,10 @@ class _Maker:
         if kind == "complex":
             return complex(*self.values(node["items"]))
         if kind == "dtype":
-            return np.dtype(str(node["name"]))
+            dtype = dtype_called(node["name"])
+            if dtype.itemsize > _WIDEST:
+                raise ValueError(f"a type of values that takes {dtype.itemsize} bytes")
+            return dtype
         if kind == "numpy_type":
             found = getattr(np, node["name"])
             if not (isinstance(found, type) and issubclass(found, np.generic)):

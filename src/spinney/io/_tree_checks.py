@@ -32,6 +32,9 @@ _WHOLE_TABLE = frozenset(
     }
 )
 
+# Neighbours that vote: by codes of classes, in `_y`.
+_VOTING = frozenset({"KNeighborsClassifier", "RadiusNeighborsClassifier"})
+
 
 def check_tree(tree: Any) -> None:
     """Refuse a `spinney.tree.Tree` that points beyond its nodes, columns or categories."""
@@ -59,11 +62,93 @@ def check_tree(tree: Any) -> None:
 
 
 def check_model(model: Any) -> None:
+    """Refuse a model whose parts do not fit together where its methods take that for granted."""
+    name = type(model).__name__
+    if name == "ComparisonTree":
+        _check_comparisons(model)
+    elif name == "QuadTree":
+        _check_quadrants(model)
+    else:
+        _check_trees(model)
+        _check_classes(model)
+
+
+def _check_comparisons(tree: Any) -> None:
+    """Refuse comparison trees, one or several after another, that lead back or out."""
+    n = tree.node_count
+    for name in ("right", "pivot_a", "pivot_b", "value", "n_node_samples", "depth"):
+        if len(getattr(tree, name)) != n:
+            raise ValueError("a comparison tree whose arrays differ in length")
+    inner = np.flatnonzero(tree.left >= 0)
+    if not np.array_equal(inner, np.flatnonzero(tree.right >= 0)):
+        raise ValueError("a comparison tree with a node of one child")
+    _check_children(np.tile(inner, 2), np.concatenate([tree.left[inner], tree.right[inner]]), n)
+
+
+def _check_quadrants(tree: Any) -> None:
+    """Refuse a quad tree that leads back or out."""
+    n = tree.n_nodes
+    for name in ("low", "high", "center", "value", "impurity", "_inner"):
+        if len(getattr(tree, name)) != n:
+            raise ValueError("a quad tree whose arrays differ in length")
+    inner = np.flatnonzero(tree._inner >= 0)
+    if tree._slots.ndim != 2 or not np.array_equal(tree._inner[inner], np.arange(len(inner))):
+        raise ValueError("a quad tree whose nodes do not have their children")
+    if tree._slots.shape[1] != 2 ** tree.center.shape[1]:
+        raise ValueError("a quad tree with other quadrants than its columns give")
+    if len(tree._slots) != len(inner):
+        raise ValueError("a quad tree with children of no node")
+    there = tree._slots >= 0
+    parents = np.repeat(inner, tree._slots.shape[1]).reshape(tree._slots.shape)
+    _check_children(parents[there], tree._slots[there], n)
+
+
+def _check_children(parents: Any, children: Any, n: int) -> None:
+    """Refuse children that are not after their parents, or of two of them: ways without end."""
+    if (children >= n).any() or (children <= parents).any():
+        raise ValueError("a tree with a child before its parent")
+    if len(np.unique(children)) != len(children):
+        raise ValueError("a tree with a node that is the child of two others")
+
+
+def _check_classes(model: Any) -> None:
+    """Refuse codes of classes that there are not: arrays are as long as the largest code."""
+    attributes = getattr(model, "__dict__", {})
+    classes: Any = attributes.get("classes_")
+    if classes is None:
+        return
+    lists = classes if isinstance(classes, list) else [classes]
+    n_classes = [len(names) for names in lists]
+    store: Any = attributes.get("_store")
+    if store is not None and store.shape[1] and store.shape[1] != n_classes:
+        raise ValueError("a forest of other classes than its model has")
+    if type(model).__name__ == "VotingClassifier":
+        # Its members answer by codes of classes, which are counted.
+        for member in attributes.get("estimators_", ()):
+            known = np.asarray(getattr(member, "classes_", ()))
+            if known.size and (known.dtype.kind not in "iu" or not _are_codes(known, n_classes[0])):
+                raise ValueError("a vote of members that know other classes")
+    codes: Any = attributes.get("_y")
+    if type(model).__name__ in _VOTING and codes is not None:
+        columns = codes.reshape(len(codes), -1)
+        if columns.dtype.kind not in "iu" or columns.shape[1] != len(lists):
+            raise ValueError("neighbours without codes of their classes")
+        if not _are_codes(columns, np.array(n_classes)):
+            raise ValueError("neighbours of classes that there are not")
+
+
+def _are_codes(values: Any, n: Any) -> bool:
+    return not bool(((values < 0) | (values >= n)).any())
+
+
+def _check_trees(model: Any) -> None:
     """Refuse a model whose trees read other columns than its table has."""
     attributes = getattr(model, "__dict__", {})
     schema: Any = attributes.get("_schema")
     tree: Any = attributes.get("tree_")
     store: Any = attributes.get("_store")
+    if store is not None and len(store) == 0 and store.width > 1:
+        raise ValueError("a forest without trees")
     if schema is None:
         return
     expected = [0 if values is None else len(values) for values in schema.categories]

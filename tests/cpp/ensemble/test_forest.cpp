@@ -136,7 +136,7 @@ TEST(forest_state_survives_and_damage_is_noticed) {
   Forest again;
   again.shape = forest.shape;
   again.n_categories = forest.n_categories;
-  from_state(state, again);
+  from_state(view_of(state), 1, again);
   std::vector<double> a(400);
   std::vector<double> b(400);
   sum_predictions(forest, data.table, false, 2, a.data());
@@ -149,7 +149,7 @@ TEST(forest_state_survives_and_damage_is_noticed) {
     // Any word of the nodes: a child or feature beyond the bounds must not be followed.
     damaged.nodes[stream.below(damaged.nodes.size())] ^= 1U << stream.below(32);
     try {
-      from_state(damaged, again);
+      from_state(view_of(damaged), 1, again);
       sum_predictions(again, data.table, false, 1, b.data());
     } catch (const InputError&) {
       ++n_refused;

@@ -1,0 +1,148 @@
+// Fuzzes the reading of forests from flat arrays, as they come from a file whose checksum is right:
+// whatever the bytes, from_state refuses them or makes a forest that every reader can walk through.
+//
+// An input is a shape (a few bytes), then each array of ForestState in order: two bytes for the
+// number of its elements, then the elements. make_corpus.py writes such inputs from golden files.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "spinney/boosting/block_scorer.h"
+#include "spinney/common/check.h"
+#include "spinney/ensemble/forest_reader.h"
+#include "spinney/ensemble/forest_state.h"
+#include "spinney/ensemble/quantiles.h"
+#include "spinney/table/row_block.h"
+
+namespace {
+
+using namespace spinney;
+
+class Bytes {
+ public:
+  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
+
+  std::size_t byte() { return number<std::uint8_t>(); }
+  template <class T>
+  std::vector<T> array() {
+    std::size_t n = number<std::uint16_t>();
+    if (n > left_ / sizeof(T)) n = left_ / sizeof(T);
+    std::vector<T> out(n);
+    take(out.data(), n * sizeof(T));
+    return out;
+  }
+
+ private:
+  template <class T>
+  std::size_t number() {
+    T value{};
+    if (left_ >= sizeof(T)) take(&value, sizeof(T));
+    return value;
+  }
+  void take(void* to, std::size_t n) {
+    if (n > 0) std::memcpy(to, data_, n);
+    data_ += n;
+    left_ -= n;
+  }
+  const std::uint8_t* data_;
+  std::size_t left_;
+};
+
+// Rows of all kinds of values; enough that every way of walking is taken.
+struct Rows {
+  std::vector<std::vector<double>> numbers;
+  std::vector<std::vector<std::int32_t>> codes;
+  Table table;
+
+  Rows(std::span<const std::int32_t> n_categories, std::size_t n) {
+    constexpr double values[] = {0.0, -1.5, 1e300, -1e-300, 0.25};
+    table.n_rows = n;
+    numbers.resize(n_categories.size());
+    codes.resize(n_categories.size());
+    for (std::size_t f = 0; f < n_categories.size(); ++f) {
+      Column column;
+      if (n_categories[f] > 0) {
+        for (std::size_t i = 0; i < n; ++i) {
+          codes[f].push_back(static_cast<std::int32_t>((i + f) % (n_categories[f] + 1)) - 1);
+        }
+        column.kind = ColumnKind::categorical;
+        column.dtype = Dtype::int32;
+        column.n_categories = n_categories[f];
+        column.stride = 4;
+        column.data = reinterpret_cast<const std::byte*>(codes[f].data());
+      } else {
+        for (std::size_t i = 0; i < n; ++i) {
+          numbers[f].push_back(i % 7 == f ? std::numeric_limits<double>::quiet_NaN()
+                                          : values[(i + f) % 5] * static_cast<double>(i % 3));
+        }
+        column.dtype = Dtype::float64;
+        column.stride = 8;
+        column.data = reinterpret_cast<const std::byte*>(numbers[f].data());
+      }
+      table.columns.push_back(column);
+    }
+  }
+};
+
+void read_everything(const Forest& forest, std::size_t n_rows) {
+  const Rows rows(forest.n_categories, n_rows);
+  const std::size_t width = forest.shape.width();
+  const std::size_t n_trees = forest.trees.size();
+  std::vector<double> sums(n_rows * width);
+  std::vector<double> squares(n_rows * width);
+  std::vector<std::int64_t> leaves(n_rows * n_trees);
+  std::vector<double> importances(n_trees * forest.n_features());
+  sum_predictions(forest, rows.table, false, 1, sums.data());
+  apply(forest, rows.table, 1, leaves.data());
+  sum_path_lengths(forest, rows.table, 1, squares.data());
+  impurity_importances(forest, 1, importances.data());
+  if (is_classification(forest.shape.criterion)) {
+    sum_predictions(forest, rows.table, true, 1, sums.data());
+    return;
+  }
+  const std::vector<double> centre(width, 0.5);
+  sum_moments(forest, rows.table, centre.data(), 1, sums.data(), squares.data());
+  if (BlockScorer::serves(forest, 0, n_trees, n_rows)) {
+    const BlockScorer scorer(forest, 0, n_trees);
+    RowReader(rows.table, forest.n_categories)
+        .read(0, BlockScorer::block_rows, [&](const auto* values, std::size_t stride, bool) {
+          scorer.add(values, stride, BlockScorer::block_rows, 1, sums.data());
+        });
+  }
+  const std::vector<double> targets(8 * forest.shape.n_outputs, 1.0);
+  const std::vector<double> q{0.1, 0.9};
+  std::vector<double> quantiles(n_rows * forest.shape.n_outputs * q.size());
+  if (n_trees > 0) {
+    predict_quantiles(forest, rows.table, targets.data(), 8, nullptr, q, 1, quantiles.data());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Bytes bytes(data, size);
+  Forest forest;
+  forest.shape.criterion = static_cast<CriterionKind>(bytes.byte() % 6);
+  forest.shape.n_outputs = bytes.byte() % 4;
+  forest.shape.inner_values = bytes.byte() % 2 == 1;
+  const std::size_t n_listed = bytes.byte() % 4;
+  for (std::size_t i = 0; i < n_listed; ++i) {
+    forest.shape.n_classes.push_back(static_cast<std::uint32_t>(bytes.byte()));
+  }
+  const std::size_t n_features = 1 + bytes.byte() % 4;
+  for (std::size_t f = 0; f < n_features; ++f) {
+    forest.n_categories.push_back(static_cast<std::int8_t>(bytes.byte()));
+  }
+  const std::size_t n_rows = bytes.byte() % 2 == 0 ? 5 : 300;
+  ForestState state;
+  state.visit([&]<class T>(const char*, std::vector<T>& array) { array = bytes.array<T>(); });
+  try {
+    from_state(view_of(state), 1, forest);
+    read_everything(forest, n_rows);
+  } catch (const InputError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,45 @@
+"""Write the first inputs of the fuzzer: forests of the golden files, in the fuzzer's form."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import spinney
+
+FOLDER = Path(__file__).parent
+CRITERIA = ("gini", "entropy", "misclassification", "squared_error", "poisson", "absolute_error")
+MOST_BYTES = 4000
+
+
+def forests(model: Any) -> list[Any]:
+    """Return the forests in a model."""
+    found = [part for part in vars(model).values() if type(part).__name__ == "ForestStore"]
+    return [store for store in found if len(store.shape[4]) <= 4]
+
+
+def input_of(store: Any, rows: int) -> bytes:
+    """Return a forest as the fuzzer reads it."""
+    criterion, n_classes, n_outputs, inner_values, n_categories = store.shape
+    head = [CRITERIA.index(criterion), n_outputs, int(inner_values), len(n_classes), *n_classes]
+    head += [len(n_categories) - 1, *n_categories, rows]
+    arrays = store.core.state().values()
+    return bytes(head) + b"".join(struct.pack("<H", len(a)) + a.tobytes() for a in arrays)
+
+
+def main() -> None:
+    """Write a file for each forest that is small."""
+    folder = FOLDER / "corpus" / "forest_state"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((FOLDER.parent / "golden").glob("v*/*.spinney")):
+        for store in forests(spinney.load(path)):
+            for rows in (0, 1):
+                written = input_of(store, rows)
+                if len(written) <= MOST_BYTES:
+                    (folder / f"{path.stem}-{rows}").write_bytes(written)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

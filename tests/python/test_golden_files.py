@@ -1,0 +1,89 @@
+"""Files of every version load for ever and say the same; changed ones do no harm."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spinney
+from golden.questions import answers_of
+
+TESTS = Path(__file__).parents[1]
+VERSIONS = sorted(path for path in (TESTS / "golden").iterdir() if path.name.startswith("v"))
+FILES = [path for version in VERSIONS for path in sorted(version.glob("*.spinney"))]
+PACKAGES = ("ensemble", "linear_model", "mixture", "neighbors", "preprocessing", "tree")
+
+# Sums of products and exponentials are NumPy's and BLAS's here, which may round otherwise on other
+# machines. Everything else is the same to the bit.
+ROUNDED = (
+    *("AdaBoostClassifier-logistic", "AnyBoost", "Bayesian", "GaussianMixture", "Halfspace"),
+    *("LAD", "Linear", "Local", "Logistic", "Mixture", "Perceptron", "Pipeline", "PlugIn"),
+    *("Polynomial", "Ridge", "Stacking", "Whitener", "KNeighbors", "Radius", "Nearest", "HNSW"),
+    *("BaggingClassifier-neighbors", "IsolationForest", "GradientBoosting", "AdaBoost", "Hist"),
+)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_answers_stay_as_they_were(path: Path) -> None:
+    model = spinney.load(path)
+    got = answers_of(path.stem, model)
+    with np.load(path.parent / "answers.npz") as kept:
+        expected = {
+            name.partition(" ")[2]: kept[name]
+            for name in kept.files
+            if name.partition(" ")[0] == path.stem
+        }
+    assert expected
+    assert set(expected) <= set(got)
+    for method, answer in expected.items():
+        assert got[method].dtype == answer.dtype
+        if answer.dtype.kind == "f" and path.stem.removeprefix("table-").startswith(ROUNDED):
+            np.testing.assert_allclose(got[method], answer, rtol=1e-12, atol=1e-14)
+        else:
+            np.testing.assert_array_equal(got[method], answer, strict=True)
+
+
+@pytest.mark.parametrize("path", FILES[::4], ids=lambda path: path.stem)
+def test_pickles_keep_the_same_state(path: Path) -> None:
+    model = spinney.load(path)
+    expected = answers_of(path.stem, model)
+    got = answers_of(path.stem, pickle.loads(pickle.dumps(model)))
+    assert expected.keys() == got.keys()
+    for method, answer in expected.items():
+        np.testing.assert_array_equal(got[method], answer, strict=True)
+
+
+def test_every_estimator_has_a_file() -> None:
+    import importlib
+
+    names = set()
+    for package in PACKAGES:
+        module: Any = importlib.import_module(f"spinney.{package}")
+        names |= {
+            name
+            for name in module.__all__
+            if hasattr(getattr(module, name), "fit")
+            and hasattr(getattr(module, name), "get_params")
+        }
+    assert names <= {path.stem for path in FILES}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the system for the memory in use")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_mutants_do_no_harm(seed: int) -> None:
+    """Each is an error of ours or a model; `mutation_run.py` says what else may happen."""
+    done = subprocess.run(
+        [sys.executable, TESTS / "mutation_run.py", "6", str(seed)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    assert len(done.stdout.splitlines()) >= 6 * len(FILES)  # as many as were asked for
