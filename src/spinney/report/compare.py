@@ -266,7 +266,7 @@ class _Course:
         return self._summarise(rows, folds, race, n_folds, notes)
 
     def _turn(self, family: Family) -> int:
-        """Return when a family has its turn: the cheap ones first, and the flagship at a restart."""
+        """Return when a family has its turn: the cheap ones first, at a restart the flagship."""
         return -1 if self.starts_again and family.name == FLAGSHIP else family.effort
 
     def _make(self, family: Family) -> Any:
