@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.importing._lightgbm import from_lightgbm
+    from spinney.importing._xgboost import from_xgboost
     from spinney.io._model_file import load, save
     from spinney.report.compare import compare
 
@@ -36,6 +38,8 @@ __all__ = [
     "compare",
     "datasets",
     "ensemble",
+    "from_lightgbm",
+    "from_xgboost",
     "get_num_threads",
     "io",
     "linear_model",
@@ -72,6 +76,8 @@ _SUBMODULES = frozenset(
 )
 _NAMES = {
     "compare": "spinney.report.compare",
+    "from_lightgbm": "spinney.importing._lightgbm",
+    "from_xgboost": "spinney.importing._xgboost",
     "get_num_threads": "spinney._threads",
     "load": "spinney.io._model_file",
     "save": "spinney.io._model_file",

@@ -1,0 +1,8 @@
+"""Models that other libraries fitted, as models of Spinney's."""
+
+from __future__ import annotations
+
+from spinney.importing._lightgbm import from_lightgbm
+from spinney.importing._xgboost import from_xgboost
+
+__all__ = ["from_lightgbm", "from_xgboost"]
