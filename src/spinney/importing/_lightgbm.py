@@ -31,6 +31,7 @@ _REGRESSION = {
     "custom": "squared_error",
 }
 _RANKING = ("lambdarank", "rank_xendcg")
+_MOST_FEATURES = 1 << 20  # beyond it a file is taken for damaged
 _MISSING_ZERO, _MISSING_NAN = 1, 2
 
 
@@ -120,7 +121,7 @@ def _read_model(text: str, classes: Any) -> BoosterSource:
         raise ValueError("model: expected the line 'end of trees', the file is cut off")
     n_features = _whole(header, "max_feature_idx") + 1
     n_scores = _whole(header, "num_tree_per_iteration")
-    if n_features < 1 or n_scores < 1 or len(parts) - 1 < n_scores:
+    if not (1 <= n_features <= _MOST_FEATURES and 1 <= n_scores < len(parts)):
         raise ValueError("model: expected columns, and as many trees as scores at least")
     settings = dict(re.findall(r"^\[(\w+): (.*)\]$", text, flags=re.MULTILINE))
     source = _read_objective(header.get("objective", "custom"), settings, n_scores, classes)

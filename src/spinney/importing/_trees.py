@@ -161,10 +161,10 @@ def _category_bits(
         codes = np.asarray(tree.left_categories[node], dtype=np.int64)
         if n == 0 or (codes < 0).any() or (codes >= n).any():
             raise ValueError(f"{label}: asks about categories that its column has not")
-        mask = np.zeros((2, 32 * ((n + 31) // 32)), dtype=np.uint32)
-        mask[0, codes] = 1
-        mask[1, :n] = 1  # which ones the node's rows had is not known: all
-        packed = (mask.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1)
+        mask = np.zeros((2, 32 * ((n + 31) // 32)), dtype=bool)
+        mask[0, codes] = True
+        mask[1, :n] = True  # which ones the node's rows had is not known: all
+        packed = np.packbits(mask, bitorder="little").view("<u4")
         starts[at] = used
         used += len(packed)
         words.append(packed.astype(np.uint32))

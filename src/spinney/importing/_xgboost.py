@@ -31,6 +31,9 @@ _REGRESSION = {
     "reg:gamma": "gamma",
     "reg:tweedie": "tweedie",
 }
+# Beyond these a file is taken for damaged, so that it is refused before it takes memory.
+_MOST_FEATURES = 1 << 20
+_MOST_CATEGORIES = 1 << 18
 _TWO_CLASSES = ("binary:logistic", "binary:logitraw")
 _CLASSES = ("multi:softprob", "multi:softmax")
 _RANKING = {"rank:ndcg": "lambdarank", "rank:map": "lambdarank", "rank:pairwise": "pairwise"}
@@ -108,6 +111,8 @@ def _read_model(learner: Any, only_best: bool) -> BoosterSource:
     shape = learner["learner_model_param"]
     n_features = int(shape["num_feature"])
     n_scores = max(int(shape["num_class"]), int(shape.get("num_target", 1)), 1)
+    if not (1 <= n_features <= _MOST_FEATURES and n_scores <= len(forest["trees"]) * 256):
+        raise ValueError(f"model: expected fewer than {n_features} columns or {n_scores} scores")
     names = list(learner.get("feature_names", [])) or None
     types = list(learner.get("feature_types", [])) or [""] * n_features
     trees, of_score = list(forest["trees"]), [int(k) for k in forest["tree_info"]]
@@ -135,8 +140,11 @@ def _read_model(learner: Any, only_best: bool) -> BoosterSource:
     for read in (tree for trees in source.trees for tree in trees):
         for node, codes in read.left_categories.items():
             # What XGBoost lists goes right, and every other code left.
-            n = len(source.categories[int(read.feature[node])])
-            read.left_categories[node] = np.setdiff1d(np.arange(n), codes)
+            is_left = np.ones(len(source.categories[int(read.feature[node])]), dtype=bool)
+            if (codes >= len(is_left)).any():
+                raise ValueError("model: asks about categories that its column has not")
+            is_left[codes] = False
+            read.left_categories[node] = np.flatnonzero(is_left)
     return source
 
 
@@ -244,8 +252,8 @@ def _read_tree(
         if not 0 <= node < len(left) or not 0 <= feature[node] < len(asked):
             raise ValueError(f"{label}: asks about categories of no column")
         codes = sets[start : start + size]
-        if start < 0 or len(codes) != size or (codes < 0).any() or (codes >= 2**24).any():
-            raise ValueError(f"{label}: expected categories from 0 to {2**24 - 1}")
+        if start < 0 or len(codes) != size or (codes < 0).any() or (codes >= _MOST_CATEGORIES).any():
+            raise ValueError(f"{label}: expected categories from 0 to {_MOST_CATEGORIES - 1}")
         listed[int(node)] = codes
         asked[int(feature[node])] |= set(codes.tolist())
     hessian = array("sum_hessian", np.float64)
