@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spinney.importing._lightgbm import from_lightgbm
+from spinney.importing._sklearn import from_sklearn
 from spinney.importing._xgboost import from_xgboost
 
-__all__ = ["from_lightgbm", "from_xgboost"]
+__all__ = ["from_lightgbm", "from_sklearn", "from_xgboost"]

@@ -252,7 +252,12 @@ def _read_tree(
         if not 0 <= node < len(left) or not 0 <= feature[node] < len(asked):
             raise ValueError(f"{label}: asks about categories of no column")
         codes = sets[start : start + size]
-        if start < 0 or len(codes) != size or (codes < 0).any() or (codes >= _MOST_CATEGORIES).any():
+        if (
+            start < 0
+            or len(codes) != size
+            or (codes < 0).any()
+            or (codes >= _MOST_CATEGORIES).any()
+        ):
             raise ValueError(f"{label}: expected categories from 0 to {_MOST_CATEGORIES - 1}")
         listed[int(node)] = codes
         asked[int(feature[node])] |= set(codes.tolist())
