@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.importing._catboost import from_catboost
     from spinney.importing._lightgbm import from_lightgbm
     from spinney.importing._sklearn import from_sklearn
     from spinney.importing._xgboost import from_xgboost
@@ -40,6 +41,7 @@ __all__ = [
     "compare",
     "datasets",
     "ensemble",
+    "from_catboost",
     "from_lightgbm",
     "from_sklearn",
     "from_xgboost",
@@ -81,6 +83,7 @@ _SUBMODULES = frozenset(
 )
 _NAMES = {
     "compare": "spinney.report.compare",
+    "from_catboost": "spinney.importing._catboost",
     "from_lightgbm": "spinney.importing._lightgbm",
     "from_sklearn": "spinney.importing._sklearn",
     "from_xgboost": "spinney.importing._xgboost",

@@ -14,7 +14,11 @@ from imported_models import FOLDER, predict_like_source, read_expected
 from spinney.importing._ubjson import read_ubjson
 
 ROWS, TOLD = read_expected()
-READERS = {"lightgbm": spinney.from_lightgbm, "xgboost": spinney.from_xgboost}
+READERS = {
+    "catboost": spinney.from_catboost,
+    "lightgbm": spinney.from_lightgbm,
+    "xgboost": spinney.from_xgboost,
+}
 
 
 def _read(name):
@@ -141,7 +145,8 @@ def test_xgboost_file_out_of_order(tmp_path, change, words):
 
 
 @pytest.mark.parametrize(
-    "name", ["lightgbm_binary.txt", "xgboost_binary.json", "xgboost_classes.ubj"]
+    "name",
+    ["catboost_binary.json", "lightgbm_binary.txt", "xgboost_binary.json", "xgboost_classes.ubj"],
 )
 def test_cut_or_changed_files_are_errors_or_models(tmp_path, name):
     """Whatever stands in a file, it is a ValueError or a model that predicts."""
@@ -165,6 +170,28 @@ def test_cut_or_changed_files_are_errors_or_models(tmp_path, name):
         if model.n_features_in_ == ROWS.shape[1] and not hasattr(model, "feature_names_in_"):
             model.predict(ROWS)
     assert refused >= 50
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m["features_info"].update(categorical_features=[{}]), "numbers alone"),
+        (lambda m: m["oblivious_trees"][0]["splits"][0].update(split_type="OneHot"), "numbers"),
+        (lambda m: m["oblivious_trees"][0]["splits"][0].update(float_feature_index=9), "columns"),
+        (lambda m: m["oblivious_trees"][0]["leaf_values"].pop(), "leaves"),
+        (lambda m: m["oblivious_trees"][0].update(leaf_values=[np.nan] * 8), "finite"),
+        (lambda m: m["model_info"]["params"]["loss_function"].update(type="Focal"), "no equal"),
+        (lambda m: m.pop("scale_and_bias"), "scale_and_bias"),
+        (lambda m: m.update(scale_and_bias=[1, [0, 0]]), "leaves"),
+    ],
+)
+def test_catboost_file_out_of_order(tmp_path, change, words):
+    document = json.loads((FOLDER / "catboost_binary.json").read_text())
+    change(document)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=words):
+        spinney.from_catboost(path)
 
 
 def test_no_such_file_and_no_such_model(tmp_path):

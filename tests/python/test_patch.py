@@ -40,9 +40,6 @@ def test_names_imported_later_are_ours_and_earlier_ones_stay():
 
 
 def test_everything_listed_is_replaced_and_given_back():
-    places = {
-        name: sys.modules.get(f"sklearn.{name.split('.')[0]}") for name in replaceable_names()
-    }
     with spinney.patch_sklearn(replaceable_names()) as patch:
         assert patch.replaced == replaceable_names()
         for full in replaceable_names():

@@ -19,15 +19,18 @@ def last_at_most(threshold: Any) -> NDArray[np.float64]:
     threshold = np.asarray(threshold, dtype=np.float64)
     with np.errstate(over="ignore"):
         single = threshold.astype(np.float32)
-    low = np.float32(-np.inf)
-    single = np.where(single > threshold, np.nextafter(single, low), single)
-    with np.errstate(over="ignore"):
+        single = np.where(single > threshold, np.nextafter(single, np.float32(-np.inf)), single)
         above = np.nextafter(single, np.float32(np.inf))
-    middle = single.astype(np.float64) / 2 + above.astype(np.float64) / 2
+    # To rounding, infinity is the number that would come after the largest one.
+    middle = _as_number(single) / 2 + _as_number(above) / 2
     # Halfway, the one of the two floats whose last bit is 0 wins.
     even = (single.view(np.uint32) & 1) == 0
     limit = np.where(even, middle, np.nextafter(middle, -np.inf))
-    return np.where(np.isfinite(limit), limit, threshold)
+    return np.where(np.isposinf(single), threshold, limit)
+
+
+def _as_number(single: NDArray[np.float32]) -> NDArray[np.float64]:
+    return np.clip(single.astype(np.float64), -(2.0**128), 2.0**128)
 
 
 def last_below(threshold: Any) -> NDArray[np.float64]:

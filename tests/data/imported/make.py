@@ -84,6 +84,40 @@ def make_xgboost(X: Any, score: Any, asked: Any) -> dict[str, Any]:
     return told
 
 
+def make_catboost(X: Any, score: Any, asked: Any) -> dict[str, Any]:
+    """Train and save boosters of CatBoost."""
+    import catboost
+
+    common = {"iterations": 3, "depth": 3, "thread_count": 1, "border_count": 15}
+    common |= {"verbose": False, "allow_writing_files": False, "random_seed": 0}
+    cases: dict[str, tuple[Any, dict[str, Any], Any]] = {
+        "binary": (catboost.CatBoostClassifier, {}, np.array(["no", "yes"])[1 * (score > 0.3)]),
+        "multiclass": (
+            catboost.CatBoostClassifier,
+            {"nan_mode": "Max"},
+            np.digitize(score, [0, 1]),
+        ),
+        "leafwise": (
+            catboost.CatBoostRegressor,
+            {"loss_function": "Poisson", "grow_policy": "Lossguide"},
+            np.exp(score),
+        ),
+    }
+    told = {}
+    for name, (kind, params, y) in cases.items():
+        model = kind(**common, **params).fit(X, y)
+        path = FOLDER / f"catboost_{name}.json"
+        model.save_model(path, format="json")
+        document = json.loads(path.read_text())
+        kept = ("params", "class_params")  # all else is about the machine and the time
+        info = {key: document["model_info"][key] for key in kept if key in document["model_info"]}
+        document["model_info"] = info
+        path.write_text(json.dumps(document) + "\n")
+        proba = (model.predict if name == "leafwise" else model.predict_proba)(asked)
+        told[path.name] = (proba[:, 1] if name == "binary" else proba).tolist()
+    return told
+
+
 def main() -> None:
     """Write everything."""
     X, asked = make_rows(300, 0), make_rows(60, 1)
@@ -91,6 +125,7 @@ def main() -> None:
     asked[:5, 4] = np.arange(5)
     score = make_score(X)
     told = make_lightgbm(X, score, asked) | make_xgboost(X, score, asked)
+    told |= make_catboost(X, score, asked)
     rows = [[None if np.isnan(v) else v for v in row] for row in asked.tolist()]
     (FOLDER / "expected.json").write_text(json.dumps({"rows": rows, "told": told}) + "\n")
 
