@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "spinney/common/check.h"
 #include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest.h"
 #include "spinney/ensemble/forest_reader.h"
@@ -75,6 +76,59 @@ void require_numbers(const Forest& forest) {
   if (is_classification(forest.shape.criterion)) {
     throw InputError("a forest of classes was asked for numbers");
   }
+}
+
+template <class T>
+std::vector<T> take(const nb::dict& arrays, const char* name) {
+  const auto given = nb::cast<Array<T>>(arrays[name]);
+  return {given.data(), given.data() + given.size()};
+}
+
+// A tree from elsewhere, under the names of tree_arrays. Throws InputError unless every node but
+// the root is the child of one node that comes before it; all else is checked once it is compact.
+Tree read_tree(const nb::dict& arrays, const Forest& forest) {
+  const auto require = [](bool holds) {
+    if (!holds) throw InputError("the arrays of a tree do not fit together");
+  };
+  Tree tree;
+  tree.value_size = forest.shape.width();
+  tree.threshold = take<double>(arrays, "threshold");
+  tree.missing_left = take<std::uint8_t>(arrays, "missing_go_to_left");
+  tree.impurity = take<double>(arrays, "impurity");
+  tree.n_rows = take<std::int64_t>(arrays, "n_node_samples");
+  tree.weight = take<double>(arrays, "weighted_n_node_samples");
+  tree.value = take<double>(arrays, "value");
+  tree.category_start = take<std::int64_t>(arrays, "category_start");
+  tree.category_bits = take<std::uint32_t>(arrays, "category_bits");
+  const auto left = take<std::int64_t>(arrays, "children_left");
+  const auto right = take<std::int64_t>(arrays, "children_right");
+  const auto feature = take<std::int64_t>(arrays, "feature");
+  const std::size_t n = left.size();
+  require(n > 0 && n < (std::size_t{1} << 31) && right.size() == n && feature.size() == n &&
+          tree.threshold.size() == n && tree.missing_left.size() == n &&
+          tree.impurity.size() == n && tree.n_rows.size() == n && tree.weight.size() == n &&
+          tree.category_start.size() == n && tree.value.size() == n * tree.value_size);
+  std::vector<bool> has_parent(n);
+  for (std::size_t at = 0; at < n; ++at) {
+    tree.left.push_back(static_cast<NodeIndex>(left[at]));
+    tree.right.push_back(static_cast<NodeIndex>(right[at]));
+    tree.feature.push_back(static_cast<std::int32_t>(feature[at]));
+    require((left[at] == no_child) == (right[at] == no_child));
+    if (left[at] == no_child) continue;
+    for (const std::int64_t child : {left[at], right[at]}) {
+      require(child > static_cast<std::int64_t>(at) && child < static_cast<std::int64_t>(n));
+      require(!has_parent[static_cast<std::size_t>(child)]);
+      has_parent[static_cast<std::size_t>(child)] = true;
+    }
+    require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < forest.n_features());
+    if (tree.category_start[at] == no_categories) continue;
+    const std::size_t n_words =
+        2 * words_for(forest.n_categories[static_cast<std::size_t>(feature[at])]);
+    require(tree.category_start[at] >= 0 && n_words > 0 &&
+            static_cast<std::size_t>(tree.category_start[at]) + n_words <=
+                tree.category_bits.size());
+  }
+  return tree;
 }
 
 template <class T>
@@ -184,6 +238,14 @@ void bind_ensemble(nb::module_& m) {
             if (n_trees < self.trees.size()) self.trees.resize(n_trees);
           },
           nb::arg("n_trees"))
+      .def(
+          "append",
+          [](Forest& self, const nb::dict& arrays) {
+            CompactTree tree = compact(read_tree(arrays, self), self.shape, self.n_categories);
+            check_tree(tree, self.shape, self.n_categories);
+            self.trees.push_back(std::move(tree));
+          },
+          nb::arg("arrays"))
       .def("grow", &grow, nb::arg("prepared"), nb::arg("targets"), nb::arg("options"),
            nb::arg("draw_weights").none(), nb::arg("counts").none(), nb::arg("features").none(),
            nb::arg("out_of_bag"), nb::arg("progress").none(), nb::arg("seeds").none() = nb::none())

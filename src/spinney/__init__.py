@@ -26,7 +26,12 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.importing._catboost import from_catboost
+    from spinney.importing._lightgbm import from_lightgbm
+    from spinney.importing._sklearn import from_sklearn
+    from spinney.importing._xgboost import from_xgboost
     from spinney.io._model_file import load, save
+    from spinney.patch import patch_sklearn, unpatch_sklearn
     from spinney.report.compare import compare
 
 __version__ = "0.1.0"
@@ -36,6 +41,10 @@ __all__ = [
     "compare",
     "datasets",
     "ensemble",
+    "from_catboost",
+    "from_lightgbm",
+    "from_sklearn",
+    "from_xgboost",
     "get_num_threads",
     "io",
     "linear_model",
@@ -43,6 +52,7 @@ __all__ = [
     "mixture",
     "model_selection",
     "neighbors",
+    "patch_sklearn",
     "plot",
     "preprocessing",
     "report",
@@ -50,6 +60,7 @@ __all__ = [
     "set_num_threads",
     "theory",
     "tree",
+    "unpatch_sklearn",
 ]
 
 # A new submodule adds its name here, a new top-level function the module that defines it below;
@@ -72,10 +83,16 @@ _SUBMODULES = frozenset(
 )
 _NAMES = {
     "compare": "spinney.report.compare",
+    "from_catboost": "spinney.importing._catboost",
+    "from_lightgbm": "spinney.importing._lightgbm",
+    "from_sklearn": "spinney.importing._sklearn",
+    "from_xgboost": "spinney.importing._xgboost",
     "get_num_threads": "spinney._threads",
     "load": "spinney.io._model_file",
+    "patch_sklearn": "spinney.patch",
     "save": "spinney.io._model_file",
     "set_num_threads": "spinney._threads",
+    "unpatch_sklearn": "spinney.patch",
 }
 
 

@@ -1,0 +1,246 @@
+"""Models of CatBoost: its objects, and the JSON files that they are exported as."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spinney.importing._booster import BoosterSource, make_booster
+from spinney.importing._rounding import last_at_most
+from spinney.importing._source_file import kind_of, read_bytes
+from spinney.importing._trees import SourceTree
+
+__all__ = ["from_catboost"]
+
+# CatBoost's losses by the loss whose predictions follow from scores in the same way; those that
+# Spinney has no loss for, but whose scores are predictions, come as squared error.
+_REGRESSION = {
+    "RMSE": "squared_error",
+    "MultiRMSE": "squared_error",
+    "MAE": "absolute_error",
+    "Quantile": "quantile",
+    "Huber": "huber",
+    "Poisson": "poisson",
+    "Tweedie": "tweedie",
+    "MAPE": "squared_error",
+    "Expectile": "squared_error",
+    "LogCosh": "squared_error",
+    "Lq": "squared_error",
+}
+_CLASSES = ("Logloss", "CrossEntropy", "MultiClass")
+_RANKING = (
+    *("YetiRank", "YetiRankPairwise", "PairLogit", "PairLogitPairwise", "QueryRMSE"),
+    *("QuerySoftMax", "StochasticRank", "LambdaMart"),
+)
+_DEEPEST = 16  # as CatBoost allows
+
+
+def from_catboost(model: Any) -> Any:
+    """Make a model of Spinney's of one that CatBoost fitted.
+
+    Parameters
+    ----------
+    model : catboost.CatBoost, CatBoostClassifier, CatBoostRegressor, CatBoostRanker, str or path
+        A fitted model of columns of numbers, or a JSON file as ``save_model(…, format="json")``
+        writes it. CatBoost need not be there to read a file.
+
+    Returns
+    -------
+    GradientBoostingClassifier, GradientBoostingRegressor or GradientBoostingRanker
+        It says the same of every row, with the same importances: thresholds are such that a row in
+        double precision goes where it goes after CatBoost rounded it.
+
+    Raises
+    ------
+    ValueError
+        For models with columns of categories, texts or embeddings, losses without an equal, and
+        files that are not what CatBoost writes.
+
+    Examples
+    --------
+    >>> import spinney
+    >>> model = spinney.from_catboost("model.json")  # doctest: +SKIP
+    >>> model.predict(X)  # doctest: +SKIP
+    """
+    content = read_bytes(model)
+    if content is None:
+        if "CatBoost" not in kind_of(model, "catboost"):
+            raise TypeError(
+                "model: expected one of CatBoost's models or a path, got " + type(model).__name__
+            )
+        if len(model._get_cat_feature_indices()):
+            raise ValueError(_NO_CATEGORIES)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.json")
+            model.save_model(str(path), format="json")
+            content = path.read_bytes()
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise ValueError("model: expected JSON, as CatBoost's format='json' writes it") from None
+    try:
+        source = _read_model(document)
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+        raise ValueError(f"model: not what CatBoost writes ({error!r})") from None
+    return make_booster(source)
+
+
+_NO_CATEGORIES = (
+    "model: expected columns of numbers alone, got columns of categories, texts or embeddings, "
+    "which CatBoost turns into numbers by tables that have no equal here"
+)
+
+
+def _read_model(document: Any) -> BoosterSource:
+    columns = document["features_info"]
+    if any(columns.get(f"{kind}_features") for kind in ("categorical", "text", "embedding")):
+        raise ValueError(_NO_CATEGORIES)
+    numbers = sorted(columns["float_features"], key=lambda column: column["feature_index"])
+    place = [int(column["flat_feature_index"]) for column in numbers]
+    if sorted(place) != list(range(len(numbers))):
+        raise ValueError("model: expected each column once among float_features")
+    missing_left = [column.get("nan_value_treatment") != "AsTrue" for column in numbers]
+    names: list[str] = [""] * len(numbers)
+    for column, at in zip(numbers, place, strict=True):
+        names[at] = str(column.get("feature_id", ""))
+    scale, bias = document["scale_and_bias"]
+    baseline = [float(value) for value in np.ravel(bias)]
+    source = _read_loss(document["model_info"], baseline)
+    source.n_features = len(numbers)
+    source.names = names if all(names) else None
+    source.trees = [[] for _ in baseline]
+    for t, tree in enumerate(document.get("oblivious_trees", document.get("trees"))):
+        label = f"tree {t}"
+        nodes = (
+            _oblivious_nodes(tree, len(baseline), label)
+            if "oblivious_trees" in document
+            else _other_nodes(tree)
+        )
+        for k in range(len(baseline)):
+            source.trees[k].append(
+                _make_tree(nodes, k, len(baseline), float(scale), place, missing_left, label)
+            )
+    return source
+
+
+def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
+    described = info["params"]["loss_function"]
+    name, given = described["type"], described.get("params", {})
+    params: dict[str, Any] = {}
+    task, loss, classes = "regress", _REGRESSION.get(name, ""), None
+    if name in _CLASSES:
+        task, loss = "classify", "log_loss"
+        names = info.get("class_params", {}).get("class_names")
+        classes = np.array(names) if names else np.arange(max(len(baseline), 2))
+    elif name in _RANKING:
+        task, loss = "rank", "lambdarank"
+    if not loss:
+        raise ValueError(
+            f"model: CatBoost's loss {name!r} has no equal here; expected one of "
+            f"{', '.join((*_CLASSES, *_REGRESSION, *_RANKING))}"
+        )
+    if loss == "quantile":
+        params["alpha"] = float(given.get("alpha", 0.5))
+    if loss == "tweedie":
+        params["tweedie_power"] = float(given.get("variance_power", 1.5))
+    return BoosterSource(task, loss, [], baseline, 0, classes=classes, params=params)
+
+
+def _oblivious_nodes(tree: Any, n_scores: int, label: str) -> list[dict[str, Any]]:
+    """Nodes of a tree that asks all nodes of a level the same; bit i of a leaf answers split i."""
+    splits = tree["splits"] or []
+    depth = len(splits)
+    if depth > _DEEPEST or len(tree["leaf_values"]) != n_scores << depth:
+        raise ValueError(f"{label}: expected {n_scores} values for each of 2^{depth} leaves")
+    weights = tree.get("leaf_weights") or [1.0] * (1 << depth)
+    values = np.reshape(tree["leaf_values"], (-1, n_scores))
+    gains = [_change_by_bit(values, np.asarray(weights, float), bit) for bit in range(depth)]
+    nodes = [
+        {
+            "split": splits[depth - 1 - level],
+            "children": (2 * at + 1, 2 * at + 2),
+            "gain": gains[depth - 1 - level] / (1 << level),
+        }
+        for level in range(depth)
+        for at in range((1 << level) - 1, (1 << (level + 1)) - 1)
+    ]
+    return nodes + [{"value": values[i], "weight": weights[i]} for i in range(1 << depth)]
+
+
+def _change_by_bit(values: Any, weights: Any, bit: int) -> Any:
+    """How much one split of an oblivious tree changes predictions, as CatBoost counts it.
+
+    The weighted squares of differences between leaves that this split alone tells apart.
+    """
+    leaves = np.arange(len(values))
+    lower = leaves[leaves & (1 << bit) == 0]
+    upper = lower | (1 << bit)
+    total = weights[lower] + weights[upper]
+    share = weights[lower] * weights[upper] / np.where(total > 0, total, 1.0)
+    return (share[:, np.newaxis] * (values[lower] - values[upper]) ** 2).sum(axis=0)
+
+
+def _other_nodes(root: Any) -> list[dict[str, Any]]:
+    """Nodes of a tree of any shape, children after their parents."""
+    nodes: list[dict[str, Any]] = []
+    level = [root]
+    while level:
+        n_after = len(nodes) + len(level)
+        below: list[Any] = []
+        for node in level:
+            if "split" in node:
+                children = (n_after + len(below), n_after + len(below) + 1)
+                nodes.append({"split": node["split"], "children": children})
+                below += [node["left"], node["right"]]
+            else:
+                nodes.append({"value": np.ravel(node["value"]), "weight": node.get("weight", 1.0)})
+        level = below
+    return nodes
+
+
+def _make_tree(
+    nodes: list[dict[str, Any]],
+    score: int,
+    n_scores: int,
+    scale: float,
+    place: list[int],
+    missing_left: list[bool],
+    label: str,
+) -> SourceTree:
+    n = len(nodes)
+    left, right, feature = np.full(n, -1), np.full(n, -1), np.full(n, -2)
+    border, value, gain = np.zeros(n), np.zeros(n), np.zeros(n)
+    to_left = np.zeros(n, dtype=bool)
+    weight = np.zeros(n)
+    for at in range(n - 1, -1, -1):
+        node = nodes[at]
+        if "children" not in node:
+            if len(node["value"]) != n_scores:
+                raise ValueError(f"{label}: expected {n_scores} values in a leaf")
+            value[at], weight[at] = scale * node["value"][score], node["weight"]
+            continue
+        split = node["split"]
+        if split["split_type"] != "FloatFeature":
+            raise ValueError(_NO_CATEGORIES)
+        column = int(split["float_feature_index"])
+        if not 0 <= column < len(place):
+            raise ValueError(f"{label}: expected columns from 0 to {len(place) - 1}, got {column}")
+        left[at], right[at] = node["children"]
+        feature[at], border[at], to_left[at] = place[column], split["border"], missing_left[column]
+        a, b = left[at], right[at]
+        weight[at] = weight[a] + weight[b]
+        if weight[at] > 0:
+            # What CatBoost calls the change of predictions: the variance between the sides.
+            gain[at] = weight[a] * weight[b] / weight[at] * (value[a] - value[b]) ** 2
+            value[at] = (weight[a] * value[a] + weight[b] * value[b]) / weight[at]
+        if "gain" in node:
+            gain[at] = scale**2 * node["gain"][score]
+    rows = np.rint(np.clip(weight, 0, 2**31 - 1)).astype(np.int64)
+    limits = last_at_most(border)
+    return SourceTree(
+        *(left, right, feature, limits, to_left, value[:, np.newaxis], weight, rows, gain)
+    )
