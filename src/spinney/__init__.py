@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spinney import (
         datasets,
         ensemble,
+        export,
         io,
         linear_model,
         mixture,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.export._onnx import export_onnx
     from spinney.io._model_file import load, save
     from spinney.report.compare import compare
 
@@ -36,6 +38,8 @@ __all__ = [
     "compare",
     "datasets",
     "ensemble",
+    "export",
+    "export_onnx",
     "get_num_threads",
     "io",
     "linear_model",
@@ -58,6 +62,7 @@ _SUBMODULES = frozenset(
     {
         "datasets",
         "ensemble",
+        "export",
         "io",
         "linear_model",
         "mixture",
@@ -72,6 +77,7 @@ _SUBMODULES = frozenset(
 )
 _NAMES = {
     "compare": "spinney.report.compare",
+    "export_onnx": "spinney.export._onnx",
     "get_num_threads": "spinney._threads",
     "load": "spinney.io._model_file",
     "save": "spinney.io._model_file",
