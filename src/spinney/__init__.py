@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.export._c import export_c
     from spinney.export._onnx import export_onnx
     from spinney.io._model_file import load, save
     from spinney.report.compare import compare
@@ -39,6 +40,7 @@ __all__ = [
     "datasets",
     "ensemble",
     "export",
+    "export_c",
     "export_onnx",
     "get_num_threads",
     "io",
@@ -77,6 +79,7 @@ _SUBMODULES = frozenset(
 )
 _NAMES = {
     "compare": "spinney.report.compare",
+    "export_c": "spinney.export._c",
     "export_onnx": "spinney.export._onnx",
     "get_num_threads": "spinney._threads",
     "load": "spinney.io._model_file",
