@@ -8,6 +8,7 @@ import numpy as np
 
 from spinney.export._c_text import as_double, table
 from spinney.export._form import Form, LinearScores, NotExpressible, TreeScores
+from spinney.tree._tree import Tree
 
 __all__ = ["write_scores"]
 
@@ -88,28 +89,14 @@ def _write_trees(form: Form, scores: TreeScores) -> str:
         name = np.where(is_leaf, ~(n_leaves + np.cumsum(is_leaf) - 1), 0)
         name[~is_leaf] = len(nodes) + np.arange(int((~is_leaf).sum()))
         roots.append(int(name[0]))
-        for node in np.flatnonzero(~is_leaf):
-            by_set = tree.category_start[node] >= 0
-            threshold = 0.0 if by_set else float(tree.threshold[node])
-            cells = [
-                as_double(threshold),
-                name[tree.children_left[node]],
-                name[tree.children_right[node]],
-                tree.feature[node],
-                int(tree.missing_go_to_left[node] != 0),
-            ]
-            if form.has_categories:
-                cells.append(len(words) if by_set else 0)
-            if by_set:
-                words += _words(tree._categories(int(node))[0])
-            nodes.append(f"{{{', '.join(map(str, cells))}}}")
+        nodes += _write_nodes(tree, name, words, form.has_categories)
         leaves.append(values[is_leaf])
         n_leaves += int(is_leaf.sum())
     parts = [_node_type(form.has_categories)]
     parts.append(table("struct node nodes[]", nodes or ["{0}"]))
     parts.append(table("int roots[]", map(str, roots)))
     held = np.concatenate(leaves)
-    parts.append(table("double leaves[]", map(as_double, held.ravel())))
+    parts.append(table("double leaves[]", map(as_double, held.ravel().tolist())))
     parts.append(table(f"double start[{n_scores}]", map(as_double, scores.start)))
     if form.has_categories:
         counts = [-1 if values is None else len(values) for values in form.categories]
@@ -138,6 +125,26 @@ static void compute_scores(const double *row, double *scores)
 """
     )
     return "\n".join(parts)
+
+
+def _write_nodes(tree: Tree, name: Any, words: list[int], has_sets: bool) -> list[str]:
+    """Write the questions of a tree; the bits of sets are added to `words`."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    by_set = tree.category_start[inner] >= 0
+    columns = [
+        map(as_double, np.where(by_set, 0.0, tree.threshold[inner]).tolist()),
+        name[tree.children_left[inner]].tolist(),
+        name[tree.children_right[inner]].tolist(),
+        tree.feature[inner].tolist(),
+        (tree.missing_go_to_left[inner] != 0).astype(int).tolist(),
+    ]
+    if has_sets:
+        starts = np.zeros(len(inner), dtype=int)
+        for place in np.flatnonzero(by_set):
+            starts[place] = len(words)
+            words += _words(tree._categories(int(inner[place]))[0])
+        columns.append(starts.tolist())
+    return [f"{{{', '.join(map(str, cells))}}}" for cells in zip(*columns, strict=True)]
 
 
 def _node_type(has_sets: bool) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
-
-import numpy as np
 
 __all__ = ["as_double", "as_string", "comment", "table"]
 
@@ -15,11 +14,11 @@ _WIDTH = 96
 def as_double(value: float) -> str:
     """Write a number so that a compiler reads the same bits."""
     value = float(value)
-    if np.isnan(value):
+    if math.isfinite(value):
+        return repr(value)
+    if math.isnan(value):
         return "NAN"
-    if np.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return repr(value)
+    return "INFINITY" if value > 0 else "-INFINITY"
 
 
 def as_string(text: str) -> str:
