@@ -33,6 +33,7 @@ from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
+ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 
 _DTYPES = {
     "tensor(float)": np.float32,
@@ -42,14 +43,12 @@ _DTYPES = {
 }
 
 
-def run(proto: Any, X: Any) -> list[Any]:
-    """Run a graph on a matrix, or on a table, whose missing strings become empty ones."""
-    onnx.checker.check_model(proto, full_check=True)
-    session = onnxruntime.InferenceSession(proto.SerializeToString())
+def inputs_of(session: Any, X: Any) -> dict[str, Any]:
+    """Prepare a matrix, or a table, whose missing strings become empty ones."""
     if not isinstance(X, pd.DataFrame):
         (given,) = session.get_inputs()
         assert given.name == "X"
-        return session.run(None, {"X": X.astype(_DTYPES[given.type])})
+        return {"X": X.astype(_DTYPES[given.type])}
     columns = {}
     for given in session.get_inputs():
         values = X[given.name]
@@ -57,7 +56,14 @@ def run(proto: Any, X: Any) -> list[Any]:
             columns[given.name] = values.astype(object).fillna("").to_numpy()[:, None]
         else:
             columns[given.name] = values.to_numpy(dtype=_DTYPES[given.type])[:, None]
-    return session.run(None, columns)
+    return columns
+
+
+def run(proto: Any, X: Any) -> list[Any]:
+    """Run a graph."""
+    onnx.checker.check_model(proto, full_check=True)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    return session.run(None, inputs_of(session, X))
 
 
 def check(model: Any, X: Any, *, dtype: str = "float32", mostly_clear: bool = True) -> None:
@@ -108,6 +114,26 @@ def test_double_precision(case: Any) -> None:
 @pytest.mark.parametrize("model", table_models(), ids=lambda model: type(model).__name__)
 def test_tables_with_categories(model: Any) -> None:
     check(model, table(1000, unseen=True, seed=9))
+
+
+@pytest.mark.parametrize("model", table_models(), ids=lambda model: type(model).__name__)
+def test_a_second_runtime_reads_the_same(model: Any) -> None:
+    X = table(60, unseen=True, seed=2)
+    proto = export_onnx(model)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    columns = inputs_of(session, X)
+    of_reference = {k: v.astype(str) if v.dtype == object else v for k, v in columns.items()}
+    expected = session.run(None, columns)
+    for ours, theirs in zip(
+        ReferenceEvaluator(proto).run(None, of_reference), expected, strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_columns_named_as_operators_or_outputs() -> None:
+    frame = table(200)[["x", "colour", "town"]].set_axis(["cast", "labelencoder", "label"], axis=1)
+    model = DecisionTreeRegressor(max_depth=4).fit(frame, np.arange(200.0))
+    check(model, frame)
 
 
 def test_inputs_of_a_table_are_its_columns() -> None:

@@ -23,13 +23,18 @@ def add_rows(graph: Graph, form: Form, kind: int) -> str:
     if not form.has_categories:
         rows = graph.add_input("X", kind, form.n_features)
         return _as_double(graph, rows, kind)
+    # All inputs before the first operator, so that none of its names is in their way.
+    kinds = [kind if c is None else _input_kind(form, f) for f, c in enumerate(form.categories)]
+    names = [
+        graph.add_input(form.column_name(f) or f"x{f}", of_column, 1)
+        for f, of_column in enumerate(kinds)
+    ]
     columns = []
-    for feature, categories in enumerate(form.categories):
-        name = form.column_name(feature)
+    for name, of_column, categories in zip(names, kinds, form.categories, strict=True):
         if categories is None:
-            columns.append(_as_double(graph, graph.add_input(name, kind, 1), kind))
+            columns.append(_as_double(graph, name, of_column))
         else:
-            columns.append(_add_codes(graph, name, np.asarray(categories)))
+            columns.append(_add_codes(graph, name, of_column, np.asarray(categories)))
     return graph.add("Concat", *columns, axis=1)
 
 
@@ -37,34 +42,44 @@ def _as_double(graph: Graph, value: str, kind: int) -> str:
     return value if kind == TensorProto.DOUBLE else graph.cast(value, TensorProto.DOUBLE)
 
 
-def _add_codes(graph: Graph, name: str, categories: Any) -> str:
-    codes = np.arange(len(categories)) + float(FIRST_CODE)
-    types = {type(value) for value in categories.tolist()}
-    encode: dict[str, Any] = {
-        "domain": ML,
-        "values_tensor": tensor_of(codes.astype(np.float32)),
-        "default_tensor": tensor_of(np.array([np.nan], dtype=np.float32)),
-    }
+def _input_kind(form: Form, feature: int) -> int:
+    """Choose the type of a column of categories."""
+    values = np.asarray(form.categories[feature]).tolist()
+    types = {type(value) for value in values}
     if types <= {str}:
-        value = graph.add_input(name, TensorProto.STRING, 1)
-        keys, codes = (categories, codes) if types else (np.array([""]), np.array([np.nan]))
-        encode["values_tensor"] = tensor_of(codes.astype(np.float32))
-        encode["keys_tensor"] = tensor_of(np.asarray(keys, dtype=object))
-    elif types <= {bool}:
-        given = graph.add_input(name, TensorProto.BOOL, 1)
-        value = graph.cast(given, TensorProto.INT64)
-        encode["keys_tensor"] = tensor_of(categories.astype(np.int64))
-    elif types <= {int} and all(-(2**63) <= v < 2**63 for v in categories.tolist()):
-        value = graph.add_input(name, TensorProto.INT64, 1)
-        encode["keys_tensor"] = tensor_of(categories.astype(np.int64))
-    elif types <= {float, int}:
-        value = graph.add_input(name, TensorProto.DOUBLE, 1)
-        encode["keys_tensor"] = tensor_of(categories.astype(np.float64))
-        encode["values_tensor"] = tensor_of(codes)
-        encode["default_tensor"] = tensor_of(np.array([np.nan]))
+        return TensorProto.STRING
+    if types <= {bool}:
+        return TensorProto.BOOL
+    if types <= {int} and all(-(2**63) <= value < 2**63 for value in values):
+        return TensorProto.INT64
+    if types <= {float, int, bool} and all(float(value) == value for value in values):
+        return TensorProto.DOUBLE
+    found = ", ".join(sorted(t.__name__ for t in types))
+    raise NotExpressible(
+        f"column {form.column_name(feature)!r} has categories of type {found}; expected strings, "
+        "or numbers that int64 or double can hold"
+    )
+
+
+def _add_codes(graph: Graph, name: str, kind: int, categories: Any) -> str:
+    """Turn a column of categories into codes, NaN for what is not among them."""
+    codes = np.arange(len(categories)) + float(FIRST_CODE)
+    if len(categories) == 0:  # all were missing in fit
+        categories, codes = np.array([""]), np.array([np.nan])
+    dtype = np.float32  # of codes: label encoders know few pairs of types
+    if kind == TensorProto.STRING:
+        keys = categories.astype(object)
+    elif kind == TensorProto.DOUBLE:
+        keys, dtype = categories.astype(np.float64), np.float64  # type: ignore[assignment]
     else:
-        found = ", ".join(sorted(t.__name__ for t in types))
-        raise NotExpressible(
-            f"column {name!r} has categories of type {found}; expected strings, or numbers"
-        )
-    return graph.cast(graph.add("LabelEncoder", value, **encode), TensorProto.DOUBLE)
+        keys = categories.astype(np.int64)
+        name = graph.cast(name, TensorProto.INT64) if kind == TensorProto.BOOL else name
+    encoded = graph.add(
+        "LabelEncoder",
+        name,
+        domain=ML,
+        keys_tensor=tensor_of(keys),
+        values_tensor=tensor_of(codes.astype(dtype)),
+        default_tensor=tensor_of(np.array([np.nan], dtype=dtype)),
+    )
+    return _as_double(graph, encoded, kind)

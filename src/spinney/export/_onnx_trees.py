@@ -51,17 +51,14 @@ class _Arrays:
             for side in self.leads_to_leaf:
                 side.append(none)
         else:
-            left, right = tree.children_left[inner], tree.children_right[inner]
+            sides = tree.children_left[inner], tree.children_right[inner]
             splits, modes = tree.threshold[inner], np.full(len(inner), _AT_MOST)
-            swapped = np.zeros(len(inner), dtype=bool)
             for place in np.flatnonzero(tree.category_start[inner] >= 0):
-                goes_left = tree._categories(int(inner[place]))[0]
-                splits[place], modes[place], swapped[place] = self._set(goes_left)
-            if_true, if_false = np.where(swapped, right, left), np.where(swapped, left, right)
-            missing_true = (tree.missing_go_to_left[inner] != 0) ^ swapped
-            children = (number[if_true], number[if_false])
-            self._append(tree.feature[inner], splits, modes, children, missing_true)
-            for side, child in zip(self.leads_to_leaf, (if_true, if_false), strict=True):
+                splits[place], modes[place] = self._set(tree._categories(int(inner[place]))[0])
+            missing_left = tree.missing_go_to_left[inner] != 0
+            children = (number[sides[0]], number[sides[1]])
+            self._append(tree.feature[inner], splits, modes, children, missing_left)
+            for side, child in zip(self.leads_to_leaf, sides, strict=True):
                 side.append(is_leaf[child])
         self.n_inner += max(len(inner), 1)
         self.n_leaves += len(leaves)
@@ -75,14 +72,17 @@ class _Arrays:
         for side, child in zip(self.children, children, strict=True):
             side.append(child)
 
-    def _set(self, goes_left: NDArray[np.bool_]) -> tuple[float, int, bool]:
-        """Ask about a set: its split, its mode, and whether it is the one that goes right."""
+    def _set(self, goes_left: NDArray[np.bool_]) -> tuple[float, int]:
+        """Ask about a set: the split and the mode.
+
+        Sets stand in the order of the nodes, which is pre-order, true before false: some readers
+        take them in the order in which they walk. So it is always the left side that is listed.
+        """
         if goes_left.all() or not goes_left.any():  # only what is missing may go elsewhere
-            return (np.inf if goes_left.all() else -np.inf), _AT_MOST, False
-        swapped = int(goes_left.sum()) * 2 > len(goes_left)
-        codes = np.flatnonzero(goes_left ^ swapped) + FIRST_CODE
+            return (np.inf if goes_left.all() else -np.inf), _AT_MOST
+        codes = np.flatnonzero(goes_left) + FIRST_CODE
         self.members += [*codes.astype(np.float64).tolist(), np.nan]
-        return 0.0, _MEMBER, swapped
+        return 0.0, _MEMBER
 
     def attributes(self) -> dict[str, Any]:
         """Return the questions as TreeEnsemble's attributes."""
