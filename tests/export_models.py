@@ -196,13 +196,27 @@ def unsupported() -> list[tuple[Any, str]]:
         (nb.KNeighborsRegressor(weights="tricube").fit(X, y["number"]), "tricube"),
         (nb.KNeighborsRegressor(weights=lambda d: d + 1).fit(X, y["number"]), "weights"),
         (nb.KNeighborsClassifier(metric="gower").fit(X, y["two"]), "gower"),
+        (nb.KNeighborsRegressor(61).fit(X, y["number"]), "n_neighbors=61"),
         (nb.LocalRegression().fit(X[:, :1], y["number"]), "LocalRegression"),
         (tree.QuadTreeRegressor().fit(X, y["number"]), "QuadTreeRegressor"),
         (lin.PolynomialRegression().fit(X[:, :1], y["number"]), "PolynomialRegression"),
         (ens.AdaBoostClassifier(lin.LogisticRegression()).fit(X, y["two"]), "LogisticRegression"),
         (ens.BaggingClassifier(lin.LogisticRegression()).fit(X, y["two"]), "LogisticRegression"),
-        (
-            tree.DecisionTreeClassifier().fit(X, np.c_[y["two"], y["two"]]),
-            "2 columns of classes",
-        ),
+        (tree.C45Classifier().fit(X, y["two"]), "C45Classifier"),
+        (ens.RandomTreesEmbedding(n_estimators=2).fit(X), "RandomTreesEmbedding"),
+    ]
+
+
+def models_of_several_classes() -> list[Any]:
+    """Fitted models of several columns of classes, numbers and strings."""
+    X = rows_with_holes()
+    y = targets(X)
+    numbers = np.c_[y["two"], np.digitize(np.nan_to_num(X[:, 2]), [-1, 0, 1])]
+    strings = np.c_[y["three"], np.where(y["two"] > 0, "yes", "no")]
+    small = {"n_estimators": 12, "random_state": 0}
+    return [
+        tree.DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, numbers),
+        ens.RandomForestClassifier(max_depth=5, **small).fit(X, strings),
+        ens.RandomForestClassifier(max_depth=5, voting="hard", **small).fit(X, numbers),
+        nb.KNeighborsClassifier(weights="distance").fit(np.nan_to_num(X), strings),
     ]

@@ -19,6 +19,7 @@ from export_models import (
     CATEGORICAL,
     all_models,
     fit_on_holes,
+    models_of_several_classes,
     rows_with_holes,
     table,
     table_models,
@@ -168,6 +169,28 @@ def test_tables_with_categories(tmp_path: Path) -> None:
         CModel(library, f"t{i}_", model).check(frame, rows)
         rows.loc[rows["town"].isna(), "town"] = 1e9  # beyond all codes is missing, too
         CModel(library, f"t{i}_", model).check(frame, rows.fillna({"colour": -1.0}))
+
+
+@needs_compiler
+def test_several_columns_of_classes(tmp_path: Path) -> None:
+    models = models_of_several_classes()[:-1]  # no neighbours
+    codes = [export_c(model, prefix=f"s{i}_") for i, model in enumerate(models)]
+    library = compile_all(codes, tmp_path)
+    X = rows_with_holes(100, seed=5).astype(np.float64)
+    for i, model in enumerate(models):
+        shares = np.concatenate(model.predict_proba(X), axis=1)
+        filled = CModel(library, f"s{i}_", model).filled("predict_proba", X, shares.shape[1])
+        np.testing.assert_array_equal(filled, shares)
+        is_text = model.classes_[0].dtype.kind == "U"
+        out = ((ctypes.c_char_p if is_text else ctypes.c_double) * 2)()
+        index = (ctypes.c_int * 2)()
+        for row, expected in zip(X, model.predict(X), strict=True):
+            at = row.ctypes.data_as(ctypes.c_void_p)
+            getattr(library, f"s{i}_predict")(at, out)
+            got = [value.decode() if is_text else value for value in out]
+            assert got == list(expected)
+            getattr(library, f"s{i}_predict_index")(at, index)
+            assert [c[k] for c, k in zip(model.classes_, index, strict=True)] == list(expected)
 
 
 @needs_compiler

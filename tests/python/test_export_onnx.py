@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import spinney
 from export_models import (
     all_models,
     fit_on_holes,
+    models_of_several_classes,
     rows_with_holes,
     table,
     table_models,
@@ -152,6 +154,15 @@ def test_columns_of_an_array_get_names() -> None:
     np.testing.assert_array_equal(label, model.predict(X))
 
 
+def test_names_of_columns_are_in_the_metadata() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b ü": [3.0, 1.0, 2.0]})
+    model = LinearRegression().fit(frame, [1.0, 2.0, 3.0])
+    (entry,) = export_onnx(model).metadata_props
+    assert entry.key == "columns"
+    assert json.loads(entry.value) == ["a", "b ü"]
+    assert len(export_onnx(LinearRegression().fit([[1.0], [2.0]], [1.0, 2.0])).metadata_props) == 0
+
+
 def test_a_column_of_missing_categories() -> None:
     frame = pd.DataFrame({"a": pd.Series([None] * 6, dtype="category"), "b": np.arange(6.0)})
     model = DecisionTreeRegressor().fit(frame, np.arange(6.0))
@@ -181,6 +192,15 @@ def test_rows_on_both_sides_of_a_threshold_that_no_float32_has() -> None:
     X = np.array([[0.1], [0.1 + 1e-12], [0.2]])
     model = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0])
     check(model, X, dtype="float64")
+
+
+@pytest.mark.parametrize("model", models_of_several_classes(), ids=lambda m: type(m).__name__)
+def test_several_columns_of_classes(model: Any) -> None:
+    X = rows_with_holes(200, seed=5, missing=0.3 if takes_missing(model) else 0.0)
+    label, *shares = run(export_onnx(model), X)
+    np.testing.assert_array_equal(label, model.predict(X))
+    for ours, theirs in zip(shares, model.predict_proba(X), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
 def test_rankings() -> None:

@@ -21,7 +21,7 @@ def write_outcome(outcome: Any, n_scores: int, prefix: str) -> str:
 
 def _function(head: str, body: list[str], n_scores: int) -> str:
     lines = "\n".join(f"    {line}" for line in body)
-    scores = f"    double scores[{n_scores}];\n"
+    scores = f"    double scores[{n_scores}];\n" if n_scores else ""
     return f"{head}\n{{\n{scores}{lines}\n}}\n"
 
 
@@ -92,6 +92,18 @@ def _classes(
 
 
 def _labels(classes: Any, prefix: str) -> str:
+    result, labels = _label_table(classes)
+    return f"""\
+{labels}
+{result}{prefix}predict(const double *row)
+{{
+    return classes[{prefix}predict_index(row)];
+}}
+"""
+
+
+def _label_table(classes: Any) -> tuple[str, str]:
+    """Return the type of a class, and the table of all."""
     types = {type(value) for value in classes.tolist()}
     if types <= {str}:
         declaration, result = "char *const classes[]", "const char *"
@@ -104,13 +116,7 @@ def _labels(classes: Any, prefix: str) -> str:
     else:
         found = ", ".join(sorted(t.__name__ for t in types))
         raise NotExpressible(f"its classes are of type {found}; expected strings or numbers")
-    return f"""\
-{table(declaration, cells)}
-{result}{prefix}predict(const double *row)
-{{
-    return classes[{prefix}predict_index(row)];
-}}
-"""
+    return result, table(declaration, cells)
 
 
 def _proba(prefix: str, body: list[str]) -> tuple[str, list[str]]:
@@ -189,11 +195,44 @@ double {prefix}predict(const double *row)
 
 @_write.register
 def _(outcome: _form.Shares, n_scores: int, prefix: str) -> str:
-    divided = f"out[k] = scores[k] / {as_double(outcome.divisor or 1.0)};"
+    divided = f"out[k] = scores[k] / {as_double(outcome.divisor)};"
     share = ["int k;", _COMPUTE, f"for (k = 0; k < {n_scores}; ++k) {divided}"]
     index = [_COMPUTE, f"return largest(scores, {n_scores});"]
     return f"{_LARGEST}\n" + _classes(
         outcome.classes, n_scores, prefix, index, _proba(prefix, share)
+    )
+
+
+@_write.register
+def _(outcome: _form.SeveralShares, n_scores: int, prefix: str) -> str:
+    sizes = [len(classes) for classes in outcome.classes]
+    n = len(sizes)
+    starts = table("int starts[]", map(str, np.cumsum([0, *sizes])))
+    kind, labels = _label_table(
+        np.concatenate([np.asarray(classes, dtype=object) for classes in outcome.classes])
+    )
+    choose = [
+        "int k;",
+        _COMPUTE,
+        f"for (k = 0; k < {n}; ++k) {{",
+        "    out[k] = largest(scores + starts[k], starts[k + 1] - starts[k]);",
+        "}",
+    ]
+    name = [
+        f"int k, index[{n}];",
+        f"{prefix}predict_index(row, index);",
+        f"for (k = 0; k < {n}; ++k) out[k] = classes[starts[k] + index[k]];",
+    ]
+    divided = f"out[k] = scores[k] / {as_double(outcome.divisor)};"
+    share = ["int k;", _COMPUTE, f"for (k = 0; k < {n_scores}; ++k) {divided}"]
+    head = f"void {prefix}predict(const double *row, {kind}*out)"
+    return "\n".join(
+        [
+            *(_LARGEST, starts, labels),
+            _function(f"void {prefix}predict_index(const double *row, int *out)", choose, n_scores),
+            _function(head, name, 0),
+            _function(*_proba(prefix, share), n_scores),
+        ]
     )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "NotExpressible",
     "Numbers",
     "OneClass",
+    "SeveralShares",
     "Shares",
     "Sides",
     "Softmax",
@@ -79,7 +80,7 @@ class LinearScores:
 
 @dataclass(frozen=True)
 class NeighborScores:
-    """Weighted sums over the k nearest rows, in Euclidean distance, of what these rows have.
+    """Weighted means over the k nearest rows, in Euclidean distance, of what these rows have.
 
     Parameters
     ----------
@@ -150,10 +151,18 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Shares:
-    """Scores in proportion to probabilities: these over `divisor`, or their sum if it is None."""
+    """Scores that are probabilities, but for the `divisor`."""
 
     classes: NDArray[Any]
-    divisor: float | None
+    divisor: float
+
+
+@dataclass(frozen=True)
+class SeveralShares:
+    """The same for several columns of classes, whose scores stand one after another."""
+
+    classes: list[NDArray[Any]]
+    divisor: float
 
 
 @dataclass(frozen=True)

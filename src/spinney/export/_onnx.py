@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from spinney.export._form import Form, LinearScores, NotExpressible, Shares, TreeScores
@@ -31,11 +32,13 @@ def export_onnx(model: Any, *, dtype: str = "float32") -> Any:
     Returns
     -------
     onnx.ModelProto
-        Save it with ``onnx.save``, or hand ``SerializeToString()`` to onnxruntime (1.20 or later).
+        Save it with ``onnx.save``, or hand ``SerializeToString()`` to onnxruntime (1.21 or later;
+        1.23 or later if there are categories).
         A model of numbers has one input, ``X`` of shape (n_rows, n_features); one with categories
         has an input of shape (n_rows, 1) for each column, named as in fit: strings, int64, bool or
         double, as the categories are. The first output is ``label`` or ``prediction``; classifiers
-        have ``probabilities`` (or ``scores``, where `predict_proba` is missing) beside it.
+        have ``probabilities`` (or ``scores``, where `predict_proba` is missing) beside it. The
+        names of the columns are in the metadata, as JSON under "columns".
 
     Raises
     ------
@@ -55,9 +58,8 @@ def export_onnx(model: Any, *, dtype: str = "float32") -> Any:
     try:
         from onnx import TensorProto
     except ImportError as error:
-        raise ImportError("export_onnx needs the package onnx: pip install 'spinney[onnx]'") from (
-            error
-        )
+        needed = "export_onnx needs the package onnx: pip install 'spinney[onnx]'"
+        raise ImportError(needed) from error
     kinds = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
     if not isinstance(dtype, str) or dtype not in kinds:
         raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
@@ -88,6 +90,8 @@ def _write(form: Form, kind: int) -> Any:
         ir_version=_IR_VERSION,
         opset_imports=[helper.make_opsetid(*opset) for opset in _OPSETS.items()],
     )
+    if form.names is not None:
+        helper.set_model_props(proto, {"columns": json.dumps(form.names)})
     if proto.ByteSize() > _LARGEST:
         raise NotExpressible("it takes more than the 2 GB that an ONNX file can have")
     return proto

@@ -34,9 +34,13 @@ def add_outcome(graph: Graph, scores: str, n_scores: int, outcome: Any, kind: in
     kind : int
         The type of numbers that come out.
     """
+    if isinstance(outcome, _form.SeveralShares):
+        _add_several(graph, scores, outcome, kind)
+        return
     result = _predict(outcome, graph, scores, n_scores)
     if isinstance(result, _Labelled):
-        labels = _label_values(outcome)
+        isolated = isinstance(outcome, _form.Isolation)
+        labels = _label_values(np.array([-1, 1]) if isolated else outcome.classes)
         label = graph.add("Gather", graph.constant(labels), result.index)
         graph.add_output("label", label, _label_kind(labels), None)
         width = len(labels) if result.wide else None
@@ -61,10 +65,29 @@ def _narrowed(graph: Graph, value: str, kind: int) -> str:
     return value if kind == TensorProto.DOUBLE else graph.cast(value, kind)
 
 
-def _label_values(outcome: Any) -> Any:
-    if isinstance(outcome, _form.Isolation):
-        return np.array([-1, 1])
-    classes = np.asarray(outcome.classes)
+def _add_several(graph: Graph, scores: str, outcome: _form.SeveralShares, kind: int) -> None:
+    """Declare a matrix of labels, then the probabilities of each of its columns."""
+    labels = _label_values(np.concatenate([np.asarray(c, dtype=object) for c in outcome.classes]))
+    shares = graph.add("Div", scores, graph.number(outcome.divisor))
+    columns, of_outputs = [], []
+    start = 0
+    for classes in outcome.classes:
+        places = np.arange(start, start + len(classes))
+        chosen = graph.constant(places)
+        index = _largest(graph, graph.add("Gather", scores, chosen, axis=1))
+        label = graph.add("Gather", graph.constant(labels[places]), index)
+        columns.append(graph.unsqueeze(label))
+        of_outputs.append(graph.add("Gather", shares, chosen, axis=1))
+        start += len(classes)
+    matrix = graph.add("Concat", *columns, axis=1)
+    graph.add_output("label", matrix, _label_kind(labels), len(columns))
+    for k, (value, classes) in enumerate(zip(of_outputs, outcome.classes, strict=True)):
+        narrowed = _narrowed(graph, value, kind)
+        graph.add_output(f"probabilities_{k}", narrowed, kind, len(classes))
+
+
+def _label_values(classes: Any) -> Any:
+    classes = np.asarray(classes)
     types = {type(value) for value in classes.tolist()}
     if types <= {str}:
         return classes.astype(object)
@@ -146,11 +169,7 @@ def _(outcome: _form.Isolation, graph: Graph, scores: str, n_scores: int) -> Any
 
 @_predict.register
 def _(outcome: _form.Shares, graph: Graph, scores: str, n_scores: int) -> Any:
-    if outcome.divisor is None:
-        total = graph.sum(scores, keepdims=1)
-    else:
-        total = graph.number(outcome.divisor)
-    shares = graph.add("Div", scores, total)
+    shares = graph.add("Div", scores, graph.number(outcome.divisor))
     return _Labelled(_largest(graph, scores), "probabilities", shares, True)
 
 

@@ -26,6 +26,7 @@ from spinney.export._form import (
     NotExpressible,
     Numbers,
     OneClass,
+    SeveralShares,
     Shares,
     Softmax,
     SortedQuantiles,
@@ -86,12 +87,17 @@ def _averaged(model: Any, trees: list[Tree], hard: bool) -> tuple[TreeScores, An
     if not is_classifier(model):
         values = [tree.value[:, :, 0] for tree in trees]
         return _for_all(trees, values), Numbers(flat=n_outputs == 1, divisor=float(len(trees)))
-    if n_outputs > 1:
-        raise NotExpressible(f"it predicts {n_outputs} columns of classes, expected one")
-    values = [tree.value[:, 0] for tree in trees]
+    values = [_class_values(tree, hard) for tree in trees]
+    outcome = Shares if n_outputs == 1 else SeveralShares
+    return _for_all(trees, values), outcome(model.classes_, float(len(trees)))
+
+
+def _class_values(tree: Tree, hard: bool) -> Floats:
+    """Shares of the classes of all outputs, one after another, or votes for the largest."""
+    of_outputs = [tree.value[:, k, :n] for k, n in enumerate(tree.n_classes)]
     if hard:
-        values = [np.eye(v.shape[1])[v.argmax(axis=1)] for v in values]
-    return _for_all(trees, values), Shares(model.classes_, float(len(trees)))
+        of_outputs = [np.eye(v.shape[1])[v.argmax(axis=1)] for v in of_outputs]
+    return np.concatenate(of_outputs, axis=1)
 
 
 def _boosted(model: Any) -> tuple[TreeScores, Any]:
