@@ -219,6 +219,24 @@ def test_neighbors_far_from_the_origin() -> None:
         check(KNeighborsClassifier(4, weights=weights).fit(X, y), X)
 
 
+def test_trees_of_one_leaf_among_others() -> None:
+    X = np.array([[np.nan], [np.nan], [-1e30], [np.nan], [np.nan]], dtype=np.float32)
+    model = RandomForestClassifier(3, random_state=0).fit(X, [0, 0, 0, 1, 0])
+    assert {tree.tree_.node_count for tree in model.estimators_} >= {1}
+    check(model, X)
+    (node,) = (n for n in export_onnx(model).graph.node if n.op_type == "TreeEnsemble")
+    found = {a.name: list(a.ints) for a in node.attribute}
+    ends = [
+        end
+        for side in ("true", "false")
+        for end, is_leaf in zip(
+            found[f"nodes_{side}nodeids"], found[f"nodes_{side}leafs"], strict=True
+        )
+        if is_leaf
+    ]
+    assert sorted(ends) == list(range(len(found["leaf_targetids"])))  # each leaf has one way in
+
+
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_small_trees(data: Any) -> None:

@@ -41,20 +41,24 @@ class _Arrays:
         """Add the questions of a tree, and return its leaves in the order of their numbers."""
         is_leaf = tree.children_left < 0
         leaves, inner = np.flatnonzero(is_leaf), np.flatnonzero(~is_leaf)
-        number = np.empty(tree.node_count, dtype=np.int64)
-        number[leaves] = self.n_leaves + np.arange(len(leaves))
-        number[inner] = self.n_inner + np.arange(len(inner))
         self.roots.append(self.n_inner)
-        if len(inner) == 0:  # a question whose answer does not matter
-            both, none = np.array([number[0]]), np.array([True])
-            self._append(np.array([0]), np.zeros(1), np.array([_AT_MOST]), (both, both), none)
+        if len(inner) == 0:
+            # A question whose answer does not matter. Both answers might lead to one leaf, but
+            # onnxruntime 1.23 and 1.24 get sums with such trees wrong at times: so there are two.
+            leaves = np.zeros(2, dtype=np.intp)
+            children = tuple(np.array([self.n_leaves + side]) for side in (0, 1))
+            always = np.array([True])
+            self._append(np.array([0]), np.zeros(1), np.array([_AT_MOST]), children, always)
             for side in self.leads_to_leaf:
-                side.append(none)
+                side.append(always)
         else:
             sides = tree.children_left[inner], tree.children_right[inner]
             splits, modes = tree.threshold[inner], np.full(len(inner), _AT_MOST)
             for place in np.flatnonzero(tree.category_start[inner] >= 0):
                 splits[place], modes[place] = self._set(tree._categories(int(inner[place]))[0])
+            number = np.empty(tree.node_count, dtype=np.int64)
+            number[leaves] = self.n_leaves + np.arange(len(leaves))
+            number[inner] = self.n_inner + np.arange(len(inner))
             missing_left = tree.missing_go_to_left[inner] != 0
             children = (number[sides[0]], number[sides[1]])
             self._append(tree.feature[inner], splits, modes, children, missing_left)
