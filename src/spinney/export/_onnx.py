@@ -32,8 +32,8 @@ def export_onnx(model: Any, *, dtype: str = "float32") -> Any:
     Returns
     -------
     onnx.ModelProto
-        Save it with ``onnx.save``, or hand ``SerializeToString()`` to onnxruntime (1.21 or later;
-        1.23 or later if there are categories).
+        Save it with ``onnx.save``, or hand ``SerializeToString()`` to onnxruntime (1.27 or later:
+        earlier ones mistake some trees with missing values).
         A model of numbers has one input, ``X`` of shape (n_rows, n_features); one with categories
         has an input of shape (n_rows, 1) for each column, named as in fit: strings, int64, bool or
         double, as the categories are. The first output is ``label`` or ``prediction``; classifiers

@@ -20,6 +20,7 @@ FIRST_CODE = 1
 
 _AT_MOST, _MEMBER = 0, 6  # kinds of questions in nodes_modes
 _SUM = 1
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class _Arrays:
@@ -43,17 +44,18 @@ class _Arrays:
         leaves, inner = np.flatnonzero(is_leaf), np.flatnonzero(~is_leaf)
         self.roots.append(self.n_inner)
         if len(inner) == 0:
-            # A question whose answer does not matter. Both answers might lead to one leaf, but
-            # onnxruntime 1.23 and 1.24 get sums with such trees wrong at times: so there are two.
+            # A question whose answer does not matter.
             leaves = np.zeros(2, dtype=np.intp)
             children = tuple(np.array([self.n_leaves + side]) for side in (0, 1))
-            always = np.array([True])
-            self._append(np.array([0]), np.zeros(1), np.array([_AT_MOST]), children, always)
+            leaf, missing = np.array([True]), np.array([False])
+            self._append(np.array([0]), np.zeros(1), np.array([_AT_MOST]), children, missing)
             for side in self.leads_to_leaf:
-                side.append(always)
+                side.append(leaf)
         else:
             sides = tree.children_left[inner], tree.children_right[inner]
-            splits, modes = tree.threshold[inner], np.full(len(inner), _AT_MOST)
+            # Infinite where it is asked whether a value is there; some runtimes err about that.
+            splits = np.minimum(tree.threshold[inner], _LARGEST)
+            modes = np.full(len(inner), _AT_MOST)
             for place in np.flatnonzero(tree.category_start[inner] >= 0):
                 splits[place], modes[place] = self._set(tree._categories(int(inner[place]))[0])
             number = np.empty(tree.node_count, dtype=np.int64)
@@ -83,7 +85,7 @@ class _Arrays:
         take them in the order in which they walk. So it is always the left side that is listed.
         """
         if goes_left.all() or not goes_left.any():  # only what is missing may go elsewhere
-            return (np.inf if goes_left.all() else -np.inf), _AT_MOST
+            return (_LARGEST if goes_left.all() else 0.0), _AT_MOST
         codes = np.flatnonzero(goes_left) + FIRST_CODE
         self.members += [*codes.astype(np.float64).tolist(), np.nan]
         return 0.0, _MEMBER
@@ -125,6 +127,7 @@ def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float 
     sums_to : float or None
         What two scores of a row always add up to, if that is known: then one is enough.
     """
+    scores = _without_constants(scores)
     arrays = _Arrays()
     leaves = [arrays.add(tree) for tree in scores.trees]
     values = [v[leaf] for v, leaf in zip(scores.values, leaves, strict=True)]
@@ -139,6 +142,8 @@ def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float 
     if n_scores == 2 and sums_to is not None:
         of_second = np.concatenate(values)[:, 1]
         second = _ensemble(graph, rows, arrays, np.zeros_like(of_tree), of_second, 1)
+        if scores.start[1]:
+            second = graph.add("Add", second, graph.number(float(scores.start[1])))
         first = graph.add("Sub", graph.number(sums_to), second)
         return graph.add("Concat", first, second, axis=1)
     # A leaf of TreeEnsemble has one number: here its own, and tables tell what it stands for.
@@ -151,6 +156,28 @@ def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float 
         total = graph.sum(graph.add("Gather", table, reached), keepdims=1)
         columns.append(graph.add("Add", total, graph.number(float(start))) if start else total)
     return graph.add("Concat", *columns, axis=1)
+
+
+def _without_constants(scores: TreeScores) -> TreeScores:
+    """Let the scores start with what trees of one leaf add; one tree stays in any case.
+
+    onnxruntime 1.23 and 1.24 get sums wrong where such trees stand among others.
+    """
+    start = scores.start.copy()
+    kept: list[int] = []
+    for t, (tree, target) in enumerate(zip(scores.trees, scores.adds_to, strict=True)):
+        if tree.node_count > 1 or (t == len(scores.trees) - 1 and not kept):
+            kept.append(t)
+        elif target is None:
+            start += scores.values[t][0]
+        else:
+            start[target] += scores.values[t][0, 0]
+    return TreeScores(
+        [scores.trees[t] for t in kept],
+        [scores.values[t] for t in kept],
+        [scores.adds_to[t] for t in kept],
+        start,
+    )
 
 
 def _ensemble(
