@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spinney import (
         datasets,
         ensemble,
+        export,
         io,
         linear_model,
         mixture,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         tree,
     )
     from spinney._threads import get_num_threads, set_num_threads
+    from spinney.export._c import export_c
+    from spinney.export._onnx import export_onnx
     from spinney.importing._catboost import from_catboost
     from spinney.importing._lightgbm import from_lightgbm
     from spinney.importing._sklearn import from_sklearn
@@ -41,6 +44,9 @@ __all__ = [
     "compare",
     "datasets",
     "ensemble",
+    "export",
+    "export_c",
+    "export_onnx",
     "from_catboost",
     "from_lightgbm",
     "from_sklearn",
@@ -69,6 +75,7 @@ _SUBMODULES = frozenset(
     {
         "datasets",
         "ensemble",
+        "export",
         "io",
         "linear_model",
         "mixture",
@@ -87,6 +94,8 @@ _NAMES = {
     "from_lightgbm": "spinney.importing._lightgbm",
     "from_sklearn": "spinney.importing._sklearn",
     "from_xgboost": "spinney.importing._xgboost",
+    "export_c": "spinney.export._c",
+    "export_onnx": "spinney.export._onnx",
     "get_num_threads": "spinney._threads",
     "load": "spinney.io._model_file",
     "patch_sklearn": "spinney.patch",

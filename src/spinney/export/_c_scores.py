@@ -1,0 +1,167 @@
+"""Scores in C: the tables of a model and the function that fills `scores`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spinney.export._c_text import as_double, table
+from spinney.export._form import Form, LinearScores, NotExpressible, TreeScores
+from spinney.tree._tree import Tree
+
+__all__ = ["write_scores"]
+
+_WALK = """\
+static int find_leaf(int at, const double *row)
+{
+    while (at >= 0) {
+        const struct node *node = &nodes[at];
+        const double x = row[node->feature];
+        at = goes_left(node, x) ? node->left : node->right;
+    }
+    return ~at;
+}
+"""
+
+_BY_NUMBER = """\
+static int goes_left(const struct node *node, double x)
+{
+    return isnan(x) ? node->missing_left : x <= node->threshold;
+}
+"""
+
+_BY_NUMBER_OR_SET = """\
+static int goes_left(const struct node *node, double x)
+{
+    const int known = n_categories[node->feature];
+    if (known < 0) return isnan(x) ? node->missing_left : x <= node->threshold;
+    if (!(x >= 0 && x < known)) return node->missing_left;
+    return (sets[node->set + (int)x / 32] >> ((int)x % 32)) & 1;
+}
+"""
+
+
+def write_scores(form: Form) -> tuple[str, int]:
+    """Write what computes the scores, and return it with their number."""
+    if isinstance(form.scores, TreeScores):
+        return _write_trees(form, form.scores), len(form.scores.start)
+    if isinstance(form.scores, LinearScores):
+        return _write_linear(form.scores), len(form.scores.coef)
+    raise NotExpressible("its neighbours would have to be searched for; export_onnx writes it")
+
+
+def _write_linear(scores: LinearScores) -> str:
+    n_scores, n_features = scores.coef.shape
+    parts = [
+        table(f"double coef[{n_scores * n_features}]", map(as_double, scores.coef.ravel())),
+        table(f"double intercept[{n_scores}]", map(as_double, scores.intercept)),
+    ]
+    value = "row[j]"
+    if scores.center is not None:
+        parts.append(table(f"double center[{n_features}]", map(as_double, scores.center)))
+        value = "(row[j] - center[j])"
+    parts.append(
+        f"""\
+static void compute_scores(const double *row, double *scores)
+{{
+    int k, j;
+    for (k = 0; k < {n_scores}; ++k) {{
+        double sum = 0.0;
+        for (j = 0; j < {n_features}; ++j) sum += coef[k * {n_features} + j] * {value};
+        scores[k] = sum + intercept[k];
+    }}
+}}
+"""
+    )
+    return "\n".join(parts)
+
+
+def _write_trees(form: Form, scores: TreeScores) -> str:
+    n_scores, n_trees = len(scores.start), len(scores.trees)
+    nodes: list[str] = []
+    roots: list[int] = []
+    words: list[int] = []
+    leaves: list[Any] = []
+    n_leaves = 0
+    for tree, values in zip(scores.trees, scores.values, strict=True):
+        is_leaf = tree.children_left < 0
+        name = np.where(is_leaf, ~(n_leaves + np.cumsum(is_leaf) - 1), 0)
+        name[~is_leaf] = len(nodes) + np.arange(int((~is_leaf).sum()))
+        roots.append(int(name[0]))
+        nodes += _write_nodes(tree, name, words, form.has_categories)
+        leaves.append(values[is_leaf])
+        n_leaves += int(is_leaf.sum())
+    parts = [_node_type(form.has_categories)]
+    parts.append(table("struct node nodes[]", nodes or ["{0}"]))
+    parts.append(table("int roots[]", map(str, roots)))
+    held = np.concatenate(leaves)
+    parts.append(table("double leaves[]", map(as_double, held.ravel().tolist())))
+    parts.append(table(f"double start[{n_scores}]", map(as_double, scores.start)))
+    if form.has_categories:
+        counts = [-1 if values is None else len(values) for values in form.categories]
+        parts.append(table("int n_categories[]", map(str, counts)))
+        parts.append(table("unsigned long sets[]", (f"{word}UL" for word in words or [0])))
+        parts.append(_BY_NUMBER_OR_SET)
+    else:
+        parts.append(_BY_NUMBER)
+    parts.append(_WALK)
+    add = f"for (k = 0; k < {n_scores}; ++k) scores[k] += leaves[leaf * {n_scores} + k];"
+    if held.shape[1] < n_scores:  # each tree adds to one score
+        targets = [str(target) for target in scores.adds_to]
+        parts.append(table("int adds_to[]", targets))
+        add = "scores[adds_to[t]] += leaves[leaf];"
+    parts.append(
+        f"""\
+static void compute_scores(const double *row, double *scores)
+{{
+    int k, t;
+    for (k = 0; k < {n_scores}; ++k) scores[k] = start[k];
+    for (t = 0; t < {n_trees}; ++t) {{
+        const long leaf = find_leaf(roots[t], row);
+        {add}
+    }}
+}}
+"""
+    )
+    return "\n".join(parts)
+
+
+def _write_nodes(tree: Tree, name: Any, words: list[int], has_sets: bool) -> list[str]:
+    """Write the questions of a tree; the bits of sets are added to `words`."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    by_set = tree.category_start[inner] >= 0
+    columns = [
+        map(as_double, np.where(by_set, 0.0, tree.threshold[inner]).tolist()),
+        name[tree.children_left[inner]].tolist(),
+        name[tree.children_right[inner]].tolist(),
+        tree.feature[inner].tolist(),
+        (tree.missing_go_to_left[inner] != 0).astype(int).tolist(),
+    ]
+    if has_sets:
+        starts = np.zeros(len(inner), dtype=int)
+        for place in np.flatnonzero(by_set):
+            starts[place] = len(words)
+            words += _words(tree._categories(int(inner[place]))[0])
+        columns.append(starts.tolist())
+    return [f"{{{', '.join(map(str, cells))}}}" for cells in zip(*columns, strict=True)]
+
+
+def _node_type(has_sets: bool) -> str:
+    last = "    int set; /* of categories: where the bits of those that go left begin */\n"
+    return f"""\
+/* A child that is negative is a leaf: ~child is its number. */
+struct node {{
+    double threshold; /* up to here a number goes left */
+    int left, right;
+    int feature;
+    int missing_left;
+{last if has_sets else ""}}};
+"""
+
+
+def _words(goes_left: Any) -> list[int]:
+    n_words = (len(goes_left) + 31) // 32
+    bits = np.zeros(n_words * 32, dtype=np.uint64)
+    bits[: len(goes_left)] = goes_left
+    return [int(word) for word in (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint64)).sum(1)]

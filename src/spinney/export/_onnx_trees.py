@@ -1,0 +1,195 @@
+"""Trees as ONNX's TreeEnsemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from spinney.export._form import Floats, TreeScores
+from spinney.export._onnx_graph import ML, Graph, tensor_of
+from spinney.tree._tree import Tree
+
+__all__ = ["FIRST_CODE", "add_tree_scores"]
+
+# Codes of categories begin with 1 in a graph: sets of small positive numbers are bit masks to
+# onnxruntime, all others chains of comparisons.
+FIRST_CODE = 1
+
+_AT_MOST, _MEMBER = 0, 6  # kinds of questions in nodes_modes
+_SUM = 1
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+class _Arrays:
+    """The trees one after another, inner nodes and leaves apart."""
+
+    def __init__(self) -> None:
+        self.roots: list[int] = []
+        self.features: list[NDArray[np.int64]] = []
+        self.splits: list[Floats] = []
+        self.modes: list[NDArray[np.uint8]] = []
+        self.children: list[list[NDArray[np.int64]]] = [[], []]  # if true, if false
+        self.leads_to_leaf: list[list[NDArray[np.bool_]]] = [[], []]
+        self.missing_true: list[NDArray[np.bool_]] = []
+        self.members: list[float] = []
+        self.n_inner = 0
+        self.n_leaves = 0
+
+    def add(self, tree: Tree) -> NDArray[np.intp]:
+        """Add the questions of a tree, and return its leaves in the order of their numbers."""
+        is_leaf = tree.children_left < 0
+        leaves, inner = np.flatnonzero(is_leaf), np.flatnonzero(~is_leaf)
+        self.roots.append(self.n_inner)
+        if len(inner) == 0:
+            # A question whose answer does not matter.
+            leaves = np.zeros(2, dtype=np.intp)
+            children = tuple(np.array([self.n_leaves + side]) for side in (0, 1))
+            leaf, missing = np.array([True]), np.array([False])
+            self._append(np.array([0]), np.zeros(1), np.array([_AT_MOST]), children, missing)
+            for side in self.leads_to_leaf:
+                side.append(leaf)
+        else:
+            sides = tree.children_left[inner], tree.children_right[inner]
+            # Infinite where it is asked whether a value is there; some runtimes err about that.
+            splits = np.minimum(tree.threshold[inner], _LARGEST)
+            modes = np.full(len(inner), _AT_MOST)
+            for place in np.flatnonzero(tree.category_start[inner] >= 0):
+                splits[place], modes[place] = self._set(tree._categories(int(inner[place]))[0])
+            number = np.empty(tree.node_count, dtype=np.int64)
+            number[leaves] = self.n_leaves + np.arange(len(leaves))
+            number[inner] = self.n_inner + np.arange(len(inner))
+            missing_left = tree.missing_go_to_left[inner] != 0
+            children = (number[sides[0]], number[sides[1]])
+            self._append(tree.feature[inner], splits, modes, children, missing_left)
+            for side, child in zip(self.leads_to_leaf, sides, strict=True):
+                side.append(is_leaf[child])
+        self.n_inner += max(len(inner), 1)
+        self.n_leaves += len(leaves)
+        return leaves
+
+    def _append(self, feature: Any, split: Any, mode: Any, children: Any, missing: Any) -> None:
+        self.features.append(feature)
+        self.splits.append(split)
+        self.modes.append(mode)
+        self.missing_true.append(missing)
+        for side, child in zip(self.children, children, strict=True):
+            side.append(child)
+
+    def _set(self, goes_left: NDArray[np.bool_]) -> tuple[float, int]:
+        """Ask about a set: the split and the mode.
+
+        Sets stand in the order of the nodes, which is pre-order, true before false: some readers
+        take them in the order in which they walk. So it is always the left side that is listed.
+        """
+        if goes_left.all() or not goes_left.any():  # only what is missing may go elsewhere
+            return (_LARGEST if goes_left.all() else 0.0), _AT_MOST
+        codes = np.flatnonzero(goes_left) + FIRST_CODE
+        self.members += [*codes.astype(np.float64).tolist(), np.nan]
+        return 0.0, _MEMBER
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the questions as TreeEnsemble's attributes."""
+        out = {
+            "tree_roots": self.roots,
+            "nodes_featureids": np.concatenate(self.features).tolist(),
+            "nodes_splits": tensor_of(np.concatenate(self.splits)),
+            "nodes_modes": tensor_of(np.concatenate(self.modes).astype(np.uint8)),
+            "nodes_missing_value_tracks_true": _ints(self.missing_true),
+        }
+        for side, child, leaf in zip(
+            ("true", "false"), self.children, self.leads_to_leaf, strict=True
+        ):
+            out[f"nodes_{side}nodeids"] = _ints(child)
+            out[f"nodes_{side}leafs"] = _ints(leaf)
+        if self.members:
+            out["membership_values"] = tensor_of(np.array(self.members))
+        return out
+
+
+def _ints(parts: list[Any]) -> list[int]:
+    return np.concatenate(parts).astype(np.int64).tolist()
+
+
+def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float | None) -> str:
+    """Add the sums of trees, (n_rows, n_scores).
+
+    Parameters
+    ----------
+    graph : Graph
+        Where.
+    rows : str
+        A matrix in double precision.
+    scores : TreeScores
+        The trees.
+    sums_to : float or None
+        What two scores of a row always add up to, if that is known: then one is enough.
+    """
+    scores = _without_constants(scores)
+    arrays = _Arrays()
+    leaves = [arrays.add(tree) for tree in scores.trees]
+    values = [v[leaf] for v, leaf in zip(scores.values, leaves, strict=True)]
+    n_scores = len(scores.start)
+    of_tree = np.repeat(np.arange(len(leaves)), [len(leaf) for leaf in leaves])
+    if all(target is not None for target in scores.adds_to) or n_scores == 1:
+        targets = np.array([target or 0 for target in scores.adds_to])[of_tree]
+        total = _ensemble(graph, rows, arrays, targets, np.concatenate(values)[:, 0], n_scores)
+        if scores.start.any():
+            total = graph.add("Add", total, graph.constant(scores.start))
+        return total
+    if n_scores == 2 and sums_to is not None:
+        of_second = np.concatenate(values)[:, 1]
+        second = _ensemble(graph, rows, arrays, np.zeros_like(of_tree), of_second, 1)
+        if scores.start[1]:
+            second = graph.add("Add", second, graph.number(float(scores.start[1])))
+        first = graph.add("Sub", graph.number(sums_to), second)
+        return graph.add("Concat", first, second, axis=1)
+    # A leaf of TreeEnsemble has one number: here its own, and tables tell what it stands for.
+    numbers = np.arange(arrays.n_leaves, dtype=np.float64)
+    reached = _ensemble(graph, rows, arrays, of_tree, numbers, len(leaves))
+    reached = graph.add("Cast", reached, to=TensorProto.INT64)
+    columns = []
+    for k, start in enumerate(scores.start):
+        table = graph.constant(np.concatenate(values)[:, k])
+        total = graph.sum(graph.add("Gather", table, reached), keepdims=1)
+        columns.append(graph.add("Add", total, graph.number(float(start))) if start else total)
+    return graph.add("Concat", *columns, axis=1)
+
+
+def _without_constants(scores: TreeScores) -> TreeScores:
+    """Let the scores start with what trees of one leaf add; one tree stays in any case.
+
+    onnxruntime 1.23 and 1.24 get sums wrong where such trees stand among others.
+    """
+    start = scores.start.copy()
+    kept: list[int] = []
+    for t, (tree, target) in enumerate(zip(scores.trees, scores.adds_to, strict=True)):
+        if tree.node_count > 1 or (t == len(scores.trees) - 1 and not kept):
+            kept.append(t)
+        elif target is None:
+            start += scores.values[t][0]
+        else:
+            start[target] += scores.values[t][0, 0]
+    return TreeScores(
+        [scores.trees[t] for t in kept],
+        [scores.values[t] for t in kept],
+        [scores.adds_to[t] for t in kept],
+        start,
+    )
+
+
+def _ensemble(
+    graph: Graph, rows: str, arrays: _Arrays, targets: Any, weights: Floats, n_targets: int
+) -> str:
+    return graph.add(
+        "TreeEnsemble",
+        rows,
+        domain=ML,
+        aggregate_function=_SUM,
+        n_targets=n_targets,
+        leaf_targetids=targets.tolist(),
+        leaf_weights=tensor_of(weights),
+        **arrays.attributes(),
+    )
