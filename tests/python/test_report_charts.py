@@ -378,3 +378,8 @@ def test_odd_numbers_are_drawn(lists: tuple[list[float], ...], whole: list[int])
     ]
     comparison = Comparison("regression", "rmse", False, 1, 1, 2, False, results, [])
     make_ranking(comparison, measure_of(comparison))
+
+
+def test_steps_of_the_smallest_numbers() -> None:
+    assert round_steps(0.0, 5e-324, 7) == [0.0]
+    assert round_steps(0.0, 1e-290, 5)[-1] <= 1e-290

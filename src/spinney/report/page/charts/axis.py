@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from spinney.report.page.charts.svg import drawable
 
+_SMALLEST_STEP = 1e-300  # below it numbers lose their digits
+
 __all__ = ["Axis", "number_text", "padded", "round_steps", "short_exponent"]
 
 # Unit, letter, the largest number and the gap from which on it is used.
@@ -72,7 +74,7 @@ def padded(
 def round_steps(low: float, high: float, at_most: int) -> list[float]:
     """Return multiples of 1, 2 or 5 times a power of ten from `low` to `high`."""
     span = high - low
-    if not span > 0 or at_most < 2:
+    if not span / max(at_most, 1) > _SMALLEST_STEP or at_most < 2:
         return [low]
     power = 10.0 ** math.floor(math.log10(span / at_most))
     for factor in (1, 2, 5, 10, 20, 50):
