@@ -96,6 +96,17 @@ def test_slow_models_are_left_out_after_the_first_fold(monkeypatch: pytest.Monke
     assert result.n_folds == 5
 
 
+def test_models_before_the_flagship_have_a_second_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Before the flagship there is a sixth of the limit for all, half a second at least.
+    with_families(monkeypatch, first=lambda n: 0.7, **{FLAGSHIP: lambda n: 0.0})
+    result = spinney.compare(X, Y, cv=2, time_limit=3.0)
+    assert result["first"].skipped is None
+    assert Sleepy.fits >= 4  # two of the flagship, one that was cut short, and two
+    with_families(monkeypatch, first=lambda n: 30.0, **{FLAGSHIP: lambda n: 0.0})
+    result = spinney.compare(X, Y, cv=2, time_limit=3.0)
+    assert "a fold takes more than 1 s" in (result["first"].skipped or "")
+
+
 def test_fewer_folds_when_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     with_families(monkeypatch, **{FLAGSHIP: lambda n: 0.2})
     result = spinney.compare(X, Y, cv=10, time_limit=0.9)

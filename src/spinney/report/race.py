@@ -6,6 +6,7 @@ at Ctrl-C, they can be compared on the same folds.
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -133,31 +134,47 @@ class Race:
     def _run_fold(self, number: int) -> None:
         train, test = self.folds[number]
         X_train, X_test = take_rows(self.X, train), take_rows(self.X, test)
+        hurried = []
         for place, runner in enumerate(r for r in list(self.runners) if r.runs):
             self._tell(runner, number, place)
             allowed = self._allowed(runner, number)
-            if allowed is not None and allowed <= 0:
-                raise TimeUp
-            try:
-                with deadline(allowed):
-                    trial = self._try(runner, number, X_train, X_test, train, test)
-                runner.trials.append(trial)
-            except TimeUp:
-                if number > 0 or (self._left() or 0.0) < 0.05:
-                    raise
-                if runner.family.name == FLAGSHIP and self.may_draw and len(self.y) > FEWEST_DRAWN:
-                    raise FlagshipTooSlow from None
-                runner.skipped = f"a fold takes more than {allowed:.0f} s of the time limit"
-            except _NoProbabilities:
-                runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
-            except MemoryError:
-                runner.failure = "MemoryError: not enough memory"
-            except Exception as error:  # whatever goes wrong in one model, the others go on
-                runner.failure = _one_line(error)
+            in_time = self._run_model(runner, number, allowed, X_train, X_test)
+            if not in_time and allowed is not None and allowed < self._share():
+                hurried.append(runner)
+        for runner in hurried:
+            # It had less than its share, as the flagship was still to come.
+            if (self._left() or 0.0) * 2 > (self.seconds or 0.0):
+                runner.skipped = None
+                self._tell(runner, number, 0)
+                self._run_model(runner, number, self._allowed(runner, number), X_train, X_test)
 
-    def _try(
-        self, runner: Runner, number: int, X_train: Any, X_test: Any, train: Rows, test: Rows
-    ) -> Trial:
+    def _run_model(
+        self, runner: Runner, number: int, allowed: float | None, X_train: Any, X_test: Any
+    ) -> bool:
+        """Run a model on a fold; return whether it came to its end in the time it was allowed."""
+        if allowed is not None and allowed <= 0:
+            raise TimeUp
+        try:
+            with deadline(allowed):
+                trial = self._try(runner, number, X_train, X_test)
+            runner.trials.append(trial)
+        except TimeUp:
+            if number > 0 or (self._left() or 0.0) < 0.05:
+                raise
+            if runner.family.name == FLAGSHIP and self.may_draw and len(self.y) > FEWEST_DRAWN:
+                raise FlagshipTooSlow from None
+            runner.skipped = f"a fold takes more than {allowed:.0f} s of the time limit"
+            return False
+        except _NoProbabilities:
+            runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
+        except MemoryError:
+            runner.failure = "MemoryError: not enough memory"
+        except Exception as error:  # whatever goes wrong in one model, the others go on
+            runner.failure = _one_line(error)
+        return True
+
+    def _try(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> Trial:
+        train, test = self.folds[number]
         start = perf_counter()
         model = runner.make().fit(X_train, self.y[train])
         fitted = perf_counter()
@@ -200,10 +217,15 @@ class Race:
         if runner.family.name == FLAGSHIP:
             # Should it take longer, half is left to start again with fewer rows.
             return min(left, self.seconds / 3) if self.may_draw else 0.8 * left
-        share = self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
         waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
         # Those who run before the flagship have a sixth of the time.
-        return min(share, max(0.5, left - self.seconds * 5 / 6) if waiting else left)
+        return min(self._share(), max(0.5, left - self.seconds * 5 / 6) if waiting else left)
+
+    def _share(self) -> float:
+        """Return the seconds that a model may take for its first fold."""
+        if self.seconds is None:
+            return math.inf
+        return self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
 
     def _fold_seconds(self) -> float:
         """Estimate how long a fold takes, by the first one."""
