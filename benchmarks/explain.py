@@ -1,11 +1,11 @@
 """Shapley values of boosters and forests against LightGBM, XGBoost and shap.
 
-    python benchmarks/explain.py [--rows N] [--trees N] [--repeats N]
+    python benchmarks/explain.py [--rows N] [--trees N] [--repeats N] [--only NAME]
 
-Two threads each, the libraries take turns, the best time counts. The boosters are the libraries' own
-models, explained by themselves and, imported, by Spinney; values are compared first. shap's
-TreeExplainer (one thread, as it has no others) explains scikit-learn's forest, fewer rows because of
-the time it takes, and times are a row's.
+Two threads each, the libraries take turns, the best time counts. The boosters are the libraries'
+own models, explained by themselves and, imported, by Spinney; their values are compared. shap's
+TreeExplainer (which has one thread) explains scikit-learn's forest: fewer rows, because of the time
+it takes, scaled up where Spinney explains more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import time
 
 THREADS = 2
+BOOSTERS = ("lightgbm", "xgboost", "interactions")
 os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
 
 import numpy as np  # noqa: E402
@@ -32,27 +33,28 @@ def make_rows(n_rows, n_columns=28):
 
 
 def take_turns(functions, repeats):
-    """Best time of each."""
+    """Best time of each, and what it returned."""
     best = dict.fromkeys(functions, np.inf)
+    told = {}
     for _ in range(repeats):
         for name, function in functions.items():
             begin = time.perf_counter()
-            function()
+            told[name] = function()
             best[name] = min(best[name], time.perf_counter() - begin)
-    return best
+    return best, told
 
 
-def report(label, best, own, differences):
+def report(label, best, differences):
     print(label)
     for name, seconds in best.items():
-        ratio = "" if name == own else f"{seconds / best[own]:8.1f} x"
-        print(f"  {name:<28}{seconds:9.3f} s{ratio}")
+        ratio = "" if name == "spinney" else f"{seconds / best['spinney']:8.1f} x"
+        print(f"  {name:<32}{seconds:9.3f} s{ratio}")
     for name, difference in differences.items():
         print(f"  largest difference from {name}: {difference:.1e}")
     print(flush=True)
 
 
-def boosters(X, y, n_rows, n_trees, repeats):
+def boosters(X, y, n_rows, n_trees, repeats, wanted):
     import lightgbm
     import xgboost
 
@@ -75,27 +77,27 @@ def boosters(X, y, n_rows, n_trees, repeats):
         "xgboost": lambda: extreme.get_booster().predict(matrix, pred_contribs=True),
     }
     for name, model in ours.items():
-        own = f"spinney, from {name}"
-        best = take_turns(
-            {own: lambda m=model: shap_values(m, rows, n_jobs=THREADS), name: theirs[name]}, repeats
+        if name not in wanted:
+            continue
+        best, told = take_turns(
+            {"spinney": lambda m=model: shap_values(m, rows, n_jobs=THREADS), name: theirs[name]},
+            repeats,
         )
-        difference = np.abs(shap_values(model, rows) - theirs[name]()[:, :-1]).max()
-        report(
-            f"{n_trees} trees of 31 leaves, {n_rows:,} rows, {X.shape[1]} columns, {name}",
-            best,
-            own,
-            {name: difference},
+        difference = np.abs(told["spinney"] - told[name][:, :-1]).max()
+        label = f"{n_trees} trees of 31 leaves, {n_rows:,} rows, {X.shape[1]} columns, {name}"
+        report(label, best, {name: difference})
+    if "interactions" in wanted:
+        few = rows[: max(1, n_rows // 500)]
+        some = xgboost.DMatrix(few, nthread=THREADS)
+        best, told = take_turns(
+            {
+                "spinney": lambda: shap_interaction_values(ours["xgboost"], few, n_jobs=THREADS),
+                "xgboost": lambda: extreme.get_booster().predict(some, pred_interactions=True),
+            },
+            1,
         )
-    few = rows[: max(1, n_rows // 100)]
-    some = xgboost.DMatrix(few, nthread=THREADS)
-    best = take_turns(
-        {
-            "spinney": lambda: shap_interaction_values(ours["xgboost"], few, n_jobs=THREADS),
-            "xgboost": lambda: extreme.get_booster().predict(some, pred_interactions=True),
-        },
-        1,
-    )
-    report(f"interactions, {len(few)} rows", best, "spinney", {})
+        difference = np.abs(told["spinney"] - told["xgboost"][:, :-1, :-1]).max()
+        report(f"interactions, {len(few)} rows", best, {"xgboost": difference})
 
 
 def forest(X, y, n_rows, repeats, max_depth):
@@ -111,39 +113,40 @@ def forest(X, y, n_rows, repeats, max_depth):
         random_state=0,
     ).fit(X[:10000], y[:10000])
     ours = spinney.from_sklearn(theirs)
-    few = max(1, n_rows // 200)
+    few = max(1, n_rows // 500)
     explainer = shap.TreeExplainer(theirs, feature_perturbation="tree_path_dependent")
     leaves = np.mean([tree.tree_.n_leaves for tree in theirs.estimators_])
     depth = np.mean([tree.tree_.max_depth for tree in theirs.estimators_])
-    for n in (few, n_rows // 5):
-        rows = X[:n]
-        best = take_turns({"spinney": lambda r=rows: shap_values(ours, r, n_jobs=THREADS)}, repeats)
-        if n == few:
-            best |= take_turns({"shap": lambda: explainer.shap_values(X[:few])}, 1)
-            per_row = best["shap"] / few
-        else:
-            best["shap (scaled from fewer rows)"] = per_row * n
-        difference = np.abs(shap_values(ours, X[:few]) - explainer.shap_values(X[:few])).max()
-        report(
-            f"forest of 100 trees, {leaves:.0f} leaves and depth {depth:.0f} on average, {n:,} rows",
-            best,
-            "spinney",
-            {"shap": difference},
-        )
+    shape = f"forest of 100 trees, on average {leaves:.0f} leaves and depth {depth:.0f}"
+    best, told = take_turns(
+        {
+            "spinney": lambda: shap_values(ours, X[:few], n_jobs=THREADS),
+            "shap": lambda: explainer.shap_values(X[:few]),
+        },
+        1,
+    )
+    difference = np.abs(told["spinney"] - told["shap"]).max()
+    report(f"{shape}, {few:,} rows", best, {"shap": difference})
+    many = n_rows // 10
+    scaled = best["shap"] * many / few
+    best, _ = take_turns({"spinney": lambda: shap_values(ours, X[:many], n_jobs=THREADS)}, repeats)
+    report(f"{shape}, {many:,} rows", best | {"shap (scaled from fewer rows)": scaled}, {})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--trees", type=int, default=500)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", choices=["boosters", "forest"])
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--only", choices=[*BOOSTERS, "forest", "deepest"])
     args = parser.parse_args()
     X, y = make_rows(max(args.rows, 20_000))
-    if args.only != "forest":
-        boosters(X, y, args.rows, args.trees, args.repeats)
-    if args.only != "boosters":
+    if args.only in (None, *BOOSTERS):
+        wanted = BOOSTERS if args.only is None else (args.only,)
+        boosters(X, y, args.rows, args.trees, args.repeats, wanted)
+    if args.only in (None, "forest"):
         forest(X, y, args.rows, args.repeats, 12)
+    if args.only in (None, "deepest"):
         forest(X, y, args.rows, args.repeats, None)
 
 

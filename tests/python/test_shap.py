@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+import spinney
 from reference.slow_shap import (
     background_worth,
     leaf_value,
@@ -342,12 +343,15 @@ def test_explanations_are_indexed():
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     forest = RandomForestClassifier(3, random_state=0).fit(X, names)
     told = explain(forest, X)
-    assert isinstance(told, Explanation) and told.shape == (150, 4, 3) and len(told) == 150
+    assert isinstance(told, Explanation)
+    assert told.shape == (150, 4, 3)
+    assert len(told) == 150
     one = told[-1].of_output("virginica")
     assert np.array_equal(one.values[0], told.values[-1, :, 2])
     assert np.array_equal(one.data[0], X.iloc[-1])
     assert one.output_names == ["virginica"]
-    assert len(told[10:20]) == 10 and len(told[np.array([3, 4])]) == 2
+    assert len(told[10:20]) == 10
+    assert len(told[np.array([3, 4])]) == 2
     for bad in (3, -4, "rosa", 1.5):
         with pytest.raises(ValueError, match="output: expected"):
             told.of_output(bad)
@@ -363,7 +367,8 @@ def test_shap_takes_our_explanations():
     model = GradientBoostingClassifier(n_estimators=10, random_state=0).fit(X, y)
     theirs = explain(model, X.iloc[:20]).to_shap()
     assert isinstance(theirs, shap.Explanation)
-    assert theirs[0].values.shape == (30,) and theirs.feature_names[0] == X.columns[0]
+    assert theirs[0].values.shape == (30,)
+    assert theirs.feature_names[0] == X.columns[0]
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -399,7 +404,7 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="4 features"):
         shap_values(tree, X[:, :3])
     with pytest.raises(ValueError, match="infinity"):
-        shap_values(tree, np.where(X == X[0, 0], np.inf, X))
+        shap_values(tree, np.where(X[0, 0] == X, np.inf, X))
     with pytest.raises(ValueError, match="minimum of 1 is required"):
         shap_values(tree, X[:0])
     with pytest.raises(TypeError, match="method='linear'"):
@@ -421,7 +426,8 @@ def test_small_and_odd_tables():
     stump = DecisionTreeRegressor(max_depth=1).fit(X, y)
     assert shap_values(stump, X[:1]).shape == (1, 4)
     leaf = DecisionTreeRegressor().fit(X, np.ones(150))
-    assert not shap_values(leaf, X).any() and not shap_interaction_values(leaf, X).any()
+    assert not shap_values(leaf, X).any()
+    assert not shap_interaction_values(leaf, X).any()
     one_class = DecisionTreeClassifier().fit(X, np.zeros(150))
     assert shap_values(one_class, X).shape == (150, 4)
     frozen = X.copy()
@@ -431,3 +437,87 @@ def test_small_and_odd_tables():
     one_column = DecisionTreeRegressor().fit(X[:, :1], y)
     sampled = shap_values(one_column, X[:5, :1], X[:, :1], method="sampling")
     assert np.allclose(sampled, shap_values(one_column, X[:5, :1], X[::1, :1]), atol=0.5)
+
+
+# ------------------------------------------------------------------ models of others
+
+
+def table_for_others(missing=True):
+    random = np.random.default_rng(5)
+    # Single precision holds these numbers and what lies halfway between them: shap needs that.
+    X = np.round(random.normal(size=(600, 6)) * 64) / 64
+    y = X[:, 0] * (X[:, 1] > 0) + X[:, 2] + 0.2 * random.normal(size=600)
+    if missing:
+        X[random.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_lightgbms_contributions(n_classes):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = table_for_others()
+    X = pd.DataFrame(X, columns=list("abcdef"))
+    X["g"] = pd.Categorical(np.random.default_rng(0).choice(list("uvwxyz"), len(X)))
+    y = y + X["g"].cat.codes.to_numpy() * 0.3
+    settings = {"n_estimators": 8, "verbose": -1, "min_child_samples": 5, "n_jobs": 1}
+    if n_classes == 0:
+        theirs = lightgbm.LGBMRegressor(**settings).fit(X, y)
+    else:
+        cuts = np.quantile(y, np.arange(1, n_classes) / n_classes)
+        theirs = lightgbm.LGBMClassifier(**settings).fit(X, np.digitize(y, cuts))
+    told = explain(spinney.from_lightgbm(theirs), X)
+    wanted = theirs.predict(X, pred_contrib=True)
+    if n_classes == 3:
+        wanted = wanted.reshape(len(X), 3, 8).swapaxes(1, 2)
+    assert np.allclose(told.values, wanted[:, :-1], atol=1e-10)
+    assert np.allclose(told.base_values, wanted[:, -1], atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_xgboosts_contributions(n_classes):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = table_for_others()
+    settings = {"n_estimators": 6, "max_depth": 5, "n_jobs": 1}
+    if n_classes == 0:
+        theirs = xgboost.XGBRegressor(**settings).fit(X, y)
+    else:
+        cuts = np.quantile(y, np.arange(1, n_classes) / n_classes)
+        theirs = xgboost.XGBClassifier(**settings).fit(X, np.digitize(y, cuts))
+    ours = spinney.from_xgboost(theirs)
+    matrix = xgboost.DMatrix(X)
+    wanted = theirs.get_booster().predict(matrix, pred_contribs=True, strict_shape=True)
+    wanted = wanted.swapaxes(1, 2)
+    told = explain(ours, X)
+    assert told.method.endswith("by weight")
+    values = told.values if n_classes else told.values[:, :, np.newaxis]
+    assert np.allclose(values, wanted[:, :-1], atol=2e-5)  # theirs are single precision
+    pairs = theirs.get_booster().predict(matrix, pred_interactions=True, strict_shape=True)
+    pairs = pairs[:, :, :-1, :-1].transpose(0, 2, 3, 1)
+    own = shap_interaction_values(ours, X)
+    assert np.allclose(own if n_classes else own[..., np.newaxis], pairs, atol=2e-5)
+    background = X[:30]
+    ours.fit(X, y if n_classes == 0 else np.digitize(y, cuts))
+    assert explain(ours, X[:2]).method.endswith("by rows")
+    assert explain(ours, X[:2], background).method == "trees, interventional"
+
+
+def test_shaps_values_of_scikit_learns_models():
+    shap = pytest.importorskip("shap")
+    from sklearn import ensemble
+
+    X, y = table_for_others(missing=False)
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    forest = ensemble.RandomForestClassifier(4, max_depth=7, random_state=0)
+    forest.fit(X, labels, sample_weight=weight)
+    number = ensemble.RandomForestRegressor(4, max_depth=9, random_state=0).fit(X, y)
+    for theirs in (forest, number):
+        ours = spinney.from_sklearn(theirs)
+        path = shap.TreeExplainer(theirs, feature_perturbation="tree_path_dependent")
+        wanted = path.shap_values(X[:40], check_additivity=False)
+        assert np.allclose(shap_values(ours, X[:40]), wanted, atol=1e-6)
+        against = shap.TreeExplainer(theirs, X[50:70], feature_perturbation="interventional")
+        wanted = against.shap_values(X[:40], check_additivity=False)
+        assert np.allclose(shap_values(ours, X[:40], X[50:70]), wanted, atol=1e-6)
+    wanted = shap.TreeExplainer(number).shap_interaction_values(X[:10])
+    assert np.allclose(shap_interaction_values(ours, X[:10]), wanted, atol=1e-6)

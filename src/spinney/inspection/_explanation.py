@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Parts of a model's answers, a number for each row and column; with the base value they add up.
+    """Parts of a model's answers, a number for each row and column, that add up to the answer.
 
     Attributes have the names and shapes of ``shap.Explanation``, so that what reads those reads
     this; `to_shap` makes one where a class is asked for.

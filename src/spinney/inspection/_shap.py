@@ -16,7 +16,7 @@ from spinney.export._linear_models import LINEAR_MODELS
 from spinney.inspection._explanation import Explanation
 from spinney.inspection._shap_linear import explain_linear
 from spinney.inspection._shap_sampling import explain_by_sampling
-from spinney.inspection._shap_trees import Parts, explain_trees, read_sum
+from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_sum
 from spinney.plot._table_view import TableView
 
 __all__ = ["explain", "shap_interaction_values", "shap_values"]
@@ -256,27 +256,37 @@ def _parts(
     n_threads = effective_n_jobs(n_jobs)
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
-    why = ""
-    if method == "auto":
-        method, why = _best_method(model)
-        if interactions and method == "sampling":
+    told = None
+    if method in ("auto", "tree") and not isinstance(model, LINEAR_MODELS):
+        told, why = _tree_sum(model)
+        if told is None and method == "tree":
+            raise TypeError(f"method='tree': {why}")
+        if told is None and interactions:
             raise TypeError(f"model: {why}; interactions are known for no other models")
-    if method == "tree":
+        method = "sampling" if told is None else "tree"
+    elif method == "auto":
+        method = "linear"
+    if told is not None:
         if feature_perturbation == "interventional" and background is None:
             raise ValueError("feature_perturbation='interventional': expected a background")
         if feature_perturbation == "tree_path_dependent" and background is not None:
             raise ValueError("feature_perturbation='tree_path_dependent': expected no background")
-        try:
-            return explain_trees(
-                model, X, background, cover=cover, interactions=interactions, n_threads=n_threads
-            )
-        except NotExpressible as error:
-            raise TypeError(f"method='tree': {error}") from None
+        return explain_trees(
+            model,
+            told,
+            X,
+            background,
+            cover=cover,
+            interactions=interactions,
+            n_threads=n_threads,
+        )
     if feature_perturbation == "tree_path_dependent":
         raise ValueError(
             f"feature_perturbation='tree_path_dependent': expected a model of trees, got "
             f"{type(model).__name__}"
         )
+    if method == "tree":
+        raise TypeError(f"method='tree': expected a model of trees, got {type(model).__name__}")
     if method == "linear":
         if not isinstance(model, LINEAR_MODELS):
             raise TypeError(
@@ -294,18 +304,15 @@ def _parts(
     )
 
 
-def _best_method(model: Any) -> tuple[str, str]:
-    """Return the exact method of a model, or sampling and why."""
-    if isinstance(model, LINEAR_MODELS):
-        return "linear", ""
+def _tree_sum(model: Any) -> tuple[TreeSum | None, str]:
+    """Return the sum over trees that a model is, or why it is none."""
     if not type(model).__module__.startswith("spinney."):
         name = type(model).__name__
-        return "sampling", f"expected a model of trees or a linear model of Spinney, got {name}"
+        return None, f"expected a model of trees or a linear model of Spinney, got {name}"
     try:
-        read_sum(model)
+        return read_sum(model), ""
     except NotExpressible as error:
-        return "sampling", str(error)
-    return "tree", ""
+        return None, str(error)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

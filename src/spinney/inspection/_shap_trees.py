@@ -15,7 +15,7 @@ from spinney.export._form import NotExpressible, TreeScores
 from spinney.export._tree_models import read_trees
 from spinney.tree._tree import Tree
 
-__all__ = ["Parts", "explain_trees", "read_sum"]
+__all__ = ["Parts", "TreeSum", "explain_trees", "read_sum"]
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def read_sum(model: Any) -> TreeSum:
     """Return the sum that a model's answer is; NotExpressible says why it is none."""
     scores, outcome = read_trees(model)
     name = type(model).__name__
-    classes = getattr(outcome, "classes", None)
+    classes: Any = getattr(outcome, "classes", None)
     if isinstance(outcome, _form.WeightedMedian):
         raise NotExpressible(f"{name} predicts a median of its trees, which is no sum over them")
     if isinstance(outcome, _form.Numbers):
@@ -86,6 +86,7 @@ def _numbered(scores: TreeScores) -> list[str] | None:
 
 def explain_trees(
     model: Any,
+    told: TreeSum,
     X: Any,
     background: Any,
     *,
@@ -93,12 +94,14 @@ def explain_trees(
     interactions: bool,
     n_threads: int,
 ) -> Parts:
-    """Explain a model that is a sum over trees; NotExpressible says why it is none.
+    """Explain a model that is a sum over trees.
 
     Parameters
     ----------
     model : estimator
         A fitted model of Spinney.
+    told : TreeSum
+        What `read_sum` said of it.
     X, background : table, table or None
         What is explained, and rows that decide in place of the trees' own shares.
     cover : {"auto", "rows", "weight"}
@@ -108,7 +111,6 @@ def explain_trees(
     n_threads : int
         At most so many.
     """
-    told = read_sum(model)
     rows = read_for_core(model, X, model._schema)
     scores = told.scores
     n_outputs = len(scores.start)
