@@ -103,90 +103,140 @@ SPINNEY_INLINE const double* constants_of(const WalkView& view, std::int32_t edg
   return view.plan->constants.data() + static_cast<std::size_t>(edge) * n_constants * view.n_nodes;
 }
 
-SPINNEY_INLINE void go_down(const WalkView& view, std::int32_t number, const Buffers& to) {
+// What an edge's loops over the quadrature's nodes read.
+struct EdgeConstants {
+  const double* own;
+  const double* before;  // of the edge above with the same feature
+  Mask meets[n_vectors];
+  Mask met_before[n_vectors];
+};
+
+SPINNEY_INLINE void load_edge(const WalkView& view, std::int32_t number, const Buffers& from,
+                              EdgeConstants& out) {
   const WalkEdge& edge = view.plan->edges[static_cast<std::size_t>(number)];
-  const std::size_t n_nodes = view.n_nodes;
+  out.own = out.before = constants_of(view, number);
   const auto depth = static_cast<std::size_t>(edge.depth);
-  find_mask(view, edge, to);
-  const double* const mask = to.masks + depth * n_together;
-  const double* const own = constants_of(view, number);
+  auto depth_before = depth;
+  if (edge.previous >= 0) {
+    out.before = constants_of(view, edge.previous);
+    depth_before =
+        static_cast<std::size_t>(view.plan->edges[static_cast<std::size_t>(edge.previous)].depth);
+  }
+  for (std::size_t v = 0; v < n_vectors; ++v) {
+    out.meets[v] = load_mask(from.masks + depth * n_together + v * n_lanes);
+    out.met_before[v] = load_mask(from.masks + depth_before * n_together + v * n_lanes);
+  }
+}
+
+// The product at the end of the edge, at node k of the quadrature.
+template <bool again>
+SPINNEY_INLINE Lanes lengthen(const EdgeConstants& edge, std::size_t n_nodes, std::size_t k,
+                              std::size_t v, const double* product) {
+  const Lanes factor =
+      choose(edge.meets[v], edge.own[met * n_nodes + k], edge.own[unmet * n_nodes + k]);
+  if constexpr (again) {
+    const Lanes over = choose(edge.met_before[v], edge.before[over_met * n_nodes + k],
+                              edge.before[over_unmet * n_nodes + k]);
+    return load(product) * over * factor;
+  } else {
+    return load(product) * factor;
+  }
+}
+
+// What the feature gets of what is below the edge. Where an edge above asked the same feature,
+// the condition there took this part already: it has to give it back.
+template <bool again>
+SPINNEY_INLINE Lanes part_of(const EdgeConstants& edge, const double* weight, std::size_t n_nodes,
+                             std::size_t k, std::size_t v) {
+  const Lanes part = choose(edge.meets[v], edge.own[part_met * n_nodes + k], -weight[k]);
+  if constexpr (again) {
+    return part - choose(edge.met_before[v], edge.before[part_met * n_nodes + k], -weight[k]);
+  } else {
+    return part;
+  }
+}
+
+template <bool again>
+SPINNEY_INLINE void go_down(const WalkView& view, std::int32_t number, const Buffers& to) {
+  const auto depth =
+      static_cast<std::size_t>(view.plan->edges[static_cast<std::size_t>(number)].depth);
+  const std::size_t n_nodes = view.n_nodes;
+  EdgeConstants edge;
+  load_edge(view, number, to, edge);
   const double* const from = to.products + (depth - 1) * n_nodes * n_together;
   double* const product = to.products + depth * n_nodes * n_together;
-  for (std::size_t v = 0; v < n_vectors; ++v) {
-    const Mask meets = load_mask(mask + v * n_lanes);
-    if (edge.previous < 0) {
-      for (std::size_t k = 0; k < n_nodes; ++k) {
-        const std::size_t at = k * n_together + v * n_lanes;
-        const Lanes factor = choose(meets, own[met * n_nodes + k], own[unmet * n_nodes + k]);
-        store(product + at, load(from + at) * factor);
-      }
-      continue;
-    }
-    const WalkEdge& previous = view.plan->edges[static_cast<std::size_t>(edge.previous)];
-    const double* const old = constants_of(view, edge.previous);
-    const Mask met_before =
-        load_mask(to.masks + static_cast<std::size_t>(previous.depth) * n_together + v * n_lanes);
-    for (std::size_t k = 0; k < n_nodes; ++k) {
-      const std::size_t at = k * n_together + v * n_lanes;
-      const Lanes factor = choose(meets, own[met * n_nodes + k], own[unmet * n_nodes + k]);
-      const Lanes over =
-          choose(met_before, old[over_met * n_nodes + k], old[over_unmet * n_nodes + k]);
-      store(product + at, load(from + at) * over * factor);
-    }
-  }
-}
-
-// What an edge gets of the sums of the leaves below it, with a sign.
-SPINNEY_INLINE void add_part(const WalkView& view, std::int32_t number, std::size_t sums_depth,
-                             double sign, const Buffers& to) {
-  const WalkEdge& edge = view.plan->edges[static_cast<std::size_t>(number)];
-  const std::size_t n_nodes = view.n_nodes;
-  const std::size_t width = view.width;
-  const double* const own = constants_of(view, number);
-  const double* const mask = to.masks + static_cast<std::size_t>(edge.depth) * n_together;
-  const double* const sums = to.sums + sums_depth * n_nodes * width * n_together;
-  double* const phi = to.phi + static_cast<std::size_t>(edge.feature) * width * n_together;
-  for (std::size_t v = 0; v < n_vectors; ++v) {
-    const Mask meets = load_mask(mask + v * n_lanes);
-    for (std::size_t w = 0; w < width; ++w) {
-      Lanes total{};
-      for (std::size_t k = 0; k < n_nodes; ++k) {
-        const Lanes part = choose(meets, own[part_met * n_nodes + k], -view.plan->weight[k]);
-        total += part * load(sums + (k * width + w) * n_together + v * n_lanes);
-      }
-      double* const at = phi + w * n_together + v * n_lanes;
-      store(at, load(at) + sign * total);
-    }
-  }
-}
-
-SPINNEY_INLINE void fill_leaf(const WalkView& view, const WalkEdge& edge, const Buffers& to) {
-  const std::size_t n_nodes = view.n_nodes;
-  const std::size_t width = view.width;
-  const auto depth = static_cast<std::size_t>(edge.depth);
-  const double* const value = view.tree->value.data() + static_cast<std::size_t>(edge.leaf) * width;
-  const double* const product = to.products + depth * n_nodes * n_together;
-  double* const sums = to.sums + depth * n_nodes * width * n_together;
   for (std::size_t k = 0; k < n_nodes; ++k) {
-    for (std::size_t w = 0; w < width; ++w) {
-      for (std::size_t v = 0; v < n_vectors; ++v) {
-        store(sums + (k * width + w) * n_together + v * n_lanes,
-              value[w] * load(product + k * n_together + v * n_lanes));
-      }
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      const std::size_t at = k * n_together + v * n_lanes;
+      store(product + at, lengthen<again>(edge, n_nodes, k, v, from + at));
     }
   }
 }
 
+// Back from an edge: its feature gets its part of the sums below, which go up.
+template <bool again>
 SPINNEY_INLINE void come_up(const WalkView& view, std::int32_t number, const Buffers& to) {
-  const WalkEdge& edge = view.plan->edges[static_cast<std::size_t>(number)];
-  const auto depth = static_cast<std::size_t>(edge.depth);
-  add_part(view, number, depth, 1.0, to);
-  if (edge.previous >= 0) add_part(view, edge.previous, depth, -1.0, to);
-  if (depth <= 1) return;
-  const std::size_t n = view.n_nodes * view.width * n_together;
-  const double* const from = to.sums + depth * n;
+  const WalkEdge& walked = view.plan->edges[static_cast<std::size_t>(number)];
+  const auto depth = static_cast<std::size_t>(walked.depth);
+  const std::size_t n_nodes = view.n_nodes;
+  const std::size_t width = view.width;
+  const double* const weight = view.plan->weight.data();
+  EdgeConstants edge;
+  load_edge(view, number, to, edge);
+  const std::size_t n = n_nodes * width * n_together;
+  const double* const sums = to.sums + depth * n;
   double* const above = to.sums + (depth - 1) * n;
-  for (std::size_t i = 0; i < n; i += n_lanes) store(above + i, load(above + i) + load(from + i));
+  double* const phi = to.phi + static_cast<std::size_t>(walked.feature) * width * n_together;
+  for (std::size_t w = 0; w < width; ++w) {
+    Lanes total[n_vectors] = {};
+    for (std::size_t k = 0; k < n_nodes; ++k) {
+      for (std::size_t v = 0; v < n_vectors; ++v) {
+        const std::size_t at = (k * width + w) * n_together + v * n_lanes;
+        const Lanes below = load(sums + at);
+        total[v] += part_of<again>(edge, weight, n_nodes, k, v) * below;
+        store(above + at, load(above + at) + below);
+      }
+    }
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      double* const at = phi + w * n_together + v * n_lanes;
+      store(at, load(at) + total[v]);
+    }
+  }
+}
+
+// To a leaf and back: nothing but the sums above and the feature's part is written.
+template <bool again>
+SPINNEY_INLINE void visit_leaf(const WalkView& view, std::int32_t number, const Buffers& to) {
+  const WalkEdge& walked = view.plan->edges[static_cast<std::size_t>(number)];
+  const auto depth = static_cast<std::size_t>(walked.depth);
+  const std::size_t n_nodes = view.n_nodes;
+  const std::size_t width = view.width;
+  const double* const weight = view.plan->weight.data();
+  EdgeConstants edge;
+  load_edge(view, number, to, edge);
+  const double* const value =
+      view.tree->value.data() + static_cast<std::size_t>(walked.leaf) * width;
+  const double* const from = to.products + (depth - 1) * n_nodes * n_together;
+  double* const above = to.sums + (depth - 1) * n_nodes * width * n_together;
+  Lanes total[n_vectors] = {};
+  for (std::size_t k = 0; k < n_nodes; ++k) {
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      const Lanes product =
+          lengthen<again>(edge, n_nodes, k, v, from + k * n_together + v * n_lanes);
+      total[v] += part_of<again>(edge, weight, n_nodes, k, v) * product;
+      for (std::size_t w = 0; w < width; ++w) {
+        double* const at = above + (k * width + w) * n_together + v * n_lanes;
+        store(at, load(at) + value[w] * product);
+      }
+    }
+  }
+  double* const phi = to.phi + static_cast<std::size_t>(walked.feature) * width * n_together;
+  for (std::size_t w = 0; w < width; ++w) {
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      double* const at = phi + w * n_together + v * n_lanes;
+      store(at, load(at) + value[w] * total[v]);
+    }
+  }
 }
 
 // Pairs of a leaf: half of Σ_k part_i · part_j · product / w.
@@ -237,16 +287,19 @@ SPINNEY_KERNEL void walk_values(const WalkView& view, const Buffers& to) {
   const std::size_t n = view.n_nodes * view.width * n_together;
   for (const WalkStep& step : plan.steps) {
     const WalkEdge& edge = plan.edges[static_cast<std::size_t>(step.edge)];
-    if (!step.up) {
-      go_down(view, step.edge, to);
-      if (edge.leaf < 0) {
-        double* const sums = to.sums + static_cast<std::size_t>(edge.depth) * n;
-        std::fill(sums, sums + n, 0.0);
-        continue;
-      }
-      fill_leaf(view, edge, to);
+    const bool again = edge.previous >= 0;
+    if (step.up) {
+      again ? come_up<true>(view, step.edge, to) : come_up<false>(view, step.edge, to);
+      continue;
     }
-    come_up(view, step.edge, to);
+    find_mask(view, edge, to);
+    if (edge.leaf >= 0) {
+      again ? visit_leaf<true>(view, step.edge, to) : visit_leaf<false>(view, step.edge, to);
+      continue;
+    }
+    again ? go_down<true>(view, step.edge, to) : go_down<false>(view, step.edge, to);
+    double* const sums = to.sums + static_cast<std::size_t>(edge.depth) * n;
+    std::fill(sums, sums + n, 0.0);
   }
 }
 
@@ -257,7 +310,8 @@ SPINNEY_KERNEL void walk_pairs(const WalkView& view, const Buffers& to,
   for (const WalkStep& step : plan.steps) {
     const WalkEdge& edge = plan.edges[static_cast<std::size_t>(step.edge)];
     if (!step.up) {
-      go_down(view, step.edge, to);
+      find_mask(view, edge, to);
+      edge.previous >= 0 ? go_down<true>(view, step.edge, to) : go_down<false>(view, step.edge, to);
       if (edge.previous < 0) {
         active.push_back({edge.feature, step.edge});
       } else {
@@ -397,9 +451,11 @@ void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows
   const std::size_t n_phi =
       n_features * (places.interactions ? n_features : 1) * width * n_together;
   const std::size_t n_products = levels * plan.n_nodes * n_together;
-  scratch.buffer.resize(levels * n_together + n_products * (1 + width) + n_phi);
+  scratch.buffer.resize(levels * n_together + n_products * (1 + width) + n_phi + n_lanes);
   Buffers to{};
-  to.masks = scratch.buffer.data();
+  // Vectors that lie across two cache lines take twice as long.
+  const auto address = reinterpret_cast<std::uintptr_t>(scratch.buffer.data());
+  to.masks = scratch.buffer.data() + (64 - address % 64) % 64 / sizeof(double);
   to.products = to.masks + levels * n_together;
   to.sums = to.products + n_products;
   to.phi = to.sums + n_products * width;
