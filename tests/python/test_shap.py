@@ -222,6 +222,19 @@ def test_deep_paths_and_many_rows(leaves):
         assert np.array_equal(one, shap_values(each, X, n_jobs=3))
 
 
+def test_tables_that_would_be_too_large_are_not_made():
+    """Many outputs and long paths: some leaves are walked to, and nothing changes by it."""
+    random = np.random.default_rng(4)
+    X = random.normal(size=(1500, 12))
+    labels = (X[:, :4] > 0) @ [1, 2, 4, 8]
+    tree = DecisionTreeClassifier(splitter="random", random_state=0).fit(X, labels)
+    rows, background = X[:200], X[::75]
+    told = explain(tree, rows, background)
+    total = told.base_values + told.values.sum(axis=1)
+    assert np.allclose(total, tree.predict_proba(rows), atol=1e-10)
+    assert np.allclose(told.values[:2], shap_values(tree, rows[:2], background), atol=1e-12)
+
+
 def test_deep_paths_against_a_background():
     random = np.random.default_rng(2)
     X = random.normal(size=(800, 16))
@@ -328,6 +341,14 @@ def test_any_estimator_and_any_frame():
     )
 
 
+def test_lists_are_rows_too():
+    X, y = load_iris(return_X_y=True)
+    bayes, tree = GaussianNB().fit(X, y), DecisionTreeClassifier().fit(X, y)
+    for model in (bayes, tree):
+        told = shap_values(model, X[:3].tolist(), X[::30].tolist())
+        assert np.array_equal(told, shap_values(model, X[:3], X[::30]))
+
+
 def test_functions_are_explained_too():
     X = np.random.default_rng(0).normal(size=(20, 3))
     values = shap_values(lambda rows: rows[:, 0] * 2, X[:4], X, method="sampling")
@@ -417,6 +438,8 @@ def test_bad_input_is_named():
         shap_values("tree", X)
     with pytest.raises(ValueError, match="not fitted"):
         shap_values(DecisionTreeClassifier(), X)
+    with pytest.raises(ValueError, match="background: expected rows to compare with"):
+        shap_values(GaussianNB().fit(X, y), X[:1])
     with pytest.raises(ValueError, match="n_jobs"):
         shap_values(tree, X, n_jobs=0)
 

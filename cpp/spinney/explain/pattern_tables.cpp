@@ -113,6 +113,13 @@ class Planner {
   }
 
   TreePlan plan() {
+    while (limits_.leaf > 0) {
+      bytes_ = 0;
+      measure(0);
+      if (bytes_ <= limits_.bytes) break;
+      limits_.leaf -= 1;
+      limits_.merged = std::min(limits_.merged, limits_.leaf);
+    }
     divide(0);
     return std::move(plan_);
   }
@@ -120,6 +127,21 @@ class Planner {
  private:
   std::size_t child(std::size_t node, bool left) const {
     return static_cast<std::size_t>(left ? tree_.left[node] : tree_.right[node]);
+  }
+
+  // Bytes of the tables that divide would make.
+  void measure(std::size_t node) {
+    const std::size_t bits = walk_.path().size() + n_questions_[node];
+    if (bits <= (tree_.is_leaf(node) ? limits_.leaf : limits_.merged)) {
+      const std::size_t slots = places_.interactions ? bits * (bits + 1) / 2 : bits;
+      bytes_ += (std::size_t{1} << bits) * slots * tree_.width * sizeof(double);
+    } else if (!tree_.is_leaf(node)) {
+      for (const bool left : {true, false}) {
+        walk_.enter(node, left);
+        measure(child(node, left));
+        walk_.leave();
+      }
+    }
   }
 
   void divide(std::size_t node) {
@@ -286,7 +308,8 @@ class Planner {
     std::size_t bit;
   };
   const GameTree& tree_;
-  const TableLimits limits_;
+  TableLimits limits_;
+  std::size_t bytes_ = 0;
   const RowValues* background_;
   const Places places_;
   PathWalk walk_;

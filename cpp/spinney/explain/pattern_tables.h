@@ -41,6 +41,8 @@ struct PatternTable {
 struct TableLimits {
   std::size_t merged = 8;  // bits of a part of several leaves
   std::size_t leaf = 8;    // bits of a leaf alone
+  std::size_t bytes = std::size_t{1}
+                      << 24;  // of all tables of a tree: the limits fall until they fit
 };
 
 struct TreePlan {

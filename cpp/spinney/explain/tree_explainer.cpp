@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t chunk_rows = 16384;  // rows that share the tables made for them
 constexpr std::size_t most_block_rows = 1024;
 constexpr std::size_t block_bytes = std::size_t{1} << 19;  // of explanations
-constexpr std::size_t batch_bytes = std::size_t{1} << 24;  // of tables
+constexpr std::size_t batch_bytes = std::size_t{1} << 26;  // of tables
 constexpr std::size_t most_batch = 64;                     // trees
+constexpr std::size_t first_batch = 8;
 
 std::size_t whole_log2(std::size_t n) { return n == 0 ? 0 : std::bit_width(n) - 1; }
 
@@ -153,7 +154,7 @@ void TreeExplainer::explain(const Table& table, bool interactions, int n_threads
       read_rows(table, first + at, std::min(size, n_rows - at), slot_, n_slots_, blocks[block]);
     });
     std::size_t begin = 0;
-    std::size_t n_batch = std::min<std::size_t>(2 * threads, most_batch);
+    std::size_t n_batch = std::min<std::size_t>(2 * threads, first_batch);
     while (begin < trees_.size()) {
       const std::size_t end = std::min(trees_.size(), begin + n_batch);
       std::vector<Planned> plans(end - begin);

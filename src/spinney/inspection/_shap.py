@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney._threads import effective_n_jobs
 from spinney.export._form import NotExpressible
@@ -52,9 +52,10 @@ def shap_values(
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows that are explained.
     background : table of the same columns or None, default=None
-        Rows that stand for "nothing is known of this column": a sample of the training rows. None:
-        trees use the shares of training rows that they remember; linear models and sampling take X
-        itself.
+        Rows that stand for "nothing is known of this column": a sample of the training rows, of
+        which some hundred will do (the time grows with their number). None: trees use the
+        shares of training rows that they remember; linear models and sampling take X itself, if it
+        has more than one row.
     method : {"auto", "tree", "linear", "sampling"}, default="auto"
         "auto" is exact where it can be.
     feature_perturbation : {"tree_path_dependent", "interventional"} or None, default=None
@@ -287,6 +288,8 @@ def _parts(
         )
     if method == "tree":
         raise TypeError(f"method='tree': expected a model of trees, got {type(model).__name__}")
+    if background is None and _num_samples(X) == 1:
+        raise ValueError("background: expected rows to compare with, as X has one row only")
     if method == "linear":
         if not isinstance(model, LINEAR_MODELS):
             raise TypeError(
