@@ -679,3 +679,30 @@ def run_perceptrons(
     tolerance: float,
     n_threads: int,
 ) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64], bool]: ...
+
+class TreeExplainer:
+    def __init__(self, n_categories: list[int], n_outputs: int) -> None: ...
+    def append(
+        self,
+        left: NDArray[int64],
+        right: NDArray[int64],
+        feature: NDArray[int64],
+        threshold: NDArray[float64],
+        missing_left: NDArray[uint8],
+        category_start: NDArray[int64],
+        category_bits: NDArray[uint32],
+        share_left: NDArray[float64],
+        value: NDArray[float64],
+        width: int,
+        output: int,
+    ) -> None: ...
+    def set_background(self, table: Table) -> None: ...
+    def base_values(self) -> NDArray[float64]: ...
+    def explain(
+        self,
+        table: Table,
+        interactions: bool,
+        n_threads: int,
+        out: NDArray[float64],
+        progress: Callable[[int, int], Any] | None,
+    ) -> None: ...

@@ -17,6 +17,7 @@ from sklearn.datasets import load_diabetes, load_iris, make_blobs
 import spinney
 from spinney import plot
 from spinney.ensemble import RandomForestClassifier
+from spinney.inspection import explain
 from spinney.plot._style import class_colours, shortened
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 
@@ -96,6 +97,10 @@ def table(request):
         lambda m, X, y: plot.partial_dependence(m, X, 0, n_values=5),
         lambda m, X, y: plot.partial_dependence(m, X, (0, 1), target=y[0], n_values=4),
         lambda m, X, y: plot.tree(m.estimators_[0]),
+        lambda m, X, y: plot.shap_summary(explain(m, X), output=1),
+        lambda m, X, y: plot.shap_summary(explain(m, X), output=1, kind="bars"),
+        lambda m, X, y: plot.shap_dependence(explain(m, X), 2, output=1),
+        lambda m, X, y: plot.shap_waterfall(explain(m, X), 3, output=1),
     ],
     ids=lambda draw: draw.__code__.co_names[1],
 )
@@ -163,6 +168,10 @@ def every_plot(ax):
     yield plot.precision_recall(model, X, y, ax=ax)
     yield plot.comparison(result, ax=ax)
     yield plot.tree(model, ax=ax)
+    explanation = explain(number, X)
+    yield plot.shap_summary(explanation, ax=ax)
+    yield plot.shap_dependence(explanation, 0, ax=ax)
+    yield plot.shap_waterfall(explanation, ax=ax)
 
 
 def test_pyplot_and_settings_stay_as_they_are():
@@ -285,6 +294,17 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.residuals([1.0], y=[1, 2]), "y: expected 1 values"),
         (lambda X, y: plot.residuals([], y=[]), "expected some rows, got none"),
         (lambda X, y: plot.importances(TREE, kind="odd"), "kind: expected"),
+        (lambda X, y: plot.shap_summary(explain(TREE, X), output=0, kind="odd"), "kind: expected"),
+        (lambda X, y: plot.shap_summary(explain(TREE, X)), "output: expected a number or one of"),
+        (lambda X, y: plot.shap_summary(explain(TREE, X), output=9), "output: expected a number"),
+        (lambda X, y: plot.shap_summary(explain(TREE, X), output=0, max_rows=0), "max_rows: exp"),
+        (lambda X, y: plot.shap_dependence(explain(TREE, X), "odd", output=0), "column: expected"),
+        (lambda X, y: plot.shap_dependence(explain(TREE, X), 4, output=0), "column: expected"),
+        (
+            lambda X, y: plot.shap_dependence(explain(TREE, X), 0, colour_by="odd", output=0),
+            "colour_by: expected",
+        ),
+        (lambda X, y: plot.shap_waterfall(explain(TREE, X), 150, output=0), "row: expected"),
         (lambda X, y: plot.importances(TREE, kind="permutation"), "expected X and y"),
         (lambda X, y: plot.importances(TREE, X, y, n_repeats=0), "n_repeats: expected"),
         (lambda X, y: plot.importances(TREE, X, y, max_rows=0), "max_rows: expected"),

@@ -38,6 +38,8 @@ class BoosterSource:
         Labels of a classifier, in the order of its scores.
     params : dict
         Parameters of the estimator.
+    cover : {"rows", "weight"}
+        What is known of the training rows in a leaf: their number, or their weight alone.
     """
 
     task: str
@@ -49,6 +51,7 @@ class BoosterSource:
     categories: Sequence[Any] | None = None
     classes: Any = None
     params: dict[str, Any] = field(default_factory=dict)
+    cover: str = "rows"
 
 
 def make_booster(source: BoosterSource) -> Any:
@@ -102,6 +105,7 @@ def make_booster(source: BoosterSource) -> Any:
     model.train_score_ = np.full(n_rounds, np.nan)  # not known, but a continued fit goes on there
     model.validation_score_ = np.empty(0)
     model.growth_ = "best_first"
+    model._cover = source.cover  # how explanations count training rows
     model._store = model._new_store()
     if model._trees_per_round == n_scores:
         for t in range(n_rounds):

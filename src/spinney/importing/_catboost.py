@@ -147,7 +147,9 @@ def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
         params["alpha"] = float(given.get("alpha", 0.5))
     if loss == "tweedie":
         params["tweedie_power"] = float(given.get("variance_power", 1.5))
-    return BoosterSource(task, loss, [], baseline, 0, classes=classes, params=params)
+    return BoosterSource(
+        task, loss, [], baseline, 0, classes=classes, params=params, cover="weight"
+    )
 
 
 def _oblivious_nodes(tree: Any, n_scores: int, label: str) -> list[dict[str, Any]]:

@@ -188,7 +188,9 @@ def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
         start = np.log(start) - np.log1p(-start)
     if len(start) == 1:
         start = np.repeat(start, n_scores)
-    return BoosterSource(task, loss, [], start.tolist(), 0, classes=classes, params=params)
+    return BoosterSource(
+        task, loss, [], start.tolist(), 0, classes=classes, params=params, cover="weight"
+    )
 
 
 def _list_of(text: Any) -> list[float]:

@@ -14,6 +14,7 @@ from spinney.plot._importances import importances
 from spinney.plot._margins import margins
 from spinney.plot._rates import precision_recall, roc
 from spinney.plot._residuals import residuals
+from spinney.plot._shap import shap_dependence, shap_summary, shap_waterfall
 from spinney.plot._tree import tree
 
 __all__ = [
@@ -28,6 +29,9 @@ __all__ = [
     "precision_recall",
     "residuals",
     "roc",
+    "shap_dependence",
+    "shap_summary",
+    "shap_waterfall",
     "tree",
     "validation_curve",
 ]

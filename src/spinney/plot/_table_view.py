@@ -105,6 +105,20 @@ class TableView:
         labels = [str(values[code]) for code in present[seen]]
         return Levels(labels, counts[seen], rows[seen], codes)
 
+    def values(self) -> NDArray[Any]:
+        """Return all columns as one array: of floats, or of objects if there are categories."""
+        if not any(self.is_category(j) for j in range(self.n_columns)):
+            return np.ascontiguousarray(self._table.to_matrix(), dtype=np.float64)
+        out = np.empty((self.n_rows, self.n_columns), dtype=object)
+        for j in range(self.n_columns):
+            categories, column = self._categories[j], self._read(j)
+            if categories is None:
+                out[:, j] = column.astype(np.float64)
+            else:
+                named = np.array([*categories.tolist(), None], dtype=object)
+                out[:, j] = named[column]  # -1, a missing one, is the last
+        return out
+
     def missing_rows(self, j: int) -> Rows:
         """Return the rows in which column j is missing."""
         column = self._read(j)
@@ -222,3 +236,42 @@ def as_numbers(values: Any, parameter: str) -> Floats:
     if not np.isfinite(numbers).all():
         raise ValueError(f"{parameter}: expected finite numbers")
     return numbers
+
+
+def stacked(X: Any, others: Any) -> tuple[Any, int, Rows]:
+    """Put two tables of the same columns one under the other.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame
+        The first.
+    others : array, sparse matrix or frame, or None
+        The second; None takes the rows of the first once more, without a copy.
+
+    Returns
+    -------
+    (table, int, ndarray of int)
+        The table, the number of its rows that are X's, and the numbers of the others.
+    """
+    X = _dense(X)
+    upper = nw.from_native(X, eager_only=True, pass_through=True)
+    n = len(upper)
+    if others is None:
+        return X, n, np.arange(n)
+    others = _dense(others)
+    lower = nw.from_native(others, eager_only=True, pass_through=True)
+    if isinstance(upper, nw.DataFrame) != isinstance(lower, nw.DataFrame):
+        raise TypeError(
+            f"background: expected a table of the kind of X, {type(X).__name__}, "
+            f"got {type(others).__name__}"
+        )
+    if upper.shape[1:] != lower.shape[1:]:
+        raise ValueError(
+            f"background: expected {upper.shape[1]} columns as X has, got shape {lower.shape}"
+        )
+    rows = np.arange(n, n + len(lower))
+    if isinstance(upper, nw.DataFrame):
+        if list(upper.columns) != list(lower.columns):
+            raise ValueError("background: expected the columns of X, in their order")
+        return nw.concat([upper, lower], how="vertical").to_native(), n, rows
+    return np.concatenate([upper, lower]), n, rows

@@ -1,0 +1,89 @@
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/explain/tree_explainer.h"
+#include "table.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+namespace {
+
+struct BoundExplainer {
+  TreeExplainer explainer;
+  std::size_t n_trees = 0;
+};
+
+template <class To, class From>
+std::vector<To> list_of(const Array<From>& array) {
+  return {array.data(), array.data() + array.size()};
+}
+
+}  // namespace
+
+void bind_explain(nb::module_& m) {
+  nb::class_<BoundExplainer>(m, "TreeExplainer")
+      .def(
+          "__init__",
+          [](BoundExplainer* self, std::vector<std::int32_t> n_categories, std::size_t n_outputs) {
+            new (self) BoundExplainer{TreeExplainer(std::move(n_categories), n_outputs)};
+          },
+          nb::arg("n_categories"), nb::arg("n_outputs"))
+      .def(
+          "append",
+          [](BoundExplainer& self, const Array<std::int64_t>& left,
+             const Array<std::int64_t>& right, const Array<std::int64_t>& feature,
+             const Array<double>& threshold, const Array<std::uint8_t>& missing_left,
+             const Array<std::int64_t>& category_start, const Array<std::uint32_t>& category_bits,
+             const Array<double>& share_left, const Array<double>& value, std::size_t width,
+             std::size_t output) {
+            GameTree tree;
+            tree.width = width;
+            tree.output = output;
+            tree.left = list_of<std::int32_t>(left);
+            tree.right = list_of<std::int32_t>(right);
+            tree.feature = list_of<std::int32_t>(feature);
+            tree.threshold = list_of<double>(threshold);
+            tree.missing_left = list_of<std::uint8_t>(missing_left);
+            tree.category_start = list_of<std::int64_t>(category_start);
+            tree.category_bits = list_of<std::uint32_t>(category_bits);
+            tree.share_left = list_of<double>(share_left);
+            tree.value = list_of<double>(value);
+            self.explainer.append(std::move(tree));
+            ++self.n_trees;
+          },
+          nb::arg("left"), nb::arg("right"), nb::arg("feature"), nb::arg("threshold"),
+          nb::arg("missing_left"), nb::arg("category_start"), nb::arg("category_bits"),
+          nb::arg("share_left"), nb::arg("value"), nb::arg("width"), nb::arg("output"))
+      .def(
+          "set_background",
+          [](BoundExplainer& self, const BoundTable& bound) {
+            const nb::gil_scoped_release release;
+            self.explainer.set_background(bound.table);
+          },
+          nb::arg("table"))
+      .def("base_values",
+           [](const BoundExplainer& self) {
+             std::vector<double> out(self.explainer.n_outputs());
+             self.explainer.base_values(out.data());
+             return to_numpy(std::move(out));
+           })
+      .def(
+          "explain",
+          [](const BoundExplainer& self, const BoundTable& bound, bool interactions, int n_threads,
+             const OutArray<double>& out, nb::handle progress) {
+            const std::size_t n_features = self.explainer.n_features();
+            const std::size_t per_row =
+                n_features * (interactions ? n_features : 1) * self.explainer.n_outputs();
+            if (out.size() != bound.table.n_rows * per_row || n_threads < 1) {
+              throw InputError("explain: out needs a number for each row, feature and output");
+            }
+            Watch watch(make_hook(progress), self.n_trees * bound.table.n_rows);
+            const nb::gil_scoped_release release;
+            self.explainer.explain(bound.table, interactions, n_threads, out.data(), watch);
+          },
+          nb::arg("table"), nb::arg("interactions"), nb::arg("n_threads"), nb::arg("out"),
+          nb::arg("progress").none());
+}

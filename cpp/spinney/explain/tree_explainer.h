@@ -1,0 +1,48 @@
+// Exact Shapley values of a sum of trees (game_tree.h has the words): trees are planned a few at a
+// time, and blocks of rows go through the plans. What is added to a row comes in the order of the
+// trees, whatever the number of threads.
+#pragma once
+
+#include <vector>
+
+#include "spinney/common/watch.h"
+#include "spinney/explain/game_tree.h"
+#include "spinney/explain/row_values.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+class TreeExplainer {
+ public:
+  // n_categories: of each feature, 0 for a numeric one.
+  TreeExplainer(std::vector<std::int32_t> n_categories, std::size_t n_outputs);
+
+  // Throws InputError if anything of the tree does not fit.
+  void append(GameTree&& tree);
+
+  // These rows decide where the explained row does not; without them the trees' shares do.
+  void set_background(const Table& table);
+
+  // out[output]: what is said of a row of which nothing is known.
+  void base_values(double* out) const;
+
+  // Adds to out[row][feature][output] or, with interactions, to out[row][feature][feature][output]
+  // above the diagonal alone.
+  void explain(const Table& table, bool interactions, int n_threads, double* out,
+               Watch& watch) const;
+
+  std::size_t n_features() const { return n_categories_.size(); }
+  std::size_t n_outputs() const { return n_outputs_; }
+
+ private:
+  void check_table(const Table& table) const;
+
+  std::vector<std::int32_t> n_categories_;
+  std::size_t n_outputs_;
+  std::vector<GameTree> trees_;
+  std::vector<std::int32_t> slot_;  // of each feature among those that are asked about, or -1
+  std::size_t n_slots_ = 0;
+  RowValues background_;
+};
+
+}  // namespace spinney

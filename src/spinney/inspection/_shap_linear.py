@@ -1,0 +1,52 @@
+"""Shapley values of linear models: coefficients times distances from the mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from spinney.export._form import LargestScore, Numbers, Sides, Softmax, TwoClasses
+from spinney.export._linear_models import read_linear
+from spinney.inspection._shap_trees import Parts
+
+__all__ = ["explain_linear"]
+
+
+def explain_linear(model: Any, X: Any, background: Any, *, interactions: bool) -> Parts:
+    """Explain a linear model of Spinney against the mean of the background.
+
+    With columns that are drawn independently of each other, whatever is left of a coalition is at
+    the background's mean, and nothing interacts.
+    """
+    scores, outcome = read_linear(model)
+    rows = _read(model, X)
+    mean = _read(model, background).mean(axis=0)
+    values = (rows - mean)[:, :, np.newaxis] * scores.coef.T
+    center = 0.0 if scores.center is None else scores.center
+    base = scores.coef @ (mean - center) + scores.intercept
+    names = None if len(scores.coef) == 1 else [str(k) for k in range(len(scores.coef))]
+    output = "prediction"
+    if isinstance(outcome, TwoClasses):
+        output = f"log-odds of {outcome.classes[1]}"
+    elif isinstance(outcome, Softmax):
+        output, names = "score before softmax", [str(c) for c in outcome.classes]
+    elif isinstance(outcome, Sides):
+        output = f"score of {outcome.classes[1]}"
+    elif isinstance(outcome, LargestScore):
+        output, names = "score", [str(c) for c in outcome.classes]
+    else:
+        assert isinstance(outcome, Numbers)
+        base = base / outcome.divisor
+    if interactions:
+        pairs = np.zeros((len(rows), rows.shape[1], rows.shape[1], values.shape[2]))
+        diagonal = np.arange(rows.shape[1])
+        pairs[:, diagonal, diagonal] = values
+        values = pairs
+    return Parts(values, base, output, names, "linear, against the mean of the background")
+
+
+def _read(model: Any, X: Any) -> Any:
+    rows = validate_data(model, X, reset=False, accept_sparse=True, dtype=np.float64)
+    return rows.toarray() if hasattr(rows, "toarray") else rows

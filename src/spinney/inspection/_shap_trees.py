@@ -1,0 +1,177 @@
+"""Exact Shapley values of trees and sums of trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney import _core
+from spinney.ensemble._forest import read_for_core
+from spinney.export import _form
+from spinney.export._form import NotExpressible, TreeScores
+from spinney.export._tree_models import read_trees
+from spinney.tree._tree import Tree
+
+__all__ = ["Parts", "TreeSum", "explain_trees", "read_sum"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Shapley values as they are calculated: the last axis is that of the outputs."""
+
+    values: Floats
+    base: Floats
+    output: str
+    output_names: list[str] | None
+    method: str
+    standard_errors: Floats | None = None
+
+
+@dataclass(frozen=True)
+class TreeSum:
+    """A model as a sum over trees, and what the sum is."""
+
+    scores: TreeScores
+    factor: float
+    output: str
+    output_names: list[str] | None
+
+
+def read_sum(model: Any) -> TreeSum:
+    """Return the sum that a model's answer is; NotExpressible says why it is none."""
+    scores, outcome = read_trees(model)
+    name = type(model).__name__
+    classes: Any = getattr(outcome, "classes", None)
+    if isinstance(outcome, _form.WeightedMedian):
+        raise NotExpressible(f"{name} predicts a median of its trees, which is no sum over them")
+    if isinstance(outcome, _form.Numbers):
+        return TreeSum(scores, 1 / outcome.divisor, "prediction", _numbered(scores))
+    if isinstance(outcome, _form.Exponential):
+        return TreeSum(scores, 1.0, "logarithm of the prediction", _numbered(scores))
+    if isinstance(outcome, _form.Logistic):
+        return TreeSum(scores, 1.0, "log-odds", _numbered(scores))
+    if isinstance(outcome, _form.SortedQuantiles):
+        return TreeSum(scores, 1.0, "quantiles before they are sorted", _numbered(scores))
+    if isinstance(outcome, _form.Isolation):
+        return TreeSum(scores, 1 / len(scores.trees), "mean length of the path", None)
+    if isinstance(outcome, _form.TwoClasses):
+        return TreeSum(scores, outcome.factor, f"log-odds of {classes[1]}", None)
+    if isinstance(outcome, _form.Softmax):
+        return TreeSum(scores, 1.0, "score before softmax", _names(classes))
+    if isinstance(outcome, _form.Shares):
+        return TreeSum(scores, 1 / outcome.divisor, "probability", _names(classes))
+    if isinstance(outcome, _form.SeveralShares):
+        names = [f"{k}: {c}" for k, some in enumerate(outcome.classes) for c in some]
+        return TreeSum(scores, 1 / outcome.divisor, "probability", names)
+    if isinstance(outcome, _form.BoostedVotes):
+        return TreeSum(scores, 1 / outcome.total, "share of the votes", _names(classes))
+    if isinstance(outcome, _form.OneClass):
+        return TreeSum(scores, 1.0, "score of the only class", None)
+    raise NotExpressible(f"{name} is no sum over trees")
+
+
+def _names(classes: Any) -> list[str]:
+    return [str(c) for c in classes]
+
+
+def _numbered(scores: TreeScores) -> list[str] | None:
+    n = len(scores.start)
+    return None if n == 1 else [str(k) for k in range(n)]
+
+
+def explain_trees(
+    model: Any,
+    told: TreeSum,
+    X: Any,
+    background: Any,
+    *,
+    cover: str,
+    interactions: bool,
+    n_threads: int,
+) -> Parts:
+    """Explain a model that is a sum over trees.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of Spinney.
+    told : TreeSum
+        What `read_sum` said of it.
+    X, background : table, table or None
+        What is explained, and rows that decide in place of the trees' own shares.
+    cover : {"auto", "rows", "weight"}
+        Which shares these are.
+    interactions : bool
+        Pairs instead of single columns.
+    n_threads : int
+        At most so many.
+    """
+    rows = read_for_core(model, X, model._schema)
+    scores = told.scores
+    n_outputs = len(scores.start)
+    n_features = int(model.n_features_in_)
+    sizes = [0 if c is None else len(c) for c in model._schema.categories]
+    core = _core.TreeExplainer(sizes, n_outputs)
+    if cover == "auto":
+        cover = _usual_cover(model)
+    for tree, values, place in zip(scores.trees, scores.values, scores.adds_to, strict=True):
+        width = values.shape[1]
+        core.append(
+            tree.children_left,
+            tree.children_right,
+            tree.feature,
+            tree.threshold,
+            tree.missing_go_to_left,
+            tree.category_start,
+            tree.category_bits,
+            _shares_left(tree, cover),
+            np.ascontiguousarray(values, dtype=np.float64).ravel(),
+            width,
+            0 if place is None else place,
+        )
+    if background is not None:
+        core.set_background(read_for_core(model, background, model._schema))
+        method = "trees, interventional"
+    else:
+        method = f"trees, path dependent, by {cover}"
+    shape: tuple[int, ...] = (rows.n_rows, n_features, n_outputs)
+    values = np.zeros(shape)
+    core.explain(rows, False, n_threads, values, None)
+    base = (core.base_values() + scores.start) * told.factor
+    if interactions:
+        pairs = np.zeros((rows.n_rows, n_features, n_features, n_outputs))
+        core.explain(rows, True, n_threads, pairs, None)
+        pairs += pairs.swapaxes(1, 2)
+        diagonal = np.arange(n_features)
+        pairs[:, diagonal, diagonal] = values - pairs.sum(axis=2)
+        values = pairs
+    if told.factor != 1.0:
+        values *= told.factor
+    return Parts(values, base, told.output, told.output_names, method)
+
+
+def _usual_cover(model: Any) -> str:
+    # Boosters weigh rows by second derivatives; how many rows came by says more. Models that came
+    # from elsewhere without numbers of rows (XGBoost's, CatBoost's) say so.
+    from spinney.ensemble._boosting import BaseBoosting
+
+    if isinstance(model, BaseBoosting):
+        return str(vars(model).get("_cover", "rows"))
+    return "weight"
+
+
+def _shares_left(tree: Tree, cover: str) -> Floats:
+    weight = tree.n_node_samples if cover == "rows" else tree.weighted_n_node_samples
+    weight = np.maximum(np.asarray(weight, dtype=np.float64), 0.0)
+    shares = np.full(tree.node_count, 0.5)
+    inner = np.flatnonzero(tree.children_left >= 0)
+    left = weight[tree.children_left[inner]]
+    total = left + weight[tree.children_right[inner]]
+    known = total > 0
+    shares[inner[known]] = left[known] / total[known]
+    return shares
