@@ -48,9 +48,10 @@ _CALLED = frozenset(
 def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any:
     """Make the model that the last node is; nodes that make no sense are a ValueError."""
     made: list[Any] = []
+    left = dict(tensors)
     for number, node in enumerate(nodes):
         try:
-            made.append(_Maker(made, tensors).make(node))
+            made.append(_Maker(made, left).make(node))
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
             raise ValueError(f"node {number} cannot be made: {error}") from error
     if not made:
@@ -59,7 +60,7 @@ def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any
 
 
 class _Maker:
-    def __init__(self, made: list[Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, made: list[Any], tensors: dict[str, NDArray[Any]]) -> None:
         self._made = made
         self._tensors = tensors
 
@@ -115,7 +116,7 @@ class _Maker:
 
     def _rarity(self, kind: str, node: Record) -> Any:
         if kind == "bytes":
-            return self._tensors[node["numbers"]].astype(np.uint8, casting="no").tobytes()
+            return self._tensors.pop(node["numbers"]).astype(np.uint8, casting="no").tobytes()
         if kind == "complex":
             return complex(*self.values(node["items"]))
         if kind == "dtype":
