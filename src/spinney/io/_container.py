@@ -76,9 +76,7 @@ def read_container(path: str | os.PathLike[str], mapped: Mapped) -> Container:
             if file.readinto(memory) != len(memory):
                 raise ValueError(f"{path}: no model file, or not all of one (it became shorter)")
             body = 0
-    return Container(
-        texts, {name: _array(memory, body, place) for name, place in places.items()}
-    )
+    return Container(texts, {name: _array(memory, body, place) for name, place in places.items()})
 
 
 def _open(path: str | os.PathLike[str]) -> Any:
@@ -90,9 +88,9 @@ def _open(path: str | os.PathLike[str]) -> Any:
 
 
 def _array(memory: Any, body: int, place: _Place) -> NDArray[Any]:
-    array = np.frombuffer(
-        memory, place.dtype, math.prod(place.shape), body + place.start
-    ).reshape(place.shape)
+    array = np.frombuffer(memory, place.dtype, math.prod(place.shape), body + place.start).reshape(
+        place.shape
+    )
     return array if array.flags.aligned else array.copy()
 
 

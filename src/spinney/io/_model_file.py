@@ -269,7 +269,7 @@ def _digest_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
     total = hashlib.sha256()
     for title, numbers in _bytes_of(tensors):
         total.update(title)
-        total.update(numbers)
+        total.update(numbers.data)
     return total.hexdigest()
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from spinney._model_methods import ModelMethods
 from spinney._strings import read_strings
 from spinney._threads import effective_n_jobs
 from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
@@ -38,7 +39,7 @@ def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-class _Indexed(NeighborsBase):
+class _Indexed(ModelMethods, NeighborsBase):
     """Rows that scikit-learn's `_fit` takes as indexed: it looks at y and at parameters only."""
 
     def __init__(self, X: Any) -> None:
