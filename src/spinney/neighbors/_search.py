@@ -39,7 +39,7 @@ def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-class _Indexed(ModelMethods, NeighborsBase):
+class _Indexed(NeighborsBase):
     """Rows that scikit-learn's `_fit` takes as indexed: it looks at y and at parameters only."""
 
     def __init__(self, X: Any) -> None:
@@ -49,7 +49,7 @@ class _Indexed(ModelMethods, NeighborsBase):
         self.n_samples_fit_ = X.shape[0]
 
 
-class NeighborSearch:
+class NeighborSearch(ModelMethods):
     """Searches by Spinney's indexes; stands before a class of scikit-learn's among the bases."""
 
     algorithm: str
