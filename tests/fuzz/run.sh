@@ -12,6 +12,7 @@ if [ ! -x "$folder/fuzz_forest_state" ]; then
     -fno-sanitize-recover=undefined -Icpp -o "$folder/fuzz_forest_state" \
     tests/fuzz/fuzz_forest_state.cpp $core/ensemble/forest_state.cpp \
     $core/ensemble/compact_tree.cpp $core/ensemble/forest_reader.cpp $core/ensemble/quantiles.cpp \
+    $core/ensemble/preorder.cpp \
     $core/boosting/block_scorer.cpp $core/table/row_block.cpp $core/table/cut_search.cpp \
     $core/common/parallel.cpp -pthread
 fi
