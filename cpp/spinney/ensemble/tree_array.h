@@ -2,6 +2,7 @@
 // a file that is mapped. Who makes a view sees to it that the memory stays (CompactTree::owner).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -39,6 +40,9 @@ class TreeArray {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
   const T& operator[](std::size_t at) const { return data_[at]; }
+  friend bool operator==(const TreeArray& a, const TreeArray& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
   // What follows changes the array; a view becomes the array's own first.
   std::span<T> edit() {
