@@ -4,12 +4,16 @@
 
 Forests of both libraries have the same number of trees, grown to the end on the same rows; boosters
 the same rounds and leaves. Pickles are joblib's, without compression, as people write them. Times
-are the best of some, from the file's name to a model that can predict.
+are the best of some, from the file's name to a model that can predict. Memory is what a second
+process has of its own after loading, while a first one has the same file loaded.
 """
 
 from __future__ import annotations
 
 import argparse
+import pickle
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -43,6 +47,46 @@ def table(n, task):
     return X, (score > 0).astype(int) if task == "classification" else score
 
 
+_LOADS = """
+import sys, numpy as np, spinney, spinney.ensemble, spinney.io._rebuilding
+def own():
+    rows = (line.split() for line in open("/proc/self/smaps_rollup"))
+    return sum(int(row[1]) for row in rows if row[0].startswith("Private_"))
+mmap = sys.argv[2] == "True"
+spinney.load(sys.argv[3], mmap=mmap).predict(np.zeros((1, 12)))  # what the libraries need
+before = own()
+model = spinney.load(sys.argv[1], mmap=mmap)
+model.predict(np.zeros((1, 12)))
+print((own() - before) / 1e3)
+"""
+
+
+def memory(path, small, mmap):
+    """Megabytes that a second process has of its own once it has loaded a file."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return float("nan")
+    held = spinney.load(path, mmap=True)
+    command = [sys.executable, "-c", _LOADS, str(path), str(mmap), str(small)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    del held
+    return float(run.stdout)
+
+
+def compact_forests(folder, model, repeats):
+    whole = (folder / "ours").stat().st_size
+    for bits in (None, 16, 8):
+        compact = model.compact(bits)
+        compact.save(folder / "compact")
+        size = (folder / "compact").stat().st_size
+        load = best_time(lambda: spinney.load(folder / "compact"), repeats)
+        facts = compact.compaction_
+        print(
+            f"  compact({bits}): {size / 1e6:.2f} MB, {whole / size:.1f} times less; load "
+            f"{load * 1e3:.1f} ms; predictions change by at most {facts['prediction_change']:.2g}",
+            flush=True,
+        )
+
+
 def forests(folder, n, repeats):
     path, pickled = folder / "ours", folder / "theirs"
     for task, ours, peer in (
@@ -66,6 +110,14 @@ def forests(folder, n, repeats):
             f"  save {save * 1e3:8.1f} ms   scikit-learn's pickle {dump * 1e3:8.1f} ms",
             flush=True,
         )
+        texts = [pickle.dumps(model) for model in (mine, other)]
+        times = [best_time(lambda t=text: pickle.loads(t), repeats) for text in texts]
+        print(f"  pickle.loads {times[0] * 1e3:.1f} ms   scikit-learn's {times[1] * 1e3:.1f} ms")
+        small = folder / "small"
+        ours(2, max_depth=2, random_state=0).fit(X, y).save(small)
+        mapped, read = (memory(path, small, mmap) for mmap in (True, False))
+        print(f"  memory of a second process: {mapped:.1f} MB mapped, {read:.1f} MB read")
+        compact_forests(folder, mine, repeats)
 
 
 def boosters(folder, n, repeats):

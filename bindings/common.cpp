@@ -1,5 +1,6 @@
 #include "bindings.h"
 #include "spinney/common/check.h"
+#include "spinney/common/crc32.h"
 #include "spinney/common/parallel.h"
 
 namespace nb = nanobind;
@@ -8,6 +9,16 @@ void bind_common(nb::module_& m) {
   m.def("get_num_threads", &spinney::get_num_threads);
   m.def("set_num_threads", &spinney::set_num_threads, nb::arg("n_threads"));
   m.def("available_cpus", &spinney::available_cpus);
+  m.def(
+      "crc32",
+      [](std::uint32_t sum,
+         const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& bytes,
+         int n_threads) {
+        const std::span<const std::uint8_t> all(bytes.data(), bytes.size());
+        const nb::gil_scoped_release release;
+        return spinney::crc32(sum, all, n_threads);
+      },
+      nb::arg("sum"), nb::arg("bytes"), nb::arg("n_threads"));
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {
       std::rethrow_exception(error);

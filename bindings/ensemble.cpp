@@ -16,6 +16,7 @@
 #include "spinney/ensemble/forest.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/ensemble/forest_state.h"
+#include "spinney/ensemble/preorder.h"
 #include "spinney/ensemble/quantiles.h"
 #include "table.h"
 #include "tree.h"
@@ -131,6 +132,24 @@ Tree read_tree(const nb::dict& arrays, const Forest& forest) {
   return tree;
 }
 
+// Arrays that a forest views are checked once, so that nobody may write to them afterwards.
+template <class T>
+void require_fixed(std::span<const T> array, nb::handle given) {
+  if (nb::cast<bool>(given.attr("flags").attr("writeable")) ||
+      reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+    throw InputError("a forest is made of arrays that are read-only and aligned");
+  }
+}
+
+// Keeps an object of Python's for the core, whose threads may let it go without holding the lock.
+std::shared_ptr<const void> owner_of(const nb::object& object) {
+  return {object.inc_ref().ptr(), [](PyObject* held) {
+            if (!nb::is_alive()) return;
+            const nb::gil_scoped_acquire acquire;
+            nb::handle(held).dec_ref();
+          }};
+}
+
 template <class T>
 nb::object copy(const std::vector<T>& values) {
   return to_numpy(std::vector<T>(values));
@@ -206,6 +225,21 @@ void bind_ensemble(nb::module_& m) {
       },
       nb::arg("tree_seed"), nb::arg("n_rows"));
   m.def("trim_memory", &trim_memory);
+  m.def(
+      "number_children",
+      [](const Array<std::uint8_t>& leaf_bits, const Array<std::uint64_t>& sizes) {
+        std::vector<std::int32_t> children(2 * leaf_bits.size());
+        std::span<const std::uint8_t> left = view(leaf_bits);
+        std::size_t done = 0;
+        for (const std::uint64_t size : view(sizes)) {
+          if (size > left.size()) throw InputError("trees have more nodes than there are");
+          number_children(left.first(size), children.data() + 2 * done);
+          left = left.subspan(size);
+          done += size;
+        }
+        return to_numpy(std::move(children));
+      },
+      nb::arg("leaf_bits"), nb::arg("sizes"));
   m.def("seed_of_tree", &seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
   m.def("mean_path_length", &mean_path_length, nb::arg("n"));
 
@@ -341,14 +375,16 @@ void bind_ensemble(nb::module_& m) {
           "restore",
           [](Forest& self, const nb::dict& arrays, int n_threads) {
             ForestView state;
-            std::vector<nb::object> owners;
+            nb::list kept;
             state.visit([&]<class T>(const char* name, std::span<const T>& array) {
-              const auto given = nb::cast<Array<T>>(arrays[name]);
-              array = view(given);
-              owners.push_back(nb::cast(given));
+              const nb::object given = arrays[name];
+              array = view(nb::cast<Array<T>>(given, false));
+              require_fixed(array, given);
+              kept.append(given);
             });
+            const auto owner = owner_of(kept);
             const nb::gil_scoped_release release;
-            from_state(state, n_threads, self);
+            from_state(state, n_threads, self, owner);
           },
           nb::arg("arrays"), nb::arg("n_threads") = 1)
       .def_prop_ro("nbytes", [](const Forest& self) { return to_state(self).nbytes(); });

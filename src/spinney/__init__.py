@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spinney.importing._lightgbm import from_lightgbm
     from spinney.importing._sklearn import from_sklearn
     from spinney.importing._xgboost import from_xgboost
-    from spinney.io._model_file import load, save
+    from spinney.io._model_file import describe, load, save
     from spinney.patch import patch_sklearn, unpatch_sklearn
     from spinney.report.compare import compare
 
@@ -44,6 +44,7 @@ __all__ = [
     "__version__",
     "compare",
     "datasets",
+    "describe",
     "ensemble",
     "export",
     "export_c",
@@ -100,6 +101,7 @@ _NAMES = {
     "export_c": "spinney.export._c",
     "export_onnx": "spinney.export._onnx",
     "get_num_threads": "spinney._threads",
+    "describe": "spinney.io._model_file",
     "load": "spinney.io._model_file",
     "patch_sklearn": "spinney.patch",
     "save": "spinney.io._model_file",

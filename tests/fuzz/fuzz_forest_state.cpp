@@ -2,54 +2,28 @@
 // whatever the bytes, from_state refuses them or makes a forest that every reader can walk through.
 //
 // An input is a shape (a few bytes), then each array of ForestState in order: two bytes for the
-// number of its elements, then the elements. make_corpus.py writes such inputs from golden files.
+// number of its elements, then the elements, and two bytes that choose the way. make_corpus.py
+// writes such inputs from golden files.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <vector>
 
+#include "fuzz_bytes.h"
 #include "spinney/boosting/block_scorer.h"
 #include "spinney/common/check.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/ensemble/forest_state.h"
+#include "spinney/ensemble/preorder.h"
 #include "spinney/ensemble/quantiles.h"
 #include "spinney/table/row_block.h"
 
 namespace {
 
 using namespace spinney;
-
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-
-  std::size_t byte() { return number<std::uint8_t>(); }
-  template <class T>
-  std::vector<T> array() {
-    std::size_t n = number<std::uint16_t>();
-    if (n > left_ / sizeof(T)) n = left_ / sizeof(T);
-    std::vector<T> out(n);
-    take(out.data(), n * sizeof(T));
-    return out;
-  }
-
- private:
-  template <class T>
-  std::size_t number() {
-    T value{};
-    if (left_ >= sizeof(T)) take(&value, sizeof(T));
-    return value;
-  }
-  void take(void* to, std::size_t n) {
-    if (n > 0) std::memcpy(to, data_, n);
-    data_ += n;
-    left_ -= n;
-  }
-  const std::uint8_t* data_;
-  std::size_t left_;
-};
 
 // Rows of all kinds of values; enough that every way of walking is taken.
 struct Rows {
@@ -120,6 +94,19 @@ void read_everything(const Forest& forest, std::size_t n_rows) {
   }
 }
 
+// Children as packed files give them, by two bits a node: whatever the bits, numbers come of it.
+void renumber(ForestState& state) {
+  const std::size_t n = state.nodes.size() / 4;
+  std::vector<std::uint8_t> bits(n);
+  for (std::size_t at = 0; at < n; ++at) bits[at] = state.nodes[4 * at + 2] & 3;
+  std::vector<std::int32_t> children(2 * n);
+  number_children(bits, children.data());
+  for (std::size_t at = 0; at < n; ++at) {
+    state.nodes[4 * at + 2] = static_cast<std::uint32_t>(children[2 * at]);
+    state.nodes[4 * at + 3] = static_cast<std::uint32_t>(children[2 * at + 1]);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -139,8 +126,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t n_rows = bytes.byte() % 2 == 0 ? 5 : 300;
   ForestState state;
   state.visit([&]<class T>(const char*, std::vector<T>& array) { array = bytes.array<T>(); });
+  if (bytes.byte() % 2 == 1) renumber(state);
+  // Arrays that are viewed, as of files, and arrays that are copied.
+  const auto arrays = std::make_shared<const ForestState>(std::move(state));
+  const bool owned = bytes.byte() % 2 == 1;
   try {
-    from_state(view_of(state), 1, forest);
+    from_state(view_of(*arrays), 1, forest, owned ? nullptr : arrays);
     read_everything(forest, n_rows);
   } catch (const InputError&) {
   }

@@ -11,6 +11,15 @@ import spinney
 
 FOLDER = Path(__file__).parent
 CRITERIA = ("gini", "entropy", "misclassification", "squared_error", "poisson", "absolute_error")
+INDEX_ARRAYS = (
+    "vectors",
+    "links",
+    "post_slots",
+    "post_levels",
+    "post_links",
+    "deleted",
+    "code_offsets",
+)
 MOST_BYTES = 4000
 
 
@@ -29,8 +38,28 @@ def input_of(store: Any, rows: int) -> bytes:
     return bytes(head) + b"".join(struct.pack("<H", len(a)) + a.tobytes() for a in arrays)
 
 
+def input_of_index(metric: str, codes: str | None) -> bytes:
+    """Return a small index as the fuzzer reads it."""
+    import numpy as np
+
+    from spinney.neighbors import HNSW
+
+    rows = np.random.default_rng(0).normal(size=(24, 3))
+    index = HNSW(metric=metric, codes=codes, M=3, ef_construction=8, random_state=0).fit(rows)
+    state = index._index.state()
+    head = [("euclidean", "cosine", "inner_product").index(metric), 1, 7, codes is not None, 2, 0]
+    arrays = [state[name] for name in INDEX_ARRAYS]
+    arrays += [np.array([state["code_scale"]], dtype=np.float64)]
+    arrays += [np.array([state["top"], state["ground"]], dtype=np.uint32)]
+    return bytes(head) + b"".join(struct.pack("<H", len(a)) + a.tobytes() for a in arrays)
+
+
 def main() -> None:
-    """Write a file for each forest that is small."""
+    """Write a file for each forest that is small, and for some indexes."""
+    folder = FOLDER / "corpus" / "hnsw_state"
+    folder.mkdir(parents=True, exist_ok=True)
+    for metric, codes in (("euclidean", None), ("cosine", "uint8"), ("inner_product", None)):
+        (folder / metric).write_bytes(input_of_index(metric, codes))
     folder = FOLDER / "corpus" / "forest_state"
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((FOLDER.parent / "golden").glob("v*/*.spinney")):

@@ -1,20 +1,30 @@
 #!/bin/sh
-# Builds the fuzzer with clang and runs it: tests/fuzz/run.sh FOLDER [libFuzzer's options].
-# What it finds beyond the corpus is kept in FOLDER.
+# Builds a fuzzer with clang and runs it: tests/fuzz/run.sh TARGET FOLDER [libFuzzer's options].
+# TARGET is forest_state or hnsw_state. What it finds beyond the corpus is kept in FOLDER.
 set -e
 cd "$(dirname "$0")/../.."
-folder=$1
-shift
-mkdir -p "$folder/found"
+target=$1
+folder=$2
+shift 2
 core=cpp/spinney
-if [ ! -x "$folder/fuzz_forest_state" ]; then
+case $target in
+  forest_state)
+    sources="$core/ensemble/forest_state.cpp $core/ensemble/compact_tree.cpp \
+      $core/ensemble/forest_reader.cpp $core/ensemble/quantiles.cpp $core/ensemble/preorder.cpp \
+      $core/boosting/block_scorer.cpp $core/table/row_block.cpp $core/table/cut_search.cpp" ;;
+  hnsw_state)
+    sources="$core/neighbors/hnsw*.cpp $core/neighbors/vector_*.cpp" ;;
+  *)
+    echo "no target $target: forest_state or hnsw_state" >&2
+    exit 2 ;;
+esac
+mkdir -p "$folder/found"
+if [ ! -x "$folder/fuzz_$target" ]; then
+  # shellcheck disable=SC2086
   ${CXX:-clang++} -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined \
-    -fno-sanitize-recover=undefined -Icpp -o "$folder/fuzz_forest_state" \
-    tests/fuzz/fuzz_forest_state.cpp $core/ensemble/forest_state.cpp \
-    $core/ensemble/compact_tree.cpp $core/ensemble/forest_reader.cpp $core/ensemble/quantiles.cpp \
-    $core/boosting/block_scorer.cpp $core/table/row_block.cpp $core/table/cut_search.cpp \
-    $core/common/parallel.cpp -pthread
+    -fno-sanitize-recover=undefined -Icpp -Itests/fuzz -o "$folder/fuzz_$target" \
+    "tests/fuzz/fuzz_$target.cpp" $sources $core/common/parallel.cpp -pthread
 fi
-exec "$folder/fuzz_forest_state" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
+exec "$folder/fuzz_$target" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
   -malloc_limit_mb=512 -artifact_prefix="$folder/" "$@" "$folder/found" \
-  tests/fuzz/corpus/forest_state
+  "tests/fuzz/corpus/$target"

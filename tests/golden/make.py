@@ -64,6 +64,14 @@ def models() -> dict[str, Any]:
             n_estimators=4, early_stopping=True, min_samples_leaf=5, random_state=0
         ),
         "Pipeline": make_pipeline(StandardScaler(), linear_model.LogisticRegression()),
+        "GradientBoostingClassifier-compact8": ensemble.GradientBoostingClassifier(
+            n_estimators=4, early_stopping=False, min_samples_leaf=5, random_state=0
+        ),
+        "RandomForestClassifier-compact16": ensemble.RandomForestClassifier(
+            3, min_samples_leaf=3, random_state=0
+        ),
+        "RandomForestRegressor-compact8": ensemble.RandomForestRegressor(3, random_state=0),
+        "table-RandomForestRegressor-compact16": ensemble.RandomForestRegressor(3, random_state=0),
         "RandomForestClassifier-oob": ensemble.RandomForestClassifier(
             3, oob_score=True, random_state=0
         ),
@@ -126,6 +134,9 @@ def fit(name: str, model: Any) -> Any:
         return model.fit(*spinney.datasets.load_play_tennis(return_X_y=True))
     if name.startswith("words-"):
         return model.fit(WORDS, np.arange(len(WORDS)))
+    plain, _, bits = name.partition("-compact")
+    if bits:
+        return fit(plain, model).compact(int(bits))
     rows = table if name.startswith("table-") else X
     if name == "GradientBoostingRanker":
         return model.fit(rows, (y > 0).astype(int), group=[24, 24])
@@ -144,9 +155,9 @@ def main() -> None:
         path = folder / f"{name}.spinney"
         if path.exists():
             continue
-        fit(name, model)
-        spinney.save(model, path)
-        for method, answer in answers_of(name, model).items():
+        fitted = fit(name, model)
+        spinney.save(fitted, path)
+        for method, answer in answers_of(name, fitted).items():
             answers[f"{name} {method}"] = answer
         print(f"{path.name}: {path.stat().st_size:,} bytes")
     np.savez_compressed(kept, **answers)

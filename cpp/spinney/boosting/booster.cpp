@@ -420,8 +420,8 @@ void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds
     for (const Forest* const forest : forests) {
       for (std::size_t k = 0; k < n_scores; ++k) {
         CompactTree tree = forest->trees[round * n_scores + k];
-        for (double& value : tree.values) value *= share;
-        for (double& value : tree.inner_value) value *= share;
+        for (double& value : tree.values.edit()) value *= share;
+        for (double& value : tree.inner_value.edit()) value *= share;
         out.trees.push_back(std::move(tree));
       }
     }

@@ -63,13 +63,13 @@ void compact_classes(const Tree& tree, const std::vector<std::size_t>& leaves,
     }
   }
   if (all_floats) {
-    out.mixed_counts.assign(counts.begin(), counts.end());
+    out.mixed_counts.append(counts.begin(), counts.end());
     return;
   }
   for (const std::size_t node : leaves) {
     const double* value = tree.value.data() + node * tree.value_size;
     if (pure_class(value, n_classes) != none) continue;
-    out.values.insert(out.values.end(), value, value + n_classes);
+    out.values.append(value, value + n_classes);
   }
 }
 
@@ -149,8 +149,8 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
       const auto start = static_cast<std::size_t>(tree.category_start[node]);
       const std::size_t n_words =
           2 * words_for(n_categories[static_cast<std::size_t>(tree.feature[node])]);
-      out.category_bits.insert(
-          out.category_bits.end(), tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start),
+      out.category_bits.append(
+          tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start),
           tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start + n_words));
     } else {
       packed.threshold = static_cast<float>(tree.threshold[node]);
@@ -159,7 +159,7 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
     out.nodes.push_back(packed);
     if (shape.inner_values) {
       const double* value = tree.value.data() + node * tree.value_size;
-      out.inner_value.insert(out.inner_value.end(), value, value + tree.value_size);
+      out.inner_value.append(value, value + tree.value_size);
       out.inner_impurity.push_back(tree.impurity[node]);
     }
   }
@@ -191,7 +191,7 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
   }
   for (const std::size_t node : leaves) {
     const double* value = tree.value.data() + node * tree.value_size;
-    out.values.insert(out.values.end(), value, value + tree.value_size);
+    out.values.append(value, value + tree.value_size);
     if (!is_classification(shape.criterion) && !pure) {
       out.leaf_impurity.push_back(leaf_impurity(node));
     }

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "spinney/common/types.h"
 #include "spinney/criterion/criterion.h"
+#include "spinney/ensemble/tree_array.h"
 #include "spinney/tree/tree.h"
 
 namespace spinney {
@@ -42,24 +44,25 @@ struct LeafShape {
 };
 
 struct CompactTree {
-  std::vector<CompactNode> nodes;
-  std::vector<double> thresholds;  // empty if float32 serves
-  std::vector<std::uint32_t> leaf_rows;
-  std::vector<float> leaf_weight;         // empty if every row counts once …
-  std::vector<double> leaf_weight_exact;  // … and this instead where float32 does not hold them
+  TreeArray<CompactNode> nodes;
+  TreeArray<double> thresholds;  // empty if float32 serves
+  TreeArray<std::uint32_t> leaf_rows;
+  TreeArray<float> leaf_weight;         // empty if every row counts once …
+  TreeArray<double> leaf_weight_exact;  // … and this instead where float32 does not hold them
   // One output of classes: the class of a pure leaf, or n_classes + the number of a mixed leaf.
-  std::vector<std::uint32_t> leaf_class;
-  std::vector<float> mixed_counts;  // class weights of mixed leaves, where float32 holds them
+  TreeArray<std::uint32_t> leaf_class;
+  TreeArray<float> mixed_counts;  // class weights of mixed leaves, where float32 holds them
   // Class fractions of mixed leaves where it does not; anything but one output of classes: the
   // values of all leaves.
-  std::vector<double> values;
-  std::vector<double> leaf_impurity;  // regression; empty if all are zero
-  std::vector<double> inner_value;    // where they do not follow from the leaves
-  std::vector<double> inner_impurity;
-  std::vector<std::uint32_t> category_bits;  // as in Tree
+  TreeArray<double> values;
+  TreeArray<double> leaf_impurity;  // regression; empty if all are zero
+  TreeArray<double> inner_value;    // where they do not follow from the leaves
+  TreeArray<double> inner_impurity;
+  TreeArray<std::uint32_t> category_bits;  // as in Tree
   // Rows of the leaves that are not pure, each as often as it was drawn, and where a leaf's begin.
-  std::vector<std::uint32_t> members;
-  std::vector<std::uint32_t> member_start;
+  TreeArray<std::uint32_t> members;
+  TreeArray<std::uint32_t> member_start;
+  std::shared_ptr<const void> owner;  // of the memory that the arrays view, if they do
 
   std::size_t n_leaves() const { return leaf_rows.size(); }
   double weight_of(std::size_t leaf) const {

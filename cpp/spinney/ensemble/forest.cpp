@@ -43,7 +43,7 @@ void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts, Com
     for (; at < end; ++at) {
       if (tree.leaf_impurity[leaf] == 0) continue;
       const std::uint32_t n = counts == nullptr ? 1 : counts[rows[at]];
-      tree.members.insert(tree.members.end(), n, rows[at]);
+      tree.members.append(n, rows[at]);
     }
   }
   tree.member_start.push_back(static_cast<std::uint32_t>(tree.members.size()));

@@ -9,7 +9,7 @@
 namespace spinney {
 namespace {
 
-static_assert(sizeof(CompactNode) == 16);
+static_assert(sizeof(CompactNode) == 16 && alignof(CompactNode) == alignof(std::uint32_t));
 
 // Calls body with each array of a tree and its place in the state, in the order of visit_arrays.
 template <class Tree_, class State, class Body>
@@ -73,7 +73,8 @@ ForestView view_of(const ForestState& state) {
   return out;
 }
 
-void from_state(const ForestView& state, int n_threads, Forest& forest) {
+void from_state(const ForestView& state, int n_threads, Forest& forest,
+                const std::shared_ptr<const void>& owner) {
   constexpr std::size_t n_arrays = 14;
   const auto require = [](bool holds) {
     if (!holds) throw InputError("the arrays of a forest do not fit together");
@@ -103,16 +104,21 @@ void from_state(const ForestView& state, int n_threads, Forest& forest) {
     CompactTree& tree = trees[t];
     const std::uint64_t* const size = state.sizes.data() + t * n_arrays;
     const std::size_t* const start = starts.data() + t * n_arrays;
-    tree.nodes.resize(size[0]);
-    if (size[0] > 0) {
-      std::memcpy(tree.nodes.data(), state.nodes.data() + 4 * start[0], 16 * size[0]);
-    }
+    const auto take = [&]<class T>(TreeArray<T>& to, std::span<const T> part) {
+      if (owner != nullptr) {
+        to.view(part);
+      } else {
+        to.append(part.begin(), part.end());
+      }
+    };
+    const auto* const nodes = reinterpret_cast<const CompactNode*>(state.nodes.data());
+    take(tree.nodes, std::span<const CompactNode>(nodes + start[0], size[0]));
     std::size_t a = 1;
     pair_up(tree, state, [&](auto& to, const auto& from) {
-      const auto part = from.subspan(start[a], size[a]);
-      to.assign(part.begin(), part.end());
+      take(to, from.subspan(start[a], size[a]));
       ++a;
     });
+    tree.owner = owner;
     check_tree(tree, forest.shape, forest.n_categories);
   });
   forest.trees = std::move(trees);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -67,7 +68,10 @@ using ForestView = ForestArrays<ViewedList>;  // of memory that somebody else ho
 
 ForestState to_state(const Forest& forest);
 ForestView view_of(const ForestState& state);
-// Fills forest.trees; the forest's shape is known. Throws InputError if anything does not fit.
-void from_state(const ForestView& state, int n_threads, Forest& forest);
+// Fills forest.trees; the forest's shape is known. Throws InputError if anything does not fit. With
+// an owner, which keeps the memory of the arrays as it is now, the trees view it; else they copy
+// it.
+void from_state(const ForestView& state, int n_threads, Forest& forest,
+                const std::shared_ptr<const void>& owner = nullptr);
 
 }  // namespace spinney

@@ -34,9 +34,9 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what a model file holds: the model, what it was fitted on, and what it learned."""
-    from spinney.io import read_about
+    from spinney.io import describe
 
-    about = read_about(model)
+    about = describe(model)
     contents = {} if brief else _contents(model, about, depth, top)
     size = model.stat().st_size
     if as_json:

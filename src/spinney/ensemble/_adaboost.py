@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from spinney._model_methods import ModelMethods
 from spinney._table import Schema
 from spinney.ensemble._forest import ForestStore
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
@@ -13,7 +14,7 @@ from spinney.ensemble._trees import LazyTrees, tree_of_subset
 __all__ = ["Learners"]
 
 
-class Learners:
+class Learners(ModelMethods):
     """The learners of an ensemble: `_store` if they are in the core, `_others` if not."""
 
     estimator_: Any

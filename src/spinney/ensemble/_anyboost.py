@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import check_rows
 from spinney.ensemble._anyboost_losses import Loss
@@ -31,7 +32,7 @@ __all__ = ["BaseAnyBoost"]
 _LARGEST_STEP = 1e6  # where a loss falls forever, as when classes can be told apart
 
 
-class BaseAnyBoost(BaseEstimator, metaclass=ABCMeta):
+class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of both kinds; not to be used directly."""
 
     estimators_: list[Any]

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table
 from spinney._threads import effective_n_jobs
@@ -83,7 +84,7 @@ _PARAMETERS = """estimator : estimator, default=None
         1 shows a progress bar while a long fit runs."""
 
 
-class _Bagging:
+class _Bagging(ModelMethods):
     """What both kinds share: growing and reading trees in the core."""
 
     _store: ForestStore

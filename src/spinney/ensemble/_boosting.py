@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
@@ -39,7 +40,7 @@ _MAX_BINS = 255
 _AUTO = StrOptions({"auto"})
 
 
-class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
+class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of the boosters; not to be used directly."""
 
     n_features_in_: int

@@ -24,9 +24,11 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table, read_table
 from spinney._threads import effective_n_jobs
+from spinney.ensemble._packing import Arrays, pack, unpack
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
 from spinney.tree._base import (
     BaseTree,
@@ -82,6 +84,8 @@ class ForestStore:
             [int(k) for k in n_categories],
         )
         self.core = _core.Forest(*self.shape)
+        self.grid: NDArray[np.float64] | None = None  # of leaf values, once compact
+        self.compaction: dict[str, Any] | None = None  # and what that changed
 
     def __len__(self) -> int:
         return len(self.core)
@@ -107,20 +111,46 @@ class ForestStore:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"shape": self.shape, "arrays": self.core.state()}
+        arrays = self.core.state()
+        if self.grid is None:
+            return {"shape": self.shape, "arrays": arrays}
+        # Trees that were added or taken away since are not on the grid.
+        grid = self.grid if len(self.grid) == len(self) else self.grid[:0]
+        return {
+            "shape": self.shape,
+            "packed": pack(arrays, grid),
+            "grid": grid,
+            "compaction": self.compaction,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.shape = tuple(state["shape"])  # type: ignore[assignment]
         self.core = _core.Forest(*self.shape)
-        # Arrays of another byte order come in this machine's.
-        arrays = {
-            name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-            for name, array in state["arrays"].items()
-        }
-        self.core.restore(arrays, effective_n_jobs(None))
+        self.grid = state.get("grid")
+        self.compaction = state.get("compaction")
+        arrays = state["arrays"] if self.grid is None else unpack(state["packed"], self.grid)
+        self._fill(arrays)
+
+    def with_arrays(
+        self, arrays: Arrays, grid: NDArray[np.float64], compaction: dict[str, Any]
+    ) -> ForestStore:
+        """Return a store of the same shape with other arrays, which is packed in files."""
+        out = ForestStore(*self.shape)
+        out.grid, out.compaction = grid, compaction
+        out._fill(arrays)
+        return out
+
+    def _fill(self, arrays: Arrays) -> None:
+        """Have the core view the arrays, which nobody may write to from now on."""
+        kept = {}
+        for name, array in arrays.items():
+            # Arrays of another byte order come in this machine's.
+            kept[name] = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
+            kept[name].flags.writeable = False
+        self.core.restore(kept, effective_n_jobs(None))
 
 
-class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of the forests; not to be used directly."""
 
     _tree_class: ClassVar[type[BaseTree]]

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from spinney import _core
+from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table
 from spinney._threads import effective_n_jobs
@@ -31,7 +32,7 @@ from spinney.tree._base import BaseTree, core_table, core_targets
 __all__ = ["IsolationForest"]
 
 
-class IsolationForest(OutlierMixin, BaseEstimator):
+class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
     """Finds outliers by how few random questions part them from the other rows.
 
     Each tree asks at random, a random column at a random place, until the rows of a small sample

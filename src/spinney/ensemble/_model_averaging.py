@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from spinney._labels import encode_labels
+from spinney._model_methods import ModelMethods
 from spinney._table import check_rows
 
 __all__ = ["BayesianModelAveragingClassifier", "BayesianModelAveragingRegressor"]
@@ -36,7 +37,7 @@ _PARAMETERS = """estimators : list of (str, estimator)
         Processes of the cross-validation, as in scikit-learn."""
 
 
-class _ModelAveraging(_BaseComposition):
+class _ModelAveraging(ModelMethods, _BaseComposition):
     """What both kinds share."""
 
     _parameter_constraints: dict[str, Any] = {

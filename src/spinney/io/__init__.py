@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from spinney.io._column_kind import ColumnKind
     from spinney.io._column_kinds import ColumnKinds, decide_kinds
     from spinney.io._leakage import suspect_leakage
-    from spinney.io._model_file import load, read_about, save
+    from spinney.io._model_file import describe, load, read_about, save
     from spinney.io._table_file import TableFile, read_pieces, read_table
     from spinney.io._training_table import TrainingTable, read_training_table
 
@@ -19,6 +19,7 @@ __all__ = [
     "TableFile",
     "TrainingTable",
     "decide_kinds",
+    "describe",
     "load",
     "read_about",
     "read_pieces",
@@ -35,6 +36,7 @@ _NAMES = {
     "TableFile": "spinney.io._table_file",
     "TrainingTable": "spinney.io._training_table",
     "decide_kinds": "spinney.io._column_kinds",
+    "describe": "spinney.io._model_file",
     "load": "spinney.io._model_file",
     "read_about": "spinney.io._model_file",
     "read_pieces": "spinney.io._table_file",

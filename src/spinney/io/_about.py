@@ -36,6 +36,7 @@ def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any
         "features": None if names is None else [str(name) for name in names],
         "classes": None if classes is None else [str(c) for c in classes[:_MOST_CLASSES]],
         "n_classes": None if classes is None else len(classes),
+        "compaction": getattr(model, "compaction_", None),
         "versions": {
             "spinney": __version__,
             "python": platform.python_version(),

@@ -7,7 +7,7 @@ of matrices may depend on it in the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,16 +56,20 @@ def record_of_array(array: NDArray[Any], store: Store) -> Record:
     return record
 
 
-def array_from_record(record: Record, tensors: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Make the array again; a record that does not fit its tensors is a ValueError."""
+def array_from_record(record: Record, tensors: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """Make the array again; a record that does not fit its tensors is a ValueError.
+
+    Its tensors are taken out of `tensors`: two arrays with the same memory could change each other
+    after one of them was checked.
+    """
     dtype = dtype_called(record["dtype"])
     shape = tuple(int(length) for length in record["shape"])
     if len(shape) > _MOST_AXES or any(length < 0 for length in shape):
         raise ValueError(f"an array of shape {shape}")
     if dtype.kind in "USO":
-        values = _decode(tensors[record["text"]], tensors[record["lengths"]], dtype)
+        values = _decode(tensors.pop(record["text"]), tensors.pop(record["lengths"]), dtype)
     else:
-        values = tensors[record["numbers"]]
+        values = tensors.pop(record["numbers"])
         if values.dtype != _held_as(dtype):
             raise ValueError(f"an array of {dtype} kept as {values.dtype}")
         values = values.view(dtype) if dtype.kind in "cmM" else values

@@ -14,12 +14,12 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["VERSION", "load", "model_to_bytes", "read_about", "save"]
+__all__ = ["VERSION", "describe", "load", "model_to_bytes", "read_about", "save"]
 
 VERSION = 1
 _FORMAT = "spinney.model"
@@ -78,7 +78,7 @@ def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> 
     return bytes(to_bytes(tensors, header))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto") -> Any:
     """Read a model from a file that `save` wrote.
 
     Only data is read, and only classes of Spinney's and some of scikit-learn's are made of it: a
@@ -88,6 +88,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     ----------
     path : str or path
         The file.
+    mmap : bool or "auto", default="auto"
+        Whether the model's arrays stay in the file and are mapped into memory: processes that load
+        the same file then share one copy of its forests. A mapped file may be replaced (`save`
+        does) or deleted at any time, but must not be written into or cut off while a model uses
+        it. "auto" maps files of 4 MiB and more, except on Windows, where a mapped file could not
+        be replaced. Memory that is written to is the process's own; the file never changes.
 
     Returns
     -------
@@ -104,10 +110,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     See Also
     --------
     save : Write a model.
+    describe : Say what is in a file.
     """
+    from spinney.io._container import read_container
     from spinney.io._rebuilding import rebuild
 
-    header, tensors = _read(path, with_tensors=True)
+    if not (isinstance(mmap, bool) or mmap == "auto"):
+        raise ValueError(f"mmap: expected True, False or 'auto', got {mmap!r}")
+    header, tensors = read_container(path, mmap)
+    _check_version(header, path)
     _json(header, "about", path)  # damage is told wherever it is
     checksums = _json(header, "checksums", path)
     written = str(checksums.get("arrays"))
@@ -135,18 +146,61 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, ``parameters`` (as texts), ``changed`` (names of those that are not the
         defaults), ``features``, ``classes``, ``versions``, ``written`` and ``training``.
     """
-    header, _ = _read(path, with_tensors=False)
+    from spinney.io._container import read_header
+
+    header, _ = read_header(path)
+    _check_version(header, path)
     about: dict[str, Any] = _json(header, "about", path)
     return about
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Say what is in a model file, without loading its arrays.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    dict
+        What `spinney.io.read_about` returns, and ``format_version``, ``n_bytes`` (of the file)
+        and ``array_bytes`` (of the arrays in it). ``compaction`` says what
+        `compact` has changed, None if nothing.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, spinney
+    >>> from spinney.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     spinney.save(tree, pathlib.Path(folder) / "tree.spinney")
+    ...     facts = spinney.describe(pathlib.Path(folder) / "tree.spinney")
+    >>> facts["class"], facts["changed"], facts["classes"]
+    ('spinney.tree.DecisionTreeClassifier', ['max_depth'], ['no', 'yes'])
+    """
+    from spinney.io._container import read_header
+
+    header, array_bytes = read_header(path)
+    _check_version(header, path)
+    about = _json(header, "about", path)
+    return {
+        **about,
+        "compaction": about.get("compaction"),
+        "format_version": int(header["version"]),
+        "n_bytes": Path(path).stat().st_size,
+        "array_bytes": array_bytes,
+    }
 
 
 def _contents(
     model: Any, training: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     from spinney.io._about import about_model
-    from spinney.io._description import describe
+    from spinney.io._description import describe as describe_state
 
-    description = describe(model)
+    description = describe_state(model)
     about = json.dumps(about_model(model, training), allow_nan=False)
     state = json.dumps(description.nodes, allow_nan=False, separators=(",", ":"))
     if len(about) + len(state) > _MOST_JSON:
@@ -168,27 +222,6 @@ def _contents(
         "checksums": json.dumps(checksums),
     }
     return header, description.tensors
-
-
-def _read(
-    path: str | os.PathLike[str], *, with_tensors: bool
-) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    if not Path(path).is_file():
-        raise OSError(f"{path} is not a file that can be read more than once")
-    tensors = {}
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            _check_version(header, path)
-            if with_tensors:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path}: no model file, or not all of one ({error})") from error
-    return header, tensors
 
 
 def _check_version(header: Mapping[str, str], path: str | os.PathLike[str]) -> None:
@@ -221,22 +254,27 @@ def _checksum(text: str) -> str:
 
 def _checksum_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
     """Return a sum that tells damage; a fast one, for it is most of what loading takes."""
+    from spinney import _core
+    from spinney._threads import effective_n_jobs
+
+    n_threads = effective_n_jobs(None)
     total = 0
-    for part in _bytes_of(tensors):
-        total = zlib.crc32(part, total)
+    for title, numbers in _bytes_of(tensors):
+        total = _core.crc32(zlib.crc32(title, total), numbers, n_threads)
     return f"crc32:{total:08x}"
 
 
 def _digest_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
     """Return what the first files of version 1 have in its place."""
     total = hashlib.sha256()
-    for part in _bytes_of(tensors):
-        total.update(part)
+    for title, numbers in _bytes_of(tensors):
+        total.update(title)
+        total.update(numbers.data)
     return total.hexdigest()
 
 
-def _bytes_of(tensors: Mapping[str, NDArray[Any]]) -> Iterator[Any]:
+def _bytes_of(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[bytes, NDArray[np.uint8]]]:
     for name in sorted(tensors):
         tensor = tensors[name]
-        yield f"{name} {tensor.dtype.str} {tensor.shape}\n".encode()
-        yield np.ascontiguousarray(tensor).data.cast("B") if tensor.size else b""
+        title = f"{name} {tensor.dtype.str} {tensor.shape}\n".encode()
+        yield title, np.ascontiguousarray(tensor).reshape(-1).view(np.uint8)

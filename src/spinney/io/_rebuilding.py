@@ -6,6 +6,7 @@ the classes on the list in `_classes`: their ``__setstate__`` and, for a few, th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,9 +49,10 @@ _CALLED = frozenset(
 def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any:
     """Make the model that the last node is; nodes that make no sense are a ValueError."""
     made: list[Any] = []
+    maker = _Maker(made, dict(tensors))
     for number, node in enumerate(nodes):
         try:
-            made.append(_Maker(made, tensors).make(node))
+            made.append(maker.make(node))
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
             raise ValueError(f"node {number} cannot be made: {error}") from error
     if not made:
@@ -59,9 +61,11 @@ def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any
 
 
 class _Maker:
-    def __init__(self, made: list[Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, made: list[Any], tensors: dict[str, NDArray[Any]]) -> None:
         self._made = made
         self._tensors = tensors
+        self._n_uses: Counter[int] = Counter()  # by id of an array
+        self._sealed: set[int] = set()
 
     def value(self, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -69,7 +73,12 @@ class _Maker:
         if "ref" in value:
             if not 0 <= value["ref"] < len(self._made):
                 raise ValueError(f"a reference to {value['ref']!r}, which is not before it")
-            return self._made[value["ref"]]
+            thing = self._made[value["ref"]]
+            if isinstance(thing, np.ndarray):
+                self._n_uses[id(thing)] += 1
+                if id(thing) in self._sealed:
+                    raise ValueError("an array of a forest that is used elsewhere too")
+            return thing
         return _FLOATS[value["float"]]
 
     def values(self, items: Any) -> list[Any]:
@@ -115,7 +124,7 @@ class _Maker:
 
     def _rarity(self, kind: str, node: Record) -> Any:
         if kind == "bytes":
-            return self._tensors[node["numbers"]].astype(np.uint8, casting="no").tobytes()
+            return self._tensors.pop(node["numbers"]).astype(np.uint8, casting="no").tobytes()
         if kind == "complex":
             return complex(*self.values(node["items"]))
         if kind == "dtype":
@@ -157,6 +166,8 @@ class _Maker:
             state = self.pairs(node["state"])
             if not all(isinstance(name, str) for name in state):
                 raise ValueError(f"an attribute of a {node['class']} that is not named by text")
+            if node["class"] == "spinney.ensemble.ForestStore":
+                self._seal(state.get("arrays", {}))
             if hasattr(cls, "__setstate__"):
                 thing.__setstate__(state)
             else:
@@ -168,3 +179,10 @@ class _Maker:
             for key, item in self.pairs(node["entries"]).items():
                 thing[key] = item
         return thing
+
+    def _seal(self, arrays: dict[str, Any]) -> None:
+        """Refuse arrays that anything but one forest has: it views them, and checks them once."""
+        for array in arrays.values():
+            if self._n_uses[id(array)] != 1:
+                raise ValueError("an array of a forest that is used elsewhere too")
+            self._sealed.add(id(array))

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from spinney._labels import encode_labels
+from spinney._model_methods import ModelMethods
 from spinney.linear_model._columns import Columns, is_flat, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
@@ -32,7 +33,7 @@ Floats = NDArray[np.float64]
 MOST_DENSE = 20_000_000
 
 
-class HalfspaceClassifier(ClassifierMixin, BaseEstimator):
+class HalfspaceClassifier(ClassifierMixin, ModelMethods, BaseEstimator):
     """Halfspace by linear programming, for two classes.
 
     If some halfspace has the second class inside and the first one outside, one is found, with

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from spinney._model_methods import ModelMethods
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
@@ -32,7 +33,7 @@ ROUNDING = 1e-12
 SUMS = 1e-8
 
 
-class LADRegressor(RegressorMixin, BaseEstimator):
+class LADRegressor(RegressorMixin, ModelMethods, BaseEstimator):
     """Linear regression by least absolute deviations, exact.
 
     Minimises ``Σ w_i |y_i − ⟨x_i, coef⟩ − intercept|``, and for other quantiles than the median the

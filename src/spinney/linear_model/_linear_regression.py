@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _Theirs
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.linear_model._design import Design
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
@@ -21,7 +22,7 @@ __all__ = ["LinearRegression"]
 _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
 
 
-class LinearRegression(_Theirs):  # type: ignore[misc]
+class LinearRegression(ModelMethods, _Theirs):  # type: ignore[misc]
     """Least squares, by the cheapest way that is safe.
 
     One pass sums the moments of the rows about their means, without a copy of X. Where the columns

@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._model_methods import ModelMethods
 from spinney.linear_model._design import Floats
 from spinney.linear_model._linear_regression import LinearRegression
 
@@ -22,7 +23,7 @@ __all__ = ["PolynomialRegression"]
 _MOST_TERMS = 20_000
 
 
-class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseEstimator):  # type: ignore[misc]
     """A polynomial of the columns, by least squares.
 
     Columns are brought to [-1, 1], and powers are replaced by Legendre's polynomials (of several

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from spinney import _core
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._least_squares import (
@@ -98,7 +99,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
 
 
-class Ridge(_TheirRidge):  # type: ignore[misc]
+class Ridge(ModelMethods, _TheirRidge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients.
 
     It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
@@ -246,7 +247,7 @@ class Ridge(_TheirRidge):  # type: ignore[misc]
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
 
 
-class RidgeCV(_TheirRidgeCV):  # type: ignore[misc]
+class RidgeCV(ModelMethods, _TheirRidgeCV):  # type: ignore[misc]
     """Ridge regression whose penalty is chosen by leaving out each row in turn.
 
     All penalties and all rows cost two passes: one sums the moments, one turns the rows into the

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney._labels import encode_labels
+from spinney._model_methods import ModelMethods
 
 __all__ = ["BayesRule"]
 
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-class BayesRule(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class BayesRule(ClassifierMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of plug-in rules; not to be used directly."""
 
     n_features_in_: int

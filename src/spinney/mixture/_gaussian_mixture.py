@@ -16,6 +16,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.mixture._em import Ascent, Components, Rows, climb, core_mixture
 from spinney.mixture._starts import start_by
@@ -26,7 +27,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-class GaussianMixture(SkGaussianMixture):
+class GaussianMixture(ModelMethods, SkGaussianMixture):
     """A mixture of Gaussians, fitted by EM.
 
     The same model, parameters and attributes as scikit-learn's, and from the same start the same

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney import _core
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.neighbors._hnsw_file import read_index, write_index
 from spinney.neighbors._hnsw_tuning import find_ef
@@ -30,7 +31,7 @@ Ids = NDArray[np.int64]
 Filter = NDArray[np.bool_] | Callable[[Ids], Any]
 
 
-class HNSW(BaseEstimator):
+class HNSW(ModelMethods, BaseEstimator):
     """An approximate index of nearest neighbours: a graph that queries walk through.
 
     Every vector is linked to some that are close to it but far from each other (a hierarchical
@@ -310,7 +311,7 @@ class HNSW(BaseEstimator):
         self._tune(rows[outside], wanted, target, others)
         return self
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path) -> None:  # type: ignore[override]
         """Write the index to a file: arrays and JSON, in the safetensors format.
 
         Parameters
@@ -322,7 +323,7 @@ class HNSW(BaseEstimator):
         write_index(Path(path), self._index.state(), self._kept())
 
     @classmethod
-    def load(cls, path: str | Path) -> HNSW:
+    def load(cls, path: str | Path) -> HNSW:  # type: ignore[override]
         """Read an index that `save` has written.
 
         Sizes and numbers are checked before they are used: a file that was cut off or changed

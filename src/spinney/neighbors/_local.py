@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney._labels import encode_labels
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.neighbors._neighborhoods import METRICS
 from spinney.neighbors._smoother import KERNELS, Answers, Smoother, Width
@@ -36,7 +37,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-class BaseLocal(BaseEstimator, metaclass=ABCMeta):
+class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of both kinds; not to be used directly."""
 
     _parameter_constraints: dict[str, Any] = {

@@ -16,6 +16,7 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from spinney._model_methods import ModelMethods
 from spinney._strings import read_strings
 from spinney._threads import effective_n_jobs
 from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
@@ -48,7 +49,7 @@ class _Indexed(NeighborsBase):
         self.n_samples_fit_ = X.shape[0]
 
 
-class NeighborSearch:
+class NeighborSearch(ModelMethods):
     """Searches by Spinney's indexes; stands before a class of scikit-learn's among the bases."""
 
     algorithm: str

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import threadpool_limits
 
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.mixture._em import Components, Rows, sum_moments
 
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 METHODS = ("center", "standard", "cholesky", "pca", "zca")
 
 
-class Whitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimator):
     """Centre, scale or whiten: after whitening the variance of the rows is the identity.
 
     With mean μ and variance A = Σ (x − μ)(x − μ)ᵀ / n, a row x becomes M⁻¹ (x − μ), where A = M Mᵀ.

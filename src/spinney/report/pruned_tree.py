@@ -7,13 +7,14 @@ from typing import Any
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney._model_methods import ModelMethods
 from spinney.report.learner_params import LearnerParams
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["PrunedTreeClassifier", "PrunedTreeRegressor"]
 
 
-class _PrunedTree(LearnerParams, BaseEstimator):  # type: ignore[misc]
+class _PrunedTree(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
     """Fit is the tree's ``prune(X, y, cv=…)``; everything else is the pruned tree's."""
 
     def __init__(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney._model_methods import ModelMethods
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from spinney.report.learner_params import LearnerParams
 from spinney.report.rows import take_rows
@@ -16,7 +17,7 @@ from spinney.report.rows import take_rows
 __all__ = ["ScaledNeighborsClassifier", "ScaledNeighborsRegressor"]
 
 
-class _ScaledNeighbors(LearnerParams, BaseEstimator):  # type: ignore[misc]
+class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
     """Gower's distance with standard deviations for ranges, neighbours weighted by a triangle.
 
     Over a dozen mixed tables that was mostly better than ranges, and about as good as scaled

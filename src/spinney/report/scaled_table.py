@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from spinney._model_methods import ModelMethods
 from spinney._table import Table, fit_table, read_table
 from spinney.report.learner_params import LearnerParams
 from spinney.report.rows import take_rows
@@ -19,7 +20,7 @@ __all__ = ["ScaledTable"]
 _MOST_INDICATORS = 20  # of a column: its commonest categories
 
 
-class ScaledTable(LearnerParams, BaseEstimator):  # type: ignore[misc]
+class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
     """Base class of learners that get a table as scaled numbers; not to be used directly."""
 
     def __init__(

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney._labels import encode_labels
+from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
@@ -105,7 +106,7 @@ def encode_numbers(estimator: Any, y: Any, *, check: bool = True) -> Any:
     return np.reshape(y, (len(y), -1))
 
 
-class BaseTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of the trees; not to be used directly."""
 
     # "check_input" is not something that a pipeline passes on.

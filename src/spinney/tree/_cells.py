@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney._labels import encode_labels
+from spinney._model_methods import ModelMethods
 
 __all__ = ["BaseCells", "CellClassifier", "CellRegressor"]
 
@@ -22,7 +23,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-class BaseCells(BaseEstimator, metaclass=ABCMeta):
+class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of estimators with cells; not to be used directly."""
 
     n_features_in_: int

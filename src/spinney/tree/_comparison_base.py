@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.tree._base import encode_classes
 from spinney.tree._comparison_tree import (
@@ -60,7 +61,7 @@ PARAMETERS = """metric : str or callable, default="auto"
         Levels at most; None means no limit."""
 
 
-class BaseComparison(BaseEstimator, metaclass=ABCMeta):
+class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class; not to be used directly."""
 
     _nodes: ComparisonTree

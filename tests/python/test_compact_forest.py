@@ -1,0 +1,196 @@
+"""Compact forests: smaller files, and no prediction changes by more than they say."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.exceptions import NotFittedError
+
+import spinney
+from spinney import ensemble, linear_model, neighbors, tree
+from spinney.ensemble._packing import ARRAYS, pack, unpack
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 5))
+X[RNG.random(X.shape) < 0.05] = np.nan
+y = np.nan_to_num(X[:, 0] + X[:, 1] * X[:, 2]) + RNG.normal(size=400)
+KINDS = np.digitize(y, [-1.0, 0.0, 1.0])
+QUERIES = RNG.normal(size=(300, 5))
+NO_GRID = np.empty((0, 1, 2))
+
+
+def models() -> dict[str, Any]:
+    small = {"random_state": 0}
+    return {
+        "forest": ensemble.RandomForestRegressor(8, **small).fit(X, y),
+        "outputs": ensemble.ExtraTreesRegressor(4, **small).fit(X, np.column_stack([y, 1e6 * y])),
+        "classes": ensemble.RandomForestClassifier(8, min_samples_leaf=4, **small).fit(X, KINDS),
+        "weighted": ensemble.RandomForestClassifier(
+            4, max_depth=4, class_weight="balanced", **small
+        ).fit(X, KINDS),
+        "pure": ensemble.ExtraTreesClassifier(4, **small).fit(X, KINDS),
+        "booster": ensemble.GradientBoostingRegressor(n_estimators=20, **small).fit(X, y),
+        "rounds": ensemble.GradientBoostingClassifier(n_estimators=8, **small).fit(X, KINDS),
+        "bag": ensemble.BaggingRegressor(n_estimators=4, **small).fit(X, y),
+        "votes": ensemble.AdaBoostClassifier(n_estimators=5, **small).fit(np.nan_to_num(X), y > 0),
+        "isolation": ensemble.IsolationForest(n_estimators=8, **small).fit(X),
+    }
+
+
+MODELS = models()
+
+
+def said(model: Any) -> Any:
+    """What `prediction_change` is about."""
+    if isinstance(model, ensemble.IsolationForest):
+        return model.score_samples(QUERIES)
+    if isinstance(model, ensemble.GradientBoostingClassifier):
+        return model.decision_function(QUERIES)
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(QUERIES)
+    return model.predict(QUERIES)
+
+
+@pytest.mark.parametrize("bits", [None, 8, 16])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_loss_is_what_it_says(name: str, bits: Any, tmp_path: Path) -> None:
+    model = MODELS[name]
+    before = said(model)
+    compact = model.compact(bits)
+    facts = compact.compaction_
+    change = np.abs(said(compact) - before).max()
+    if bits is None:
+        assert change == facts["leaf_change"] == facts["prediction_change"] == 0
+    elif facts["prediction_change"] is not None:
+        assert change <= facts["prediction_change"] * (1 + 1e-9) + 1e-12
+    np.testing.assert_array_equal(said(model), before)  # the model is left as it was
+    # Changes of leaves, from the trees themselves.
+    moved = max(
+        np.abs(compact._store.tree(t).value - model._store.tree(t).value)[_leaves(model, t)].max()
+        for t in range(len(model._store))
+    )
+    assert moved == pytest.approx(facts["leaf_change"], rel=1e-9, abs=1e-12)
+    # Files.
+    model.save(tmp_path / "whole")
+    compact.save(tmp_path / "compact")
+    assert facts["bytes_after"] < facts["bytes_before"]
+    smaller = (tmp_path / "whole").stat().st_size - (tmp_path / "compact").stat().st_size
+    assert smaller > 0.8 * (facts["bytes_before"] - facts["bytes_after"]) - 2000
+    for again in (
+        spinney.load(tmp_path / "compact"),
+        pickle.loads(pickle.dumps(compact)),
+    ):
+        np.testing.assert_array_equal(said(again), said(compact))
+        assert again.compaction_["bits"] == bits
+    assert spinney.describe(tmp_path / "compact")["compaction"] == facts
+    assert spinney.describe(tmp_path / "whole")["compaction"] is None
+
+
+def _leaves(model: Any, number: int) -> Any:
+    return model._store.tree(number).children_left < 0
+
+
+def test_sizes_of_values() -> None:
+    forest = MODELS["forest"]
+    whole, narrow, narrowest = (forest.compact(bits).compaction_ for bits in (None, 16, 8))
+    assert whole["bytes_after"] > narrow["bytes_after"] > narrowest["bytes_after"]
+    assert narrow["leaf_change"] < narrowest["leaf_change"] / 200
+    span = max(np.ptp(forest._store.tree(t).value) for t in range(8))
+    assert narrowest["leaf_change"] <= span / (2 * 255)
+
+
+def test_classes_share_their_fractions() -> None:
+    model = MODELS["classes"]
+    held = model.compact(8)._store.core.state()
+    fractions = held["values"].reshape(-1, 4)
+    np.testing.assert_allclose(fractions.sum(axis=1), 1, rtol=1e-15)
+    assert len(held["mixed_counts"]) == 0
+    assert len(fractions) < (model._store.core.state()["leaf_class"] >= 4).sum()
+
+
+def test_fitting_again_and_growing_on() -> None:
+    rows, targets = X[:100], y[:100]
+    forest = ensemble.RandomForestRegressor(3, warm_start=True, random_state=0).fit(rows, targets)
+    compact = forest.compact(8).set_params(n_estimators=5).fit(rows, targets)
+    again = pickle.loads(pickle.dumps(compact))
+    np.testing.assert_array_equal(again.predict(QUERIES), compact.predict(QUERIES))
+    fresh = forest.compact(8).set_params(warm_start=False).fit(rows, targets)
+    assert not hasattr(fresh, "compaction_")
+    np.testing.assert_array_equal(fresh.predict(QUERIES[:9]), forest.predict(QUERIES[:9]))
+
+
+def test_trees_of_one_leaf() -> None:
+    constant = ensemble.RandomForestRegressor(2, random_state=0).fit(X, np.full(400, 2.5))
+    for bits in (None, 8, 16):
+        np.testing.assert_array_equal(constant.compact(bits).predict(QUERIES), 2.5)
+        assert constant.compact(bits).compaction_["leaf_change"] == 0
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="bits: expected 8, 16 or None, got 4"):
+        MODELS["forest"].compact(4)
+    with pytest.raises(NotFittedError):
+        ensemble.RandomForestRegressor().compact()
+    for kind in (neighbors.KNeighborsRegressor, linear_model.Ridge, tree.DecisionTreeRegressor):
+        with pytest.raises(TypeError, match=f"{kind.__name__} cannot be made compact"):
+            kind().fit(np.nan_to_num(X), y).compact()
+    several = ensemble.RandomForestClassifier(2).fit(X, np.column_stack([KINDS, KINDS > 1]))
+    np.testing.assert_array_equal(several.compact().predict(X), several.predict(X))
+    with pytest.raises(ValueError, match="2 outputs of classes, got 8"):
+        several.compact(8)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    hnp.arrays(np.float64, st.integers(3, 40), elements=st.floats(-1e300, 1e300)),
+    st.sampled_from([8, 16]),
+)
+def test_any_targets(targets: Any, bits: Any) -> None:
+    rows = np.arange(len(targets), dtype=float)[:, None]
+    forest = ensemble.ExtraTreesRegressor(2, random_state=0).fit(rows, targets)
+    compact = forest.compact(bits)
+    step = (targets.max() / 2 - targets.min() / 2) / (2**bits - 1)
+    assert compact.compaction_["leaf_change"] <= step * (1 + 1e-6)
+    again = pickle.loads(pickle.dumps(compact))
+    np.testing.assert_array_equal(again.predict(rows), compact.predict(rows))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_packing_loses_nothing(name: str) -> None:
+    arrays = MODELS[name]._store.core.state()
+    packed = pack(arrays, NO_GRID)
+    assert "questions" in packed
+    again = unpack(packed, NO_GRID)
+    assert again.keys() == arrays.keys()
+    for key, array in arrays.items():
+        np.testing.assert_array_equal(again[key], array, strict=True, err_msg=key)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_packed_forests_that_are_wrong(data: st.DataObject) -> None:
+    """Changed anywhere, a packed forest is refused or is one that can be walked through."""
+    store = MODELS["forest"].compact(8)._store
+    state = store.__getstate__()
+    name = data.draw(st.sampled_from([*ARRAYS, "sizes", "questions"]))
+    array = state["packed"][name].copy()
+    if not len(array):
+        array = np.zeros(3, dtype=array.dtype)
+    else:
+        place = data.draw(st.integers(0, len(array) - 1))
+        array[place] = data.draw(st.integers(0, 255))
+        array = array[: data.draw(st.sampled_from([len(array), place]))]
+    again = object.__new__(type(store))
+    try:
+        again.__setstate__({**state, "packed": {**state["packed"], name: array}})
+    except ValueError:
+        return
+    for number in range(len(again)):
+        again.tree(number)
