@@ -48,12 +48,19 @@ def fit_models(X, score, n_rounds):
         lightgbm.LGBMClassifier(**{**light, "n_estimators": few}).fit(X, five),
     )
     yield "lightgbm, numbers", lightgbm.LGBMRegressor(**light).fit(X, score)
+    large = lightgbm.LGBMRegressor(**light, num_leaves=255)
+    yield "lightgbm, 255 leaves", large.fit(X, score)
     yield "xgboost, 2 classes", xgboost.XGBClassifier(**extreme).fit(X, two)
     yield (
         "xgboost, 5 classes",
         xgboost.XGBClassifier(**{**extreme, "n_estimators": few}).fit(X, five),
     )
     yield "xgboost, numbers", xgboost.XGBRegressor(**extreme).fit(X, score)
+    for depth in (8, 10):
+        deep = xgboost.XGBRegressor(**extreme, max_depth=depth)
+        yield f"xgboost, {depth} levels", deep.fit(X, score)
+    many = xgboost.XGBClassifier(**extreme, max_bin=1024)
+    yield "xgboost, 1024 bins", many.fit(X, two)
     yield (
         "catboost, 2 classes",
         catboost.CatBoostClassifier(iterations=n_rounds, **quiet).fit(X, two),

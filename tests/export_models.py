@@ -184,6 +184,21 @@ def table_models() -> list[Any]:
         ens.ExtraTreesRegressor(min_samples_leaf=5, **small).fit(frame, number),
         ens.AdaBoostClassifier(**small).fit(frame, classes),
         ens.IsolationForest(**small).fit(frame),
+        tree.DecisionTreeRegressor(max_depth=8, **named).fit(frame, number),
+        tree.ExtraTreeClassifier(max_depth=8, **named).fit(frame, classes),
+        ens.RandomForestRegressor(min_samples_leaf=5, **small).fit(frame, number),
+        ens.ExtraTreesClassifier(min_samples_leaf=5, **small).fit(frame, classes),
+        ens.HistGradientBoostingClassifier(max_iter=5, **named).fit(frame, classes),
+        ens.HistGradientBoostingRegressor(max_iter=5, **named).fit(frame, number),
+        ens.AdaBoostRegressor(tree.DecisionTreeRegressor(max_depth=4, **named), n_estimators=6).fit(
+            frame, number
+        ),
+        ens.BaggingClassifier(
+            tree.DecisionTreeClassifier(max_depth=5, **named), 6, random_state=0
+        ).fit(frame, classes),
+        ens.GradientBoostingRanker(**small).fit(
+            frame, classes, group=np.repeat(np.arange(len(frame) // 10), 10)
+        ),
     ]
 
 

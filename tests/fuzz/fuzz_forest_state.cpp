@@ -4,6 +4,7 @@
 // An input is a shape (a few bytes), then each array of ForestState in order: two bytes for the
 // number of its elements, then the elements, and two bytes that choose the way. make_corpus.py
 // writes such inputs from golden files.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -81,9 +82,10 @@ void read_everything(const Forest& forest, std::size_t n_rows) {
   sum_moments(forest, rows.table, centre.data(), 1, sums.data(), squares.data());
   if (BlockScorer::serves(forest, 0, n_trees, n_rows)) {
     const BlockScorer scorer(forest, 0, n_trees);
+    const std::size_t n = std::min(n_rows, BlockScorer::block_rows);
     RowReader(rows.table, forest.n_categories)
-        .read(0, BlockScorer::block_rows, [&](const auto* values, std::size_t stride, bool) {
-          scorer.add(values, stride, BlockScorer::block_rows, 1, sums.data());
+        .read(0, n, [&](const auto* values, std::size_t stride, bool) {
+          scorer.add(values, stride, n, 1, sums.data());
         });
   }
   const std::vector<double> targets(8 * forest.shape.n_outputs, 1.0);

@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils._test_common.instance_generator import _get_expected_failed_checks
 
+import spinney.ensemble
 from estimator_checks import run_estimator_checks
 from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
@@ -443,3 +444,18 @@ def test_a_perfect_regressor_is_the_last():
     model = AdaBoostRegressor(random_state=0).fit(X, X[:, 0])
     assert len(model.estimators_) == 1
     np.testing.assert_array_equal(model.predict(X), X[:, 0])
+
+
+@pytest.mark.parametrize("kind", ["AdaBoost", "Bagging"])
+@pytest.mark.parametrize("task", ["Classifier", "Regressor"])
+def test_categories_are_known_as_those_of_trees_are(kind, task):
+    frame = pd.DataFrame({"a": np.arange(12.0), "b": pd.Categorical(list("xyzxyzxyzxyz"))})
+    model = getattr(spinney.ensemble, kind + task)(n_estimators=3, random_state=0)
+    with pytest.raises(AttributeError, match="categories_"):
+        model.categories_  # noqa: B018
+    y = np.arange(12) % 2
+    numbers, letters = model.fit(frame, y).categories_
+    assert numbers is None
+    assert letters.tolist() == ["x", "y", "z"]
+    other = getattr(sk_tree, f"DecisionTree{task}")()
+    assert not hasattr(model.set_params(estimator=other).fit(frame[["a"]], y), "categories_")

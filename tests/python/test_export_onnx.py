@@ -21,6 +21,7 @@ from export_models import (
     table,
     table_models,
     takes_missing,
+    targets,
     unsupported,
 )
 from spinney import export_onnx
@@ -167,6 +168,35 @@ def test_a_column_of_missing_categories() -> None:
     frame = pd.DataFrame({"a": pd.Series([None] * 6, dtype="category"), "b": np.arange(6.0)})
     model = DecisionTreeRegressor().fit(frame, np.arange(6.0))
     check(model, frame)
+
+
+def test_a_column_of_one_category() -> None:
+    frame = pd.DataFrame({"a": pd.Series(["x", None] * 3, dtype="category"), "b": np.arange(6.0)})
+    model = DecisionTreeRegressor(max_depth=1).fit(frame, [0.0, 1.0] * 3)
+    assert model.tree_.feature[0] == 0
+    check(model, frame)
+    (encoder,) = (n for n in export_onnx(model).graph.node if n.op_type == "LabelEncoder")
+    keys = next(a.t for a in encoder.attribute if a.name == "keys_tensor")
+    assert len(keys.string_data) == 2  # some runtimes cannot load one
+
+
+def test_no_leaf_has_the_number_of_the_node_beside_it() -> None:
+    # Runtimes up to 1.23 take such a node for a leaf.
+    X = rows_with_holes()
+    y = targets(X)
+    for model in (
+        DecisionTreeRegressor(max_leaf_nodes=3),
+        RandomForestClassifier(20, max_leaf_nodes=4, random_state=0),
+        GradientBoostingClassifier(n_estimators=20, max_leaf_nodes=3, random_state=0),
+    ):
+        model.fit(X, y["number"] if isinstance(model, DecisionTreeRegressor) else y["two"])
+        check(model, X)
+        for node in export_onnx(model).graph.node:
+            if node.op_type != "TreeEnsemble":
+                continue
+            found = {a.name: np.array(a.ints) for a in node.attribute}
+            same = found["nodes_truenodeids"] == found["nodes_falsenodeids"]
+            assert not same.any()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 #include "spinney/boosting/block_scorer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "spinney/common/dispatch.h"
 
@@ -10,7 +12,20 @@ namespace spinney {
 namespace {
 
 constexpr std::size_t block = BlockScorer::block_rows;
+constexpr std::size_t vector_rows = 64;  // a block's last rows are filled up to so many
+constexpr std::size_t piece_rows = 128;  // that are coded together
+constexpr std::size_t piece_columns = 8;
+constexpr std::size_t side_by_side = 4;  // trees whose values are added in one reading
+constexpr std::size_t in_flight = 8;     // rows that go down side by side
+constexpr std::size_t most_leaves = 4096;
+constexpr std::size_t most_levels = 64;  // of trees that are not asked as a whole
 constexpr std::uint32_t missing_category = ~std::uint32_t{0};
+
+// Nanoseconds a row, measured: they only decide between ways to the same answer.
+constexpr double asking = 0.02;    // a question
+constexpr double stepping = 1.0;   // a level below the first ones
+constexpr double coding = 1.5;     // a value
+constexpr double descending = 10;  // a tree, by values
 
 double threshold_of(const CompactTree& tree, std::size_t node) {
   return tree.thresholds.empty() ? static_cast<double>(tree.nodes[node].threshold)
@@ -23,151 +38,293 @@ bool is_categorical(const CompactNode& node) {
 
 std::size_t column_of(const CompactNode& node) { return node.feature & CompactNode::feature_mask; }
 
-// Thresholds of each feature in the trees [first, last), ascending.
-std::vector<std::vector<double>> find_thresholds(const Forest& forest, std::size_t first,
-                                                 std::size_t last) {
-  std::vector<std::vector<double>> found(forest.n_features());
-  for (std::size_t t = first; t < last; ++t) {
-    const CompactTree& tree = forest.trees[t];
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-      if (!is_categorical(tree.nodes[i])) {
-        found[column_of(tree.nodes[i])].push_back(threshold_of(tree, i));
+// Questions of each level; parents come before their children.
+std::vector<std::size_t> count_levels(const CompactTree& tree) {
+  std::vector<std::uint16_t> level(tree.nodes.size());
+  std::vector<std::size_t> count;
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    if (level[i] == count.size()) count.push_back(0);
+    ++count[level[i]];
+    for (const std::int32_t child : tree.nodes[i].child) {
+      if (child >= 0) {
+        level[static_cast<std::size_t>(child)] = static_cast<std::uint16_t>(level[i] + 1);
       }
     }
   }
-  for (std::vector<double>& thresholds : found) {
-    std::sort(thresholds.begin(), thresholds.end());
-    thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
-  }
-  return found;
+  return count;
 }
 
-SPINNEY_INLINE void ask_number(const std::uint8_t* codes, std::uint8_t place, std::uint8_t to_right,
-                               std::uint8_t shift, std::uint8_t last_left, std::uint8_t* at) {
-  for (std::size_t i = 0; i < block; ++i) {
-    const auto code = static_cast<std::uint8_t>(codes[i] - shift);
-    const std::uint8_t step = code <= last_left ? std::uint8_t{1} : to_right;
-    at[i] = static_cast<std::uint8_t>(at[i] + (at[i] == place ? step : std::uint8_t{0}));
+// How many levels are asked of all rows.
+std::size_t choose_levels(const CompactTree& tree, const std::vector<std::size_t>& of_level) {
+  const std::size_t n_levels = of_level.size();
+  const bool whole = tree.n_leaves() <= BlockScorer::max_exits;
+  if (whole && !tree.category_bits.empty()) return n_levels;
+  std::size_t best = 0;
+  double least = stepping * static_cast<double>(n_levels);
+  std::size_t asked = 0;
+  for (std::size_t n = 1; n <= n_levels; ++n) {
+    asked += of_level[n - 1];
+    if (asked >= BlockScorer::max_exits) break;
+    const double cost =
+        asking * static_cast<double>(asked) + stepping * static_cast<double>(n_levels - n);
+    if (cost < least) {
+      least = cost;
+      best = n;
+    }
+  }
+  return best;
+}
+
+// Of n rows, a multiple of vector_rows.
+SPINNEY_INLINE void ask_number(const std::uint8_t* __restrict codes, std::uint8_t place,
+                               std::uint8_t right, std::uint8_t last_left, std::size_t n,
+                               std::uint8_t* __restrict at) {
+  for (std::size_t first = 0; first < n; first += vector_rows) {
+    for (std::size_t i = first; i < first + vector_rows; ++i) {
+      const bool moves = (at[i] == place) & (codes[i] > last_left);
+      at[i] = moves ? right : at[i];
+    }
   }
 }
 
 }  // namespace
 
+// Thresholds of each feature in the trees of a chunk, ascending, and its columns.
+struct BlockScorer::Cuts {
+  std::vector<std::vector<double>> of_feature;
+  std::vector<std::int32_t> column;  // among those asked about; -1 for none
+
+  explicit Cuts(std::size_t n_features) : of_feature(n_features), column(n_features, -1) {}
+
+  // Whether there is room for the tree's thresholds; takes them in if so.
+  bool take(const CompactTree& tree) {
+    std::vector<std::pair<std::size_t, double>> added;
+    bool fits = true;
+    for (std::size_t i = 0; i < tree.nodes.size() && fits; ++i) {
+      if (is_categorical(tree.nodes[i])) continue;
+      const std::size_t feature = column_of(tree.nodes[i]);
+      std::vector<double>& cuts = of_feature[feature];
+      const double threshold = threshold_of(tree, i);
+      const auto at = std::lower_bound(cuts.begin(), cuts.end(), threshold);
+      if (at != cuts.end() && *at == threshold) continue;
+      fits = cuts.size() < max_cuts;
+      if (!fits) break;
+      cuts.insert(at, threshold);
+      added.emplace_back(feature, threshold);
+    }
+    if (!fits) {
+      for (const auto& [feature, threshold] : added) {
+        std::vector<double>& cuts = of_feature[feature];
+        cuts.erase(std::lower_bound(cuts.begin(), cuts.end(), threshold));
+      }
+      return false;
+    }
+    for (const CompactNode& node : tree.nodes) column[column_of(node)] = 0;
+    return true;
+  }
+};
+
 SPINNEY_KERNEL void BlockScorer::walk(const Question* begin, const Question* end,
                                       const std::uint8_t* codes, const std::uint32_t* categories,
-                                      std::uint8_t* at) {
+                                      std::size_t n, std::uint8_t* at) {
   for (const Question* question = begin; question < end; ++question) {
     if (question->categories == nullptr) {
-      ask_number(codes + question->column * block, question->place, question->to_right,
-                 question->shift, question->last_left, at);
+      ask_number(codes + question->lane * block, question->place, question->right,
+                 question->last_left, n, at);
       continue;
     }
-    const std::uint32_t* const of = categories + question->column * block;
-    for (std::size_t i = 0; i < block; ++i) {
+    const std::uint32_t* const of = categories + question->lane / 2 * block;
+    for (std::size_t i = 0; i < n; ++i) {
       if (at[i] != question->place) continue;
       const bool left = of[i] == missing_category
-                            ? question->shift == 0
+                            ? question->lane % 2 == 0
                             : ((question->categories[of[i] / 32] >> (of[i] % 32)) & 1) != 0;
-      at[i] = static_cast<std::uint8_t>(at[i] + (left ? 1 : question->to_right));
+      if (!left) at[i] = question->right;
     }
   }
 }
 
 bool BlockScorer::serves(const Forest& forest, std::size_t first, std::size_t last,
                          std::size_t n_rows) {
-  if (forest.shape.width() > 1) return false;
+  if (forest.shape.width() > 1 || n_rows < 32) return false;
   std::size_t questions = 0;
-  for (std::size_t t = first; t < last; ++t) {
-    if (forest.trees[t].n_leaves() > max_leaves) return false;
-    questions += forest.trees[t].nodes.size();
-  }
+  for (std::size_t t = first; t < last; ++t) questions += forest.trees[t].nodes.size();
   // Sorting the thresholds costs about as much as sending a few rows down every tree.
-  if (n_rows < 32 || n_rows * (last - first) < 8 * questions) return false;
-  const auto thresholds = find_thresholds(forest, first, last);
-  return std::all_of(thresholds.begin(), thresholds.end(),
-                     [](const std::vector<double>& of) { return of.size() < 255; });
+  if (n_rows * (last - first) < 8 * questions) return false;
+  for (std::size_t t = first; t < last; ++t) {
+    const CompactTree& tree = forest.trees[t];
+    if (tree.n_leaves() <= max_exits) continue;
+    if (tree.n_leaves() > most_leaves || !tree.category_bits.empty()) return false;
+    if (count_levels(tree).size() > most_levels) return false;
+    std::vector<std::uint32_t> asked(forest.n_features());
+    for (const CompactNode& node : tree.nodes) {
+      if (++asked[column_of(node)] > max_cuts) return false;
+    }
+  }
+  return true;
 }
 
 BlockScorer::BlockScorer(const Forest& forest, std::size_t first, std::size_t last)
     : first_(first) {
-  const std::vector<std::vector<double>> thresholds = find_thresholds(forest, first, last);
-  std::vector<std::int32_t> place(forest.n_features(), -1);
-  for (std::size_t t = first; t < last; ++t) {
-    for (const CompactNode& node : forest.trees[t].nodes) place[column_of(node)] = 0;
-  }
-  for (std::uint32_t f = 0; f < place.size(); ++f) {
-    if (place[f] < 0) continue;
-    place[f] = static_cast<std::int32_t>(columns_.size());
-    const auto n_categories = static_cast<std::uint32_t>(forest.n_categories[f]);
-    columns_.push_back({f, n_categories, static_cast<std::int32_t>(searches_.size())});
-    if (n_categories == 0) searches_.emplace_back(thresholds[f]);
-  }
-  for (std::size_t t = first; t < last; ++t) {
-    const CompactTree& tree = forest.trees[t];
-    const std::size_t begin = questions_.size();
-    const std::size_t n_places = tree.nodes.size() + tree.n_leaves();
-    trees_.push_back({begin, begin + tree.nodes.size(), values_.size()});
-    values_.resize(values_.size() + n_places);
-    double* const values = values_.data() + trees_.back().values;
-    // Places in pre-order; a question learns where its right side begins when its left side ends.
-    const auto number = [&](const auto& self, std::int32_t name, std::size_t at) -> std::size_t {
-      if (name < 0) {
-        values[at] = tree.values[static_cast<std::size_t>(~name)];
-        return at + 1;
-      }
-      const auto index = static_cast<std::size_t>(name);
-      const CompactNode& node = tree.nodes[index];
-      const std::size_t f = column_of(node);
-      Question question{};
-      question.column = static_cast<std::uint32_t>(place[f]);
-      question.place = static_cast<std::uint8_t>(at);
-      question.shift = (node.feature & CompactNode::missing_left_flag) != 0 ? 0 : 1;
-      if (is_categorical(node)) {
-        question.categories =
-            tree.category_bits.data() + std::bit_cast<std::uint32_t>(node.threshold);
-      } else {
-        const auto found =
-            std::lower_bound(thresholds[f].begin(), thresholds[f].end(), threshold_of(tree, index));
-        // Codes of numbers begin at 1: it is the first threshold's left side.
-        question.last_left =
-            static_cast<std::uint8_t>(found - thresholds[f].begin() + 1 - question.shift);
-      }
-      const std::size_t mine = questions_.size();
-      questions_.push_back(question);
-      const std::size_t right = self(self, node.child[0], at + 1);
-      questions_[mine].to_right = static_cast<std::uint8_t>(right - at);
-      return self(self, node.child[1], right);
-    };
-    number(number, tree.nodes.empty() ? ~0 : 0, 0);
+  for (std::size_t begin = first; begin < last;) {
+    Cuts cuts(forest.n_features());
+    std::size_t end = begin;
+    while (end < last && cuts.take(forest.trees[end])) ++end;
+    Chunk chunk{begin - first, end - first, {}, {}};
+    for (std::uint32_t f = 0; f < cuts.column.size(); ++f) {
+      if (cuts.column[f] < 0) continue;
+      cuts.column[f] = static_cast<std::int32_t>(chunk.columns.size());
+      const auto n_categories = static_cast<std::uint32_t>(forest.n_categories[f]);
+      chunk.columns.push_back({f, n_categories, static_cast<std::int32_t>(chunk.searches.size())});
+      any_categories_ |= n_categories > 0;
+      if (n_categories == 0) chunk.searches.emplace_back(cuts.of_feature[f]);
+    }
+    most_columns_ = std::max(most_columns_, chunk.columns.size());
+    chunks_.push_back(std::move(chunk));
+    for (std::size_t t = begin; t < end; ++t) add_tree(forest.trees[t], cuts);
+    begin = end;
   }
 }
 
-template <class Value>
-void BlockScorer::encode(const Value* rows, std::size_t stride, std::size_t n, std::uint8_t* codes,
-                         std::uint32_t* categories) const {
-  double values[block];
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const Asked& asked = columns_[c];
-    const Value* const of = rows + asked.feature;
-    if (asked.n_categories > 0) {
-      std::uint32_t* const to = categories + c * block;
-      for (std::size_t i = 0; i < n; ++i) {
-        const Value value = of[i * stride];
-        to[i] = std::isnan(value) ? missing_category : static_cast<std::uint32_t>(value);
+void BlockScorer::add_tree(const CompactTree& tree, const Cuts& cuts) {
+  const std::vector<std::size_t> of_level = count_levels(tree);
+  const std::size_t n_asked = choose_levels(tree, of_level);
+  const std::size_t n_steps = of_level.size() - n_asked;
+  Scored scored{questions_.size(), 0, values_.size(), steps_.size(), exits_.size(), n_steps};
+  std::size_t n_exits = 0;
+  // The lane and the last code that goes left.
+  const auto question_of = [&](std::size_t index) -> std::pair<std::uint32_t, std::uint8_t> {
+    const CompactNode& node = tree.nodes[index];
+    const std::size_t f = column_of(node);
+    const std::uint32_t missing_right =
+        (node.feature & CompactNode::missing_left_flag) != 0 ? 0 : 1;
+    const std::uint32_t lane = 2 * static_cast<std::uint32_t>(cuts.column[f]) + missing_right;
+    if (is_categorical(node)) return {lane, 0};
+    const std::vector<double>& of = cuts.of_feature[f];
+    const auto found = std::lower_bound(of.begin(), of.end(), threshold_of(tree, index));
+    return {lane, static_cast<std::uint8_t>(found - of.begin())};
+  };
+  const auto add_steps = [&](const auto& self, std::int32_t name) -> std::uint32_t {
+    const auto mine = static_cast<std::uint32_t>(steps_.size() - scored.steps);
+    steps_.push_back({0, 255, {mine, mine}});
+    if (name < 0) {
+      values_.push_back(tree.values[static_cast<std::size_t>(~name)]);
+      return mine;
+    }
+    values_.push_back(0.0);
+    const auto index = static_cast<std::size_t>(name);
+    const auto [lane, last_left] = question_of(index);
+    const std::uint32_t left = self(self, tree.nodes[index].child[0]);
+    const std::uint32_t right = self(self, tree.nodes[index].child[1]);
+    steps_[scored.steps + mine] = {
+        lane * static_cast<std::uint32_t>(block), last_left, {left, right}};
+    return mine;
+  };
+  const auto add_questions = [&](const auto& self, std::int32_t name, std::size_t level) -> void {
+    if (name < 0 || level == n_asked) {
+      ++n_exits;
+      if (n_steps > 0) {
+        const std::uint32_t step = add_steps(add_steps, name);
+        exits_.push_back(step);
+      } else {
+        values_.push_back(tree.values[static_cast<std::size_t>(~name)]);
       }
-      continue;
+      return;
     }
-    std::uint8_t* const to = codes + c * block;
-    bool misses = false;
-    for (std::size_t i = 0; i < n; ++i) {
-      values[i] = static_cast<double>(of[i * stride]);
-      misses |= std::isnan(values[i]);
+    const auto index = static_cast<std::size_t>(name);
+    const CompactNode& node = tree.nodes[index];
+    const auto [lane, last_left] = question_of(index);
+    Question question{lane, static_cast<std::uint8_t>(n_exits), 0, last_left, nullptr};
+    if (is_categorical(node)) {
+      question.categories =
+          tree.category_bits.data() + std::bit_cast<std::uint32_t>(node.threshold);
     }
-    count_below(values, n, searches_[static_cast<std::size_t>(asked.search)], to);
-    for (std::size_t i = 0; i < n; ++i) ++to[i];
-    if (!misses) continue;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (std::isnan(values[i])) to[i] = 0;
+    const std::size_t mine = questions_.size();
+    questions_.push_back(question);
+    self(self, node.child[0], level + 1);
+    questions_[mine].right = static_cast<std::uint8_t>(n_exits);
+    self(self, node.child[1], level + 1);
+  };
+  add_questions(add_questions, tree.nodes.empty() ? ~0 : 0, 0);
+  scored.end = questions_.size();
+  trees_.push_back(scored);
+}
+
+bool BlockScorer::pays() const {
+  double coded = 0;
+  for (const Chunk& chunk : chunks_) coded += static_cast<double>(chunk.columns.size());
+  return coding * coded < descending * static_cast<double>(trees_.size());
+}
+
+template <class Value>
+void BlockScorer::encode(const Chunk& chunk, const Value* rows, std::size_t stride, std::size_t n,
+                         std::uint8_t* codes, std::uint32_t* categories) {
+  alignas(64) double values[piece_columns][piece_rows];
+  const std::size_t n_columns = chunk.columns.size();
+  for (std::size_t begin = 0; begin < n_columns; begin += piece_columns) {
+    const std::size_t m = std::min(piece_columns, n_columns - begin);
+    for (std::size_t first = 0; first < n; first += piece_rows) {
+      const std::size_t count = std::min(piece_rows, n - first);
+      for (std::size_t i = 0; i < count; ++i) {  // row by row: neighbours share cache lines
+        const Value* const row = rows + (first + i) * stride;
+        for (std::size_t c = 0; c < m; ++c) {
+          values[c][i] = static_cast<double>(row[chunk.columns[begin + c].feature]);
+        }
+      }
+      for (std::size_t c = 0; c < m; ++c) {
+        const Asked& asked = chunk.columns[begin + c];
+        const double* const of = values[c];
+        if (asked.n_categories > 0) {
+          std::uint32_t* const to = categories + (begin + c) * block + first;
+          const double beyond = asked.n_categories;
+          for (std::size_t i = 0; i < count; ++i) {
+            const bool known = of[i] >= 0 && of[i] < beyond;  // NaN is not
+            to[i] = known ? static_cast<std::uint32_t>(of[i]) : missing_category;
+          }
+          continue;
+        }
+        std::uint8_t* const to = codes + 2 * (begin + c) * block + first;
+        count_below(of, count, chunk.searches[static_cast<std::size_t>(asked.search)], to);
+        bool misses = false;
+        for (std::size_t i = 0; i < count; ++i) misses |= std::isnan(of[i]);
+        // What is missing is below every cut in one lane and above all in the other.
+        std::memcpy(to + block, to, count);
+        if (!misses) continue;
+        for (std::size_t i = 0; i < count; ++i) {
+          if (!std::isnan(of[i])) continue;
+          to[i] = 0;
+          to[block + i] = 255;
+        }
+      }
+    }
+  }
+}
+
+void BlockScorer::find_values(const Scored& tree, const std::uint8_t* codes,
+                              const std::uint32_t* categories, std::size_t n,
+                              std::uint16_t* at) const {
+  alignas(64) std::uint8_t place[block];
+  std::memset(place, 0, n);
+  walk(questions_.data() + tree.begin, questions_.data() + tree.end, codes, categories, n, place);
+  if (tree.n_steps == 0) {
+    for (std::size_t i = 0; i < n; ++i) at[i] = place[i];
+    return;
+  }
+  const std::uint32_t* const exits = exits_.data() + tree.exits;
+  const Step* const steps = steps_.data() + tree.steps;
+  for (std::size_t first = 0; first < n; first += in_flight) {
+    std::array<std::uint32_t, in_flight> here;
+    for (std::size_t i = 0; i < in_flight; ++i) here[i] = exits[place[first + i]];
+    for (std::size_t k = 0; k < tree.n_steps; ++k) {
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < in_flight; ++i) {
+        const Step& step = steps[here[i]];
+        const std::uint32_t code = codes[step.codes + first + i];
+        here[i] = step.child[static_cast<std::size_t>(code > step.last_left)];
+      }
+    }
+    for (std::size_t i = 0; i < in_flight; ++i) {
+      at[first + i] = static_cast<std::uint16_t>(here[i]);
     }
   }
 }
@@ -175,19 +332,43 @@ void BlockScorer::encode(const Value* rows, std::size_t stride, std::size_t n, s
 template <class Value>
 void BlockScorer::add(const Value* rows, std::size_t stride, std::size_t n, std::size_t n_scores,
                       double* out) const {
-  std::vector<std::uint8_t> codes(columns_.size() * block);
-  const bool any_categories = searches_.size() < columns_.size();
-  std::vector<std::uint32_t> categories(any_categories ? columns_.size() * block : 0);
-  encode(rows, stride, n, codes.data(), categories.data());
-  alignas(64) std::uint8_t at[block];
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    const Scored& tree = trees_[t];
-    std::fill(at, at + block, std::uint8_t{0});
-    walk(questions_.data() + tree.begin, questions_.data() + tree.end, codes.data(),
-         categories.data(), at);
-    const double* const values = values_.data() + tree.values;
-    double* const to = out + (first_ + t) % n_scores;
-    for (std::size_t i = 0; i < n; ++i) to[i * n_scores] += values[at[i]];
+  std::vector<std::uint8_t> codes(2 * most_columns_ * block);
+  std::vector<std::uint32_t> categories(any_categories_ ? most_columns_ * block : 0);
+  // Score by score; where there is one, they are so already.
+  std::vector<double> turned(n_scores > 1 ? n_scores * n : 0);
+  for (std::size_t i = 0; n_scores > 1 && i < n; ++i) {
+    for (std::size_t k = 0; k < n_scores; ++k) turned[k * n + i] = out[i * n_scores + k];
+  }
+  double* const scores = n_scores > 1 ? turned.data() : out;
+  const std::size_t filled = (n + vector_rows - 1) / vector_rows * vector_rows;
+  alignas(64) std::uint16_t at[side_by_side][block];
+  for (const Chunk& chunk : chunks_) {
+    encode(chunk, rows, stride, n, codes.data(), categories.data());
+    const std::size_t n_first = std::min(n_scores, chunk.end - chunk.begin);
+    for (std::size_t first = chunk.begin; first < chunk.begin + n_first; ++first) {
+      double* const to = scores + (first_ + first) % n_scores * n;
+      for (std::size_t t = first; t < chunk.end;) {
+        std::array<const double*, side_by_side> values{};
+        std::size_t m = 0;
+        for (; m < side_by_side && t < chunk.end; ++m, t += n_scores) {
+          find_values(trees_[t], codes.data(), categories.data(), filled, at[m]);
+          values[m] = values_.data() + trees_[t].values;
+        }
+        if (m == side_by_side) {
+          for (std::size_t i = 0; i < n; ++i) {
+            to[i] = (((to[i] + values[0][at[0][i]]) + values[1][at[1][i]]) + values[2][at[2][i]]) +
+                    values[3][at[3][i]];
+          }
+          continue;
+        }
+        for (std::size_t j = 0; j < m; ++j) {
+          for (std::size_t i = 0; i < n; ++i) to[i] += values[j][at[j][i]];
+        }
+      }
+    }
+  }
+  for (std::size_t i = 0; n_scores > 1 && i < n; ++i) {
+    for (std::size_t k = 0; k < n_scores; ++k) out[i * n_scores + k] = turned[k * n + i];
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "spinney/boosting/block_scorer.h"
 #include "spinney/common/exp.h"
@@ -430,13 +431,28 @@ void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds
 
 RowScorer::RowScorer(const Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
                      Link link)
-    : forest_(forest), baseline_(std::move(baseline)), n_rounds_(n_rounds), link_(link) {}
+    : forest_(forest), baseline_(std::move(baseline)), n_rounds_(n_rounds), link_(link) {
+  for (std::size_t f = 0; f < forest.n_features(); ++f) {
+    if (forest.n_categories[f] > 0) categorical_.push_back(f);
+  }
+}
 
 std::size_t RowScorer::n_out() const {
   return link_ == Link::logistic || link_ == Link::twice_logistic ? 2 : baseline_.size();
 }
 
 void RowScorer::score(const double* row, double* out) const {
+  if (categorical_.empty()) return score_known(row, out);
+  // A code that no category has would be looked up beyond the sets: it counts as missing.
+  std::vector<double> known(row, row + n_features());
+  for (const std::size_t f : categorical_) {
+    const auto beyond = static_cast<double>(forest_.n_categories[f]);
+    if (!(known[f] >= 0 && known[f] < beyond)) known[f] = std::numeric_limits<double>::quiet_NaN();
+  }
+  score_known(known.data(), out);
+}
+
+void RowScorer::score_known(const double* row, double* out) const {
   const std::size_t n_scores = baseline_.size();
   std::copy(baseline_.begin(), baseline_.end(), out);
   const std::size_t width = forest_.shape.width();
@@ -491,7 +507,12 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
   const std::size_t n_trees = (last - first) * n_scores;
   const std::size_t first_tree = first * n_scores;
   const std::size_t last_tree = last * n_scores;
-  const bool together = BlockScorer::serves(forest, first_tree, last_tree, n_rows);
+  std::optional<BlockScorer> scorer;
+  if (BlockScorer::serves(forest, first_tree, last_tree, n_rows)) {
+    scorer.emplace(forest, first_tree, last_tree);
+    if (!scorer->pays()) scorer.reset();
+  }
+  const bool together = scorer.has_value();
   const double work = (together ? 2.0 : 15.0) * static_cast<double>(n_rows * n_trees);
   const int threads = worthwhile_threads(work, n_threads);
   const std::size_t share = n_rows / (4 * static_cast<std::size_t>(threads)) + 1;
@@ -508,9 +529,8 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
     });
   };
   if (together) {
-    const BlockScorer scorer(forest, first_tree, last_tree);
     by_blocks_of_rows([&](const auto* values, std::size_t stride, std::size_t n, bool, double* to) {
-      scorer.add(values, stride, n, n_scores, to);
+      scorer->add(values, stride, n, n_scores, to);
     });
     return;
   }

@@ -76,10 +76,13 @@ class RowScorer {
   void score(const double* row, double* out) const;
 
  private:
+  void score_known(const double* row, double* out) const;
+
   const Forest& forest_;
   std::vector<double> baseline_;
   std::size_t n_rounds_;
   Link link_;
+  std::vector<std::size_t> categorical_;  // features
 };
 
 // out[row][score] += the values of the trees of the rounds [first, last), of which each has

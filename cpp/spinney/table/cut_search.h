@@ -42,7 +42,7 @@ struct CutSearch {
     const double wanted = static_cast<double>(n_cells - 2) / range;
     scale = range > 0 && std::isfinite(wanted) ? wanted : 0.0;
     std::array<std::uint32_t, n_cells> count{};
-    for (const double cut : given) ++count[cell(cut)];
+    for (const double cut : given) ++count[static_cast<std::size_t>(cell(cut))];
     std::uint32_t before = 0;
     std::uint32_t most = 0;
     for (std::size_t c = 0; c < n_cells; ++c) {
@@ -54,11 +54,11 @@ struct CutSearch {
   }
 
   // Values below the first cut share its cell, those above the last one theirs.
-  SPINNEY_INLINE std::size_t cell(double value) const {
+  SPINNEY_INLINE std::int32_t cell(double value) const {
     double at = (value - low) * scale;
     at = at > 0 ? at : 0.0;  // also NaN
     constexpr auto last = static_cast<double>(n_cells - 1);
-    return static_cast<std::size_t>(at < last ? at : last);
+    return static_cast<std::int32_t>(at < last ? at : last);
   }
 };
 

@@ -34,6 +34,16 @@ class Learners(ModelMethods):
         return "_store" in vars(self)
 
     @property
+    def categories_(self) -> list[Any]:
+        """The categories of each column, None where it is numeric; of Spinney's own trees only."""
+        if not self._is_native():
+            raise AttributeError(
+                f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
+                "not Spinney's trees"
+            )
+        return list(self._schema.categories)
+
+    @property
     def estimators_(self) -> Any:
         """The learners; Spinney's trees are made one by one, when they are asked for."""
         if not self._is_native():

@@ -84,6 +84,8 @@ class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
     estimator_errors_ : ndarray of shape (n_estimators,)
         Their errors ε under the weights that they were trained with, 1 for rounds that did not take
         place.
+    categories_ : list of (ndarray or None)
+        The categories of each column, None where it is numeric; with Spinney's trees only.
     gammas_ : ndarray of shape (n_rounds,)
         Their edges: 1/2 − ε.
     training_error_bound_ : ndarray of shape (n_rounds,)

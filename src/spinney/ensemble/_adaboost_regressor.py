@@ -69,6 +69,8 @@ class AdaBoostRegressor(Learners, sk.AdaBoostRegressor):
     ----------
     estimator_, estimators_, estimator_weights_, estimator_errors_, feature_importances_
         As in scikit-learn.
+    categories_ : list of (ndarray or None)
+        The categories of each column, None where it is numeric; with Spinney's trees only.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

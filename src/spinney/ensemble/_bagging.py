@@ -94,6 +94,16 @@ class _Bagging(ModelMethods):
     def _is_native(self) -> bool:
         return "_store" in vars(self)
 
+    @property
+    def categories_(self) -> list[Any]:
+        """The categories of each column, None where it is numeric; of Spinney's own trees only."""
+        if not self._is_native():
+            raise AttributeError(
+                f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
+                "not Spinney's trees"
+            )
+        return list(self._schema.categories)
+
     def _resolved(self) -> Any:
         raise NotImplementedError
 
@@ -369,6 +379,8 @@ class BaggingClassifier(_Bagging, sk.BaggingClassifier):
         The classes.
     n_classes_ : int
         Their number.
+    categories_ : list of (ndarray or None)
+        The categories of each column, None where it is numeric; with Spinney's trees only.
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -534,6 +546,8 @@ class BaggingRegressor(_Bagging, sk.BaggingRegressor):
         The fitted learners.
     estimators_samples_, estimators_features_ : list of ndarray
         The rows and columns that each was fitted on.
+    categories_ : list of (ndarray or None)
+        The categories of each column, None where it is numeric; with Spinney's trees only.
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -69,6 +69,9 @@ def _add_codes(graph: Graph, name: str, kind: int, categories: Any) -> str:
     dtype = np.float32  # of codes: label encoders know few pairs of types
     if kind == TensorProto.STRING:
         keys = categories.astype(object)
+        if len(keys) == 1:  # onnxruntime 1.25 and 1.26 cannot load a single string
+            keys = np.array([keys[0], keys[0] + "?"], dtype=object)
+            codes = np.append(codes, np.nan)
     elif kind == TensorProto.DOUBLE:
         keys, dtype = categories.astype(np.float64), np.float64  # type: ignore[assignment]
     else:

@@ -183,13 +183,45 @@ def _without_constants(scores: TreeScores) -> TreeScores:
 def _ensemble(
     graph: Graph, rows: str, arrays: _Arrays, targets: Any, weights: Floats, n_targets: int
 ) -> str:
+    attributes = arrays.attributes()
+    order = _renumber_leaves(attributes)
     return graph.add(
         "TreeEnsemble",
         rows,
         domain=ML,
         aggregate_function=_SUM,
         n_targets=n_targets,
-        leaf_targetids=targets.tolist(),
-        leaf_weights=tensor_of(weights),
-        **arrays.attributes(),
+        leaf_targetids=targets[order].tolist(),
+        leaf_weights=tensor_of(weights[order]),
+        **attributes,
     )
+
+
+def _renumber_leaves(attributes: dict[str, Any]) -> NDArray[np.int64]:
+    """Give no leaf the number of the node beside it; tell which leaf stands at each number.
+
+    onnxruntime 1.21 to 1.23 take a node whose two children have the same number for a leaf, even
+    where one of the children is a leaf and the other is not.
+    """
+    true, false = (np.array(attributes[f"nodes_{side}nodeids"]) for side in ("true", "false"))
+    leaf_true, leaf_false = (
+        np.array(attributes[f"nodes_{side}leafs"], dtype=bool) for side in ("true", "false")
+    )
+    n_leaves = int(leaf_true.sum() + leaf_false.sum())
+    beside = np.full(n_leaves, -1)
+    beside[true[leaf_true & ~leaf_false]] = false[leaf_true & ~leaf_false]
+    beside[false[leaf_false & ~leaf_true]] = true[leaf_false & ~leaf_true]
+    order = np.arange(n_leaves)  # the leaf at each number
+    for at in np.flatnonzero(beside == order).tolist():
+        if beside[order[at]] != at:
+            continue  # has changed places already
+        for other in ((at + step) % n_leaves for step in range(1, n_leaves)):
+            if beside[order[other]] != at and beside[order[at]] != other:
+                order[[at, other]] = order[[other, at]]
+                break
+    number = np.argsort(order)
+    attributes["nodes_truenodeids"] = np.where(leaf_true, number[true * leaf_true], true).tolist()
+    attributes["nodes_falsenodeids"] = np.where(
+        leaf_false, number[false * leaf_false], false
+    ).tolist()
+    return order

@@ -72,8 +72,10 @@ def from_catboost(model: Any) -> Any:
             raise TypeError(
                 "model: expected one of CatBoost's models or a path, got " + type(model).__name__
             )
-        if len(model._get_cat_feature_indices()):
-            raise ValueError(_NO_CATEGORIES)
+        for kind in ("cat", "text", "embedding"):  # texts and embeddings cannot be JSON
+            find = getattr(model, f"_get_{kind}_feature_indices", None)
+            if find is not None and len(find()) > 0:
+                raise ValueError(_NO_CATEGORIES)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model.json")
             model.save_model(str(path), format="json")

@@ -124,12 +124,102 @@ TEST(boosting_gives_the_same_bits_on_any_threads) {
 
 TEST(boosted_scores_are_the_predictions) {
   BoostData data(1500);
-  for (const std::size_t leaves : {std::size_t{8}, std::size_t{120}, std::size_t{150}}) {
+  for (const std::size_t leaves : {std::size_t{8}, std::size_t{120}, std::size_t{250}}) {
     const std::vector<double> scores = data.boost_with(options_with(2, leaves));
-    CHECK(BlockScorer::serves(data.forest, 0, 12, 1500) == (leaves <= BlockScorer::max_leaves));
+    CHECK(BlockScorer::serves(data.forest, 0, 12, 5000));
     std::vector<double> predicted(1500);
     add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
     CHECK(predicted == scores);
+  }
+}
+
+// The slow twin of a block of rows is one row after another.
+TEST(blocks_of_rows_predict_what_single_rows_do) {
+  Stream stream(11, Purpose::rows, 0);
+  constexpr std::size_t d = 4;
+  constexpr std::size_t n = 1100;  // two blocks and a part
+  std::vector<double> x(n * d);
+  for (double& value : x) {
+    value = stream.below(10) == 0 ? std::nan("") : std::floor(100 * stream.uniform()) / 100;
+  }
+  Table table;
+  table.n_rows = n;
+  for (std::size_t f = 0; f < d; ++f) {
+    Column column;
+    column.data = reinterpret_cast<const std::byte*>(x.data() + f);
+    column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
+    table.columns.push_back(column);
+  }
+  // Leaves, levels, and different thresholds of a column: few, and more than a byte can tell apart.
+  for (const std::size_t levels : {0, 1, 3, 7, 9, 11}) {
+    for (const double n_thresholds : {50.0, 3000.0}) {
+      for (const std::size_t n_scores : {std::size_t{1}, std::size_t{3}}) {
+        Forest forest;
+        forest.n_categories.assign(d, 0);
+        for (std::size_t t = 0; t < 12; ++t) {
+          CompactTree tree;
+          const auto grow = [&](const auto& self, std::size_t level) -> std::int32_t {
+            if (level == levels || (level > 1 && stream.below(5) == 0)) {
+              tree.leaf_rows.push_back(1);
+              tree.values.push_back(stream.uniform());
+              return ~static_cast<std::int32_t>(tree.leaf_rows.size() - 1);
+            }
+            const std::size_t mine = tree.nodes.size();
+            auto feature = static_cast<std::uint32_t>(stream.below(d));
+            if (stream.below(2) == 0) feature |= CompactNode::missing_left_flag;
+            const double threshold = std::floor(n_thresholds * stream.uniform()) / n_thresholds;
+            tree.nodes.push_back({static_cast<float>(threshold), feature, {0, 0}});
+            for (std::size_t side = 0; side < 2; ++side) {
+              const std::int32_t child = self(self, level + 1);
+              tree.nodes[mine].child[side] = child;
+            }
+            return static_cast<std::int32_t>(mine);
+          };
+          grow(grow, 0);
+          forest.trees.push_back(std::move(tree));
+        }
+        CHECK(BlockScorer::serves(forest, 0, 12, 100000));
+        const std::size_t n_rounds = 12 / n_scores;
+        const RowScorer one(forest, std::vector<double>(n_scores, 0.25), n_rounds, Link::identity);
+        const BlockScorer many(forest, 0, 12);
+        std::vector<double> together(n * n_scores, 0.25);
+        std::vector<double> in_blocks(n * n_scores, 0.25);
+        add_rounds(forest, table, n_scores, 0, n_rounds, 2, together.data());
+        for (std::size_t i = 0; i < n; i += BlockScorer::block_rows) {
+          many.add(x.data() + i * d, d, std::min(BlockScorer::block_rows, n - i), n_scores,
+                   in_blocks.data() + i * n_scores);
+        }
+        std::vector<double> alone(n_scores);
+        for (std::size_t i = 0; i < n; ++i) {
+          one.score(x.data() + i * d, alone.data());
+          for (std::size_t k = 0; k < n_scores; ++k) {
+            CHECK(together[i * n_scores + k] == alone[k]);
+            CHECK(in_blocks[i * n_scores + k] == alone[k]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Codes that no category has are missing values.
+TEST(rows_with_unknown_codes_are_rows_with_missing_values) {
+  BoostData data(600);
+  data.boost_with(options_with(1, 20));
+  const RowScorer scorer(data.forest, {0.0}, 12, Link::identity);
+  const BlockScorer many(data.forest, 0, 12);
+  std::vector<double> row(data.x.begin(), data.x.begin() + 9);
+  row.push_back(std::nan(""));
+  double missing = 0;
+  scorer.score(row.data(), &missing);
+  for (const double code : {-1.0, -1e300, 11.0, 4e9, 1e300}) {
+    row[9] = code;
+    double of_row = 0;
+    scorer.score(row.data(), &of_row);
+    CHECK(of_row == missing);
+    double of_block = 0;
+    many.add(row.data(), 10, 1, 1, &of_block);
+    CHECK(of_block == missing);
   }
 }
 
