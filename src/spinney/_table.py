@@ -102,6 +102,16 @@ class Table:
             raise ValueError("X: expected numeric columns only, got categorical ones")
         return np.stack(self.columns).T
 
+    def take(self, rows: Array) -> Table:
+        """Return some of the rows."""
+        return Table(
+            len(rows),
+            self.n_features,
+            None if self.matrix is None else self.matrix[rows],
+            None if self.columns is None else [column[rows] for column in self.columns],
+            None if self.sparse is None else self.sparse.tocsr()[rows].tocsc(),
+        )
+
 
 def fit_table(
     estimator: Any,

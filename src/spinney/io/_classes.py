@@ -27,6 +27,7 @@ _PUBLIC = frozenset(
 
 # Parts of fitted models that users do not import, and where they are defined now.
 _PARTS = {
+    "spinney.HeldOut": "spinney._certainty",
     "spinney.Schema": "spinney._table",
     "spinney.ensemble.BoostingSettings": "spinney.ensemble._boosting_rules:Settings",
     "spinney.ensemble.Constant": "spinney.ensemble._anyboost:_Constant",
