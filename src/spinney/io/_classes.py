@@ -33,6 +33,7 @@ _PARTS = {
     "spinney.ensemble.Constant": "spinney.ensemble._anyboost:_Constant",
     "spinney.ensemble.ForestStore": "spinney.ensemble._forest",
     "spinney.ensemble.Statistic": "spinney.ensemble._target_statistics",
+    "spinney.linear_model.LinearErrors": "spinney.linear_model._errors",
     "spinney.linear_model.Solution": "spinney.linear_model._least_squares",
     "spinney.linear_model.Summary": "spinney.linear_model._summary",
     "spinney.neighbors.BallTreeMetric": "spinney.neighbors._ball_tree:_WithParams",
