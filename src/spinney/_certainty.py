@@ -95,11 +95,11 @@ class HeldOut:
         return largest_score(own, coverage, self.weights)
 
 
-def thinned(n_rows: int) -> Any:
+def thinned(n_rows: int, most: int = _MOST_ROWS) -> Any:
     """Return which of so many rows are kept: all, or some drawn by chance, always the same."""
-    if n_rows <= _MOST_ROWS:
+    if n_rows <= most:
         return slice(None)
-    return np.sort(np.random.default_rng(0).choice(n_rows, _MOST_ROWS, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
 
 
 def check_method(method: Any, known: tuple[str, ...]) -> str:

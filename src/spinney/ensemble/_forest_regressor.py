@@ -92,6 +92,15 @@ class ForestRegressor(RegressorMixin, BaseForest):
         )
         return out[:, 0] if self.n_outputs_ == 1 else out
 
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words; of ``method="auto"``."""
+        check_is_fitted(self)
+        if "_oob_sums" not in vars(self):
+            return "quantiles of the leaves, nothing corrects their coverage"
+        n_rows = int((self._oob_n_trees > 1).sum())
+        return f"conformal, {n_rows:,} rows out of the bag in units of the trees' disagreement"
+
     def predict_interval(
         self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
     ) -> NDArray[np.float64]:
