@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class HeldOut:
         What the rows count.
     quantiles : bool
         Whether `told` has quantiles, the lowest first.
+    rows : ndarray of shape (n_rows,) or None
+        Their places among the rows of fit, where these are known.
     """
 
     source: str
@@ -51,6 +53,13 @@ class HeldOut:
     scale: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
     quantiles: bool = False
+    rows: NDArray[np.intp] | None = None
+
+    def take(self, chosen: Any) -> HeldOut:
+        """Return some of the rows."""
+        parts = {"truth": self.truth, "told": self.told, "scale": self.scale}
+        parts |= {"weights": self.weights, "rows": self.rows}
+        return replace(self, **{k: None if v is None else v[chosen] for k, v in parts.items()})
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -88,9 +97,9 @@ class HeldOut:
         ends = np.stack([flat + low * width, flat + high * width], axis=-1)
         return ends.reshape(*told.shape, 2)
 
-    def limit(self, method: str, coverage: float) -> float:
+    def limit(self, method: str, coverage: float, part: Any = 0.5) -> float:
         """Return the score that classes of a set may have at most."""
-        scores = class_scores(self.told, method)
+        scores = class_scores(self.told, method, part)
         own = scores[np.arange(len(self)), self.truth.astype(np.intp)]
         return largest_score(own, coverage, self.weights)
 
@@ -192,9 +201,7 @@ class SetMixin:
         held = self._held_out_rows()
         return f"adaptive conformal sets (aps), {len(held):,} {held.source}"
 
-    def predict_set(
-        self, X: Any, coverage: float = 0.9, method: str = "auto"
-    ) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, coverage: float = 0.9, method: str = "auto") -> NDArray[np.bool_]:
         """Predict a set of classes that holds the right one with the given probability.
 
         Parameters

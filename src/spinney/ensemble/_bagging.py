@@ -267,10 +267,11 @@ class _Bagging:
         told = told / out_of_bag.n_trees[rows, None]
         truth = codes[rows]
         if is_classifier(self):
-            return HeldOut("rows out of the bag", truth[:, 0].astype(np.int32), told)
+            codes = truth[:, 0].astype(np.int32)
+            return HeldOut("rows out of the bag", codes, told, rows=rows)
         if self.n_outputs_ == 1:
             truth, told = truth[:, 0], told[:, 0]
-        return HeldOut("rows out of the bag", truth, told)
+        return HeldOut("rows out of the bag", truth, told, rows=rows)
 
     def _why_none(self) -> str:
         return " (rows out of the bag: Spinney's trees, bootstrap=True, warm_start=False)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -286,7 +287,8 @@ class BaseBoosting(BaseEstimator, metaclass=ABCMeta):
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[rows]
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
-        return self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
+        held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
+        return None if held is None else replace(held, rows=rows.astype(np.intp))
 
     def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
         """Make predictions of raw scores; None where they tell nothing about new rows."""

@@ -50,7 +50,7 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         if len(rows):
             shares = self._oob_sums[rows] / self._oob_n_trees[rows, None]
             codes = targets[rows, 0].astype(np.int32)
-            self._held_out = HeldOut("rows out of the bag", codes, shares)
+            self._held_out = HeldOut("rows out of the bag", codes, shares, rows=rows)
         if not self.oob_score:
             for name in [name for name in vars(self) if name.startswith("_oob")]:
                 delattr(self, name)

@@ -16,6 +16,7 @@ __all__ = ["class_called", "name_of_class"]
 # Everything in `__all__` of these that is a class of Spinney's.
 _PUBLIC = frozenset(
     {
+        "spinney.calibration",
         "spinney.ensemble",
         "spinney.linear_model",
         "spinney.mixture",
@@ -29,6 +30,10 @@ _PUBLIC = frozenset(
 _PARTS = {
     "spinney.HeldOut": "spinney._certainty",
     "spinney.Schema": "spinney._table",
+    "spinney.calibration.Calibrator": "spinney.calibration._calibrators",
+    "spinney.calibration.QuantileModels": (
+        "spinney.calibration._conformal_regressor:_QuantileModels"
+    ),
     "spinney.ensemble.BoostingSettings": "spinney.ensemble._boosting_rules:Settings",
     "spinney.ensemble.Constant": "spinney.ensemble._anyboost:_Constant",
     "spinney.ensemble.ForestStore": "spinney.ensemble._forest",

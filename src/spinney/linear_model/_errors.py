@@ -139,7 +139,9 @@ def measure_errors(
     squares += np.einsum("ij,ij->j", coef, moments.xx @ coef)
     if (squares < 1e-6 * moments.yy).any():  # the difference has lost its digits: ask the rows
         every = targets[counted] - (design.X[counted] @ coef + intercept)
-        squares = np.square(every).T @ (np.ones(len(every)) if weights is None else weights[counted])
+        squares = np.square(every).T @ (
+            np.ones(len(every)) if weights is None else weights[counted]
+        )
     sigma = np.sqrt(np.maximum(squares, 0) / degrees) if degrees > 0 else squares * np.nan
     held = HeldOut(
         "rows left out in turn",

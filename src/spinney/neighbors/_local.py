@@ -393,8 +393,13 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
             truth = smoother.targets[:, 0]
             # Squared errors, smoothed over the same neighbourhoods: the variance around a place.
             self._squares = Smoother(
-                *(smoother.X, ((truth - told) ** 2)[:, np.newaxis], smoother.weights),
-                **{"kernel": self.kernel, "degree": 0, "alpha": 0.0, "metric": self.metric},
+                smoother.X,
+                ((truth - told) ** 2)[:, np.newaxis],
+                smoother.weights,
+                kernel=self.kernel,
+                degree=0,
+                alpha=0.0,
+                metric=self.metric,
             )
             threads = effective_n_jobs(self.n_jobs)
             every = np.arange(smoother.n_rows)

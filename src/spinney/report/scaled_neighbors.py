@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from spinney.report.learner_params import LearnerParams
+from spinney.report.learner_params import LearnerIntervals, LearnerParams, LearnerSets
 from spinney.report.rows import take_rows
 
 __all__ = ["ScaledNeighborsClassifier", "ScaledNeighborsRegressor"]
@@ -77,7 +77,7 @@ class _ScaledNeighbors(LearnerParams, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class ScaledNeighborsClassifier(ClassifierMixin, _ScaledNeighbors):  # type: ignore[misc]
+class ScaledNeighborsClassifier(LearnerSets, ClassifierMixin, _ScaledNeighbors):  # type: ignore[misc]
     """A `spinney.neighbors.KNeighborsClassifier` for tables as they come.
 
     Parameters
@@ -107,7 +107,7 @@ class ScaledNeighborsClassifier(ClassifierMixin, _ScaledNeighbors):  # type: ign
         return self.estimator_.predict_proba(X)
 
 
-class ScaledNeighborsRegressor(RegressorMixin, _ScaledNeighbors):  # type: ignore[misc]
+class ScaledNeighborsRegressor(LearnerIntervals, RegressorMixin, _ScaledNeighbors):  # type: ignore[misc]
     """A `spinney.neighbors.KNeighborsRegressor` for tables as they come.
 
     Parameters
