@@ -57,9 +57,14 @@ class HeldOut:
 
     def take(self, chosen: Any) -> HeldOut:
         """Return some of the rows."""
-        parts = {"truth": self.truth, "told": self.told, "scale": self.scale}
-        parts |= {"weights": self.weights, "rows": self.rows}
-        return replace(self, **{k: None if v is None else v[chosen] for k, v in parts.items()})
+        return replace(
+            self,
+            truth=self.truth[chosen],
+            told=self.told[chosen],
+            scale=None if self.scale is None else self.scale[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            rows=None if self.rows is None else self.rows[chosen],
+        )
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -118,6 +123,12 @@ def check_method(method: Any, known: tuple[str, ...]) -> str:
     return method
 
 
+def _reason(model: Any) -> str:
+    """Return what a model adds about how rows are held out."""
+    reason: str = model._why_none() if hasattr(model, "_why_none") else ""
+    return reason
+
+
 class IntervalMixin:
     """`predict_interval` of a regressor that knows its errors on rows it did not learn from."""
 
@@ -127,13 +138,10 @@ class IntervalMixin:
         if held is None:
             raise ValueError(
                 f"{type(self).__name__} was fitted without rows to tell its errors from"
-                f"{self._why_none()}; spinney.calibration.ConformalRegressor gives intervals to "
+                f"{_reason(self)}; spinney.calibration.ConformalRegressor gives intervals to "
                 "any regressor"
             )
         return held  # type: ignore[no-any-return]
-
-    def _why_none(self) -> str:
-        return ""
 
     def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
         """Return predictions and the scale of their errors, as `HeldOut` has them."""
@@ -186,13 +194,10 @@ class SetMixin:
         if held is None:
             raise ValueError(
                 f"{type(self).__name__} was fitted without rows to tell its errors from"
-                f"{self._why_none()}; spinney.calibration.ConformalClassifier gives sets to any "
+                f"{_reason(self)}; spinney.calibration.ConformalClassifier gives sets to any "
                 "classifier with probabilities"
             )
         return held  # type: ignore[no-any-return]
-
-    def _why_none(self) -> str:
-        return ""
 
     @property
     def set_method_(self) -> str:

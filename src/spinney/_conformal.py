@@ -1,9 +1,9 @@
 """The rules of conformal prediction: how far errors go on rows that a model did not learn from.
 
-A *score* says how badly a target fits what was predicted. Of n scores of rows that are exchangeable
-with a new one, the new one is at most the k-th smallest with probability k / (n + 1) or more: so the
-k-th is the limit for a coverage of k / (n + 1), whatever the model is worth. Where that takes more
-rows than there are, the limit is infinite.
+A *score* says how badly a target fits what was predicted. Of n scores of rows that are
+exchangeable with a new one, the new one is at most the k-th smallest with probability k / (n + 1)
+or more: so the k-th is the limit for a coverage of k / (n + 1), whatever the model is worth. Where
+that takes more rows than there are, the limit is infinite.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _RAPS_FREE, _RAPS_PENALTY = 2, 0.05  # ranks without a penalty, and the penalty 
 
 def check_coverage(coverage: Any, name: str = "coverage") -> float:
     """Return the coverage as a float, or say what was expected."""
-    if not isinstance(coverage, Real) or isinstance(coverage, bool) or not 0 < coverage < 1:
+    is_number = isinstance(coverage, Real) and not isinstance(coverage, bool)
+    if not is_number or not 0 < float(coverage) < 1:
         raise ValueError(f"{name}: expected a number between 0 and 1, got {coverage!r}")
     return float(coverage)
 

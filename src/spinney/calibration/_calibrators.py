@@ -120,5 +120,15 @@ def _fit_steps(share: Floats, is_class: Floats, weights: Floats) -> tuple[Floats
     from sklearn.isotonic import IsotonicRegression
 
     steps = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
-    steps.fit(share, is_class, sample_weight=weights)
-    return np.asarray(steps.X_thresholds_, float), np.asarray(steps.y_thresholds_, float)
+    fitted = steps.fit_transform(share, is_class, sample_weight=weights)
+    values = np.array(steps.y_thresholds_, dtype=np.float64)
+    # That none of some rows, or all, were of the class does not make it impossible, or certain:
+    # the rule of succession, as far as the neighbouring steps allow.
+    never, always = values <= 0, values >= 1
+    if not never.all() and not always.all():
+        low = 1 / (weights[fitted <= 0].sum() + 2)
+        high = 1 - 1 / (weights[fitted >= 1].sum() + 2)
+        rest = values[~never & ~always]
+        values[never] = min(low, rest.min(initial=0.5))
+        values[always] = max(high, rest.max(initial=0.5))
+    return np.asarray(steps.X_thresholds_, dtype=np.float64), values

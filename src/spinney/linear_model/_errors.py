@@ -1,9 +1,9 @@
 """How far a linear model's predictions are off: by a formula, or by its rows left out in turn.
 
 With x about the means and A the sums of products plus the penalty, a row's *leverage* is
-h = w (1/n + x'A⁻¹x). The error of a row that is left out is e / (1 - h), and that of a new row has
-the variance σ² (1 + 1/n + x'A⁻¹x). In units of its root the former is e / √(1 - h), whichever row it
-is: a studentised residual.
+h = w (1/n + x'A⁻¹x). The error of a row that is left out is e / (1 - h), and that of a new row
+has the variance σ² (1 + 1/n + x'A⁻¹x). In units of its root the former is e / √(1 - h), whichever
+row it is: a studentised residual.
 """
 
 from __future__ import annotations

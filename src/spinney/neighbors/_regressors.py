@@ -132,7 +132,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
 
     def _scale(self, variance: Any) -> Any:
         """Size of the errors: few neighbours say little of it, so the usual one counts as well."""
-        k = min(self.n_neighbors, len(self._y))
+        k = float(min(int(self.n_neighbors or 1), len(self._y)))
         square = (k * variance + _PRIOR_ROWS * self._usual_square) / (k + _PRIOR_ROWS)
         return np.sqrt(square) + np.finfo(np.float64).tiny
 
