@@ -55,7 +55,7 @@ _NATIVE = (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-_FOLLOWED = 5_000  # rows out of the bag that intervals and sets are made from
+_FOLLOWED = 2_500  # rows out of the bag that intervals and sets are made from
 _COUNTS = 16_000_000  # numbers of how often rows were drawn that are held at a time
 
 _PARAMETERS = """estimator : estimator, default=None

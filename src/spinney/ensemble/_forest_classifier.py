@@ -15,7 +15,7 @@ from spinney.ensemble._forest import BaseForest
 
 __all__ = ["ForestClassifier"]
 
-_FOLLOWED = 5_000  # rows out of the bag that sets are made from: more would cost time in fit
+_FOLLOWED = 2_500  # rows out of the bag that sets are made from: more would cost time in fit
 
 
 class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):

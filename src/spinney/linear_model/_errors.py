@@ -23,8 +23,8 @@ from spinney.linear_model._least_squares import Moments, column_lengths
 __all__ = ["LinearErrors", "LinearIntervals", "measure_errors"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_WORK = 2e8  # products for the leverages of rows; a fit has several times as many
-_FEWEST, _MOST = 1_000, 20_000  # rows whose residuals are kept
+_WORK = 2e7  # products for the leverages of rows; most fits have many times as many
+_FEWEST, _MOST = 1_000, 5_000  # rows whose residuals are kept
 _METHODS = ("auto", "conformal", "normal")
 
 
@@ -117,13 +117,15 @@ def measure_errors(
     root = _root_of_inverse(moments, alpha)
     of_mean = 1 / moments.total if fit_intercept else 0.0
     weights = design.weights
-    counted = np.arange(design.n_rows) if weights is None else np.flatnonzero(weights > 0)
+    counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
+    n_counted = design.n_rows if weights is None else len(counted)
     n_kept = int(min(_MOST, max(_FEWEST, _WORK / d**2)))
     rows = counted
-    if len(counted) > n_kept:
-        rows = np.sort(np.random.default_rng(0).choice(counted, n_kept, replace=False))
+    if n_counted > n_kept:
+        rows = np.unique(np.random.default_rng(0).integers(n_counted, size=n_kept))
+        rows = rows if weights is None else counted[rows]
     some = design.X[rows]
-    own = np.ones(len(rows)) if weights is None else weights[rows]
+    own = np.ones(some.shape[0]) if weights is None else weights[rows]
     leverages = own * (of_mean + _squares(some, moments.means, root))
     intercept = moments.target_means - moments.means @ coef
     residuals = targets[rows] - (some @ coef + intercept)
@@ -134,7 +136,7 @@ def measure_errors(
     used = float(root.shape[1])
     if alpha > 0:
         used = float(np.einsum("ij,ij->", root, moments.xx @ root))
-    degrees = len(counted) - used - int(fit_intercept)
+    degrees = n_counted - used - int(fit_intercept)
     squares = moments.yy - 2 * np.einsum("ij,ij->j", coef, moments.xy)
     squares += np.einsum("ij,ij->j", coef, moments.xx @ coef)
     if (squares < 1e-6 * moments.yy).any():  # the difference has lost its digits: ask the rows
