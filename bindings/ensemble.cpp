@@ -184,6 +184,7 @@ void bind_ensemble(nb::module_& m) {
       .def_rw("ccp_alpha", &ForestOptions::ccp_alpha)
       .def_rw("hard_votes", &ForestOptions::hard_votes)
       .def_rw("out_of_bag", &ForestOptions::out_of_bag)
+      .def_rw("followed", &ForestOptions::followed)
       .def_rw("keep_members", &ForestOptions::keep_members)
       .def_rw("centre", &ForestOptions::centre)
       .def_prop_rw(

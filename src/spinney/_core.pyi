@@ -157,6 +157,7 @@ class ForestOptions:
     ccp_alpha: float
     hard_votes: bool
     out_of_bag: bool
+    followed: list[int]
     keep_members: bool
     centre: list[float]
     importance: Any

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["Schema", "Table", "check_rows", "fit_table", "read_table"]
+__all__ = ["Schema", "Table", "check_rows", "column_of", "fit_table", "read_table"]
 
 Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = "Array | nw.Series[Any]"
@@ -101,6 +101,16 @@ class Table:
         if any(column.dtype.kind == "i" for column in self.columns):
             raise ValueError("X: expected numeric columns only, got categorical ones")
         return np.stack(self.columns).T
+
+    def take(self, rows: Array) -> Table:
+        """Return some of the rows."""
+        return Table(
+            len(rows),
+            self.n_features,
+            None if self.matrix is None else self.matrix[rows],
+            None if self.columns is None else [column[rows] for column in self.columns],
+            None if self.sparse is None else self.sparse.tocsr()[rows].tocsc(),
+        )
 
 
 def fit_table(
@@ -180,6 +190,23 @@ def read_table(
         return _read_array(estimator, X, False, accept_sparse, allow_nan)
     columns, labels = _split(estimator, X, is_frame, False)
     return _read_columns(estimator, columns, labels, schema.categories, allow_nan, unseen)[0]
+
+
+def column_of(X: Any, column: str | int) -> Array:
+    """Return one column of rows as it is, a frame's by name or place, an array's by place."""
+    X, is_frame = _as_frame(X)
+    if is_frame:
+        names = list(X.columns)
+        if isinstance(column, str):
+            if column not in names:
+                raise ValueError(f"no column {column!r} among {', '.join(map(repr, names[:8]))}")
+            return np.asarray(X[column].to_list(), dtype=object)
+        return np.asarray(X[names[column]].to_list(), dtype=object)
+    if isinstance(column, str):
+        raise ValueError(f"the name of a column, {column!r}, needs a frame, got an array")
+    if sp.issparse(X):
+        return np.asarray(X.tocsc()[:, [column]].toarray()[:, 0], dtype=object)
+    return np.asarray(X)[:, column].astype(object)
 
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> None:

@@ -40,7 +40,15 @@ from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from spinney.report.families import FAMILIES
 from spinney.tree import C45Rules, DecisionTreeClassifier, DecisionTreeRegressor
 
-PACKAGES = ("ensemble", "linear_model", "mixture", "neighbors", "preprocessing", "tree")
+PACKAGES = (
+    "calibration",
+    "ensemble",
+    "linear_model",
+    "mixture",
+    "neighbors",
+    "preprocessing",
+    "tree",
+)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
 NUMBERS = 2 * X[:, 0] - X[:, 1] + RNG.normal(size=90)

@@ -82,13 +82,38 @@ def test_intervals(run: Run, shop: Path) -> None:
     X = kinds.prepare(read_table(shop).frame)
     expected = model.predict_interval(X, coverage=0.8)
     np.testing.assert_array_equal(np.array(table[1:], dtype=float)[:, 1:], expected)
-    assert run(*common, "linear_regression").code == 0
+    for name in ("linear_regression", "ridge", "k_neighbors", "local_regression", "bagging"):
+        assert run(*common, name).code == 0
+        table = rows_of(run("predict", out, shop, "--interval", "0.8").out)
+        numbers = np.array(table[1:], dtype=float)
+        assert (numbers[:, 1] <= numbers[:, 2]).all()
+        assert "intervals: conformal" in run("show", out).out
+    assert run(*common, "decision_tree").code == 0
     refused = run("predict", out, shop, "--interval", "0.8")
     assert refused.code == 2
-    assert "linear_regression in" in refused.err
+    assert "decision_tree in" in refused.err
     assert "random_forest" in refused.err
     assert "between 0 and 1" in run("predict", out, shop, "--interval", "90").err
     assert "knows no probabilities" in run("predict", out, shop, "--proba").err
+
+
+def test_sets(run: Run, shop: Path) -> None:
+    out = shop.parent / "m"
+    common = ("fit", shop, "--target", "city", "--drop", "id", "-o", out, "--model")
+    assert run(*common, "random_forest").code == 0
+    table = rows_of(run("predict", out, shop, "--set", "0.8").out)
+    model = spinney.load(out)
+    assert table[0] == ["prediction", *(f"set_{label}" for label in model.classes_)]
+    kinds = spinney.io.ColumnKinds.from_dict(read_about(out)["training"]["kinds"])
+    expected = model.predict_set(kinds.prepare(read_table(shop).frame), coverage=0.8)
+    np.testing.assert_array_equal(np.array(table[1:])[:, 1:] == "true", expected)
+    assert "sets: adaptive conformal" in run("show", out).out
+    assert run(*common, "perceptron").code == 0
+    refused = run("predict", out, shop, "--set", "0.8")
+    assert refused.code == 2
+    assert "has no sets" in refused.err
+    assert "random_forest" in refused.err
+    assert "between 0 and 1" in run("predict", out, shop, "--set", "1").err
 
 
 def test_new_data_that_differ(run: Run, tree: Path, shop: Path) -> None:

@@ -45,6 +45,7 @@ struct ForestOptions {
   double ccp_alpha = 0;  // cost-complexity pruning of each tree, by impurity
   bool hard_votes = false;
   bool out_of_bag = false;     // follow the rows that trees did not see
+  std::vector<Row> followed;   // … only these of them; empty: all
   bool keep_members = false;   // remember the rows of leaves, for quantiles
   std::vector<double> centre;  // of the targets of each output: squares are taken around it
   Importance importance = Importance::none;

@@ -65,7 +65,10 @@ void OutOfBagTally::add(std::size_t piece, const Tree& grown, const CompactTree&
                         const std::uint32_t* counts) {
   if (!options_.out_of_bag && options_.importance == Importance::none) return;
   Report report;
-  for (std::size_t row = 0; row < targets_.n_rows; ++row) {
+  const bool some = !options_.followed.empty() && options_.importance == Importance::none;
+  const std::size_t n_asked = some ? options_.followed.size() : targets_.n_rows;
+  for (std::size_t i = 0; i < n_asked; ++i) {
+    const std::size_t row = some ? options_.followed[i] : i;
     if (counts == nullptr || counts[row] > 0) continue;
     if (ordered_ && tells_order(seed_of_piece(options_, piece), static_cast<Row>(row))) continue;
     report.rows.push_back(static_cast<Row>(row));

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["model_contents", "say_contents"]
+__all__ = ["certainty_of", "model_contents", "say_contents"]
 
 
 def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[str, Any]:
@@ -38,6 +38,23 @@ def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[st
         return {}
     listed = _largest(np.asarray(importances)[None, :], names, top)
     return {"importances": listed, "total": len(importances)}
+
+
+def certainty_of(model: Any) -> str | None:
+    """Return how a model tells intervals or sets, or None where it does not."""
+    for kind, name in (("intervals", "interval_method_"), ("sets", "set_method_")):
+        # Neighbours would ask about all of their rows first: that is said without doing it.
+        inner = getattr(model, "estimator_", model)
+        asks = type(inner).__name__.startswith(("KNeighbors", "Local"))
+        if not hasattr(type(model), name):
+            continue
+        if asks and vars(inner).get("_held_out") is None:
+            return f"{kind}: conformal, rows, each by the others"
+        try:
+            return f"{kind}: {getattr(model, name)}"
+        except (AttributeError, ValueError):
+            return None
+    return None
 
 
 def say_contents(contents: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from spinney.cli._errors import UserError, one_line
 from spinney.cli._numbers import shown_time
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs
 from spinney.cli._table_writer import check_output, is_text, open_writer
+from spinney.report.families import Task
 
 __all__ = ["predict"]
 
@@ -39,6 +40,15 @@ def predict(
         float | None,
         typer.Option(
             help="Add an interval that covers the truth with this probability, such as 0.9.",
+            metavar="P",
+            show_default=False,
+        ),
+    ] = None,
+    classes_set: Annotated[
+        float | None,
+        typer.Option(
+            "--set",
+            help="Add a set of classes that holds the right one with this probability, as 0.9.",
             metavar="P",
             show_default=False,
         ),
@@ -74,6 +84,8 @@ def predict(
         raise UserError(f"--json writes lines of JSON, and {output} is named otherwise")
     if interval is not None and not 0 < interval < 1:
         raise UserError(f"--interval must lie between 0 and 1, got {interval}")
+    if classes_set is not None and not 0 < classes_set < 1:
+        raise UserError(f"--set must lie between 0 and 1, got {classes_set}")
 
     from spinney import set_num_threads
     from spinney.cli._training_table import source_of
@@ -81,7 +93,7 @@ def predict(
 
     if jobs is not None:
         set_num_threads(jobs)
-    predictor = _Predictor(model, proba=proba, interval=interval)
+    predictor = _Predictor(model, proba=proba, interval=interval, classes_set=classes_set)
     kept = list(dict.fromkeys(keep or []))
     wanted = None if keep_all else predictor.columns_to_read(kept)
     source = source_of(data)
@@ -110,7 +122,9 @@ def predict(
 class _Predictor:
     """A model from a file, and how tables are prepared for it."""
 
-    def __init__(self, path: Path, *, proba: bool, interval: float | None) -> None:
+    def __init__(
+        self, path: Path, *, proba: bool, interval: float | None, classes_set: float | None
+    ) -> None:
         from spinney.io import ColumnKinds, load, read_about
 
         about = read_about(path)
@@ -121,16 +135,22 @@ class _Predictor:
         self._n_features: int | None = about["n_features"]
         self._kinds = ColumnKinds.from_dict(training["kinds"]) if "kinds" in training else None
         self._interval = interval
+        self._set = classes_set
         self._proba = proba
         if not hasattr(self._model, "predict"):
             raise UserError(f"{path} is a {self._name}, which predicts nothing")
         if proba and not hasattr(self._model, "predict_proba"):
             raise UserError(f"--proba: {self._name} in {path} knows no probabilities")
         if interval is not None and not hasattr(self._model, "predict_interval"):
-            able = ", ".join(_models_with_intervals())
+            able = ", ".join(_models_with("predict_interval", "regression"))
             raise UserError(
                 f"--interval: {self._name} in {path} has no intervals; these have, for numbers: "
                 f"{able}"
+            )
+        if classes_set is not None and not hasattr(self._model, "predict_set"):
+            able = ", ".join(_models_with("predict_set", "classification"))
+            raise UserError(
+                f"--set: {self._name} in {path} has no sets; these have, for classes: {able}"
             )
 
     def columns_to_read(self, kept: list[str]) -> list[str] | None:
@@ -164,6 +184,10 @@ class _Predictor:
             if self._interval is not None:
                 both = self._model.predict_interval(X, coverage=self._interval)
                 out["lower"], out["upper"] = both[:, 0], both[:, 1]
+            if self._set is not None:
+                sets = self._model.predict_set(X, coverage=self._set)
+                for number, label in enumerate(self._model.classes_):
+                    out[f"set_{label}"] = sets[:, number]
         except (ValueError, TypeError) as error:
             raise UserError(f"{self._name}: {one_line(error)}") from error
         return out
@@ -175,7 +199,12 @@ class _Predictor:
         labels = self._model.classes_ if hasattr(self._model, "classes_") else np.empty(0)
         names = ["lower", "upper"] if self._interval is not None else []
         names = [*(f"proba_{label}" for label in labels if self._proba), *names]
-        return {"prediction": labels[:0], **{name: np.empty(0) for name in names}}
+        sets = [f"set_{label}" for label in labels if self._set is not None]
+        return {
+            "prediction": labels[:0],
+            **{name: np.empty(0) for name in names},
+            **{name: np.empty(0, dtype=bool) for name in sets},
+        }
 
     def _prepare(self, piece: Any) -> Any:
         if self._kinds is not None:
@@ -231,15 +260,15 @@ def _beside(carried: Any, predicted: dict[str, Any]) -> Any:
     return carried
 
 
-def _models_with_intervals() -> list[str]:
+def _models_with(method: str, task: Task) -> list[str]:
     from spinney.cli._models import MODEL_NAMES, make_model
 
     able = []
     for name in MODEL_NAMES:
         try:
-            model = make_model(name, "regression", None, None)
-        except UserError:  # for classes only
+            model = make_model(name, task, None, None)
+        except UserError:  # for the other task only
             continue
-        if hasattr(model, "predict_interval"):
+        if hasattr(model, method):
             able.append(name)
     return able

@@ -37,30 +37,37 @@ def show(
     from spinney.io import describe
 
     about = describe(model)
-    contents = {} if brief else _contents(model, about, depth, top)
+    contents, certainty = ({}, None) if brief else _contents(model, about, depth, top)
     size = model.stat().st_size
     if as_json:
         facts = {"file": str(model), "bytes": size, **about, "contents": contents}
+        facts["certainty"] = certainty
         typer.echo(json.dumps(facts, indent=2))
         return
     from spinney.cli._model_contents import say_contents
 
-    lines = _head(about, model, size)
+    lines = _head(about, model, size, certainty)
     said = say_contents(contents)
     typer.echo("\n".join([*lines, *(["", *said] if said else [])]))
 
 
-def _contents(path: Path, about: dict[str, Any], depth: int, top: int) -> dict[str, Any]:
-    kind = str(about["class"]).rpartition(".")[2]
-    if any(word in kind for word in _NOTHING_TO_READ) or about["n_features"] is None:
-        return {}
-    from spinney.cli._model_contents import model_contents
+def _contents(
+    path: Path, about: dict[str, Any], depth: int, top: int
+) -> tuple[dict[str, Any], str | None]:
+    """Return what can be read in the model, and how it tells intervals or sets."""
+    if about["n_features"] is None:
+        return {}, None
+    from spinney.cli._model_contents import certainty_of, model_contents
     from spinney.io import load
 
-    return model_contents(load(path), depth=depth, top=top)
+    kind = str(about["class"]).rpartition(".")[2]
+    model = load(path)
+    if any(word in kind for word in _NOTHING_TO_READ):
+        return {}, certainty_of(model)
+    return model_contents(model, depth=depth, top=top), certainty_of(model)
 
 
-def _head(about: dict[str, Any], path: Path, size: int) -> list[str]:
+def _head(about: dict[str, Any], path: Path, size: int, certainty: str | None) -> list[str]:
     training = about["training"] or {}
     name = f"{training['model']}: " if "model" in training else ""
     lines = [f"{name}{about['class']}"]
@@ -71,6 +78,8 @@ def _head(about: dict[str, Any], path: Path, size: int) -> list[str]:
         shown = ", ".join(about["classes"][:10])
         more = about["n_classes"] - 10
         lines.append(f"  classes: {shown}" + (f", … ({more:,} more)" if more > 0 else ""))
+    if certainty is not None:
+        lines.append(f"  {certainty}")
     libraries = ", ".join(f"{library} {version}" for library, version in about["versions"].items())
     lines.append(f"  written: {about['written']} by {libraries}")
     lines.append(f"  file: {path}, {shown_size(size)}")

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table
@@ -55,6 +56,7 @@ _NATIVE = (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+_FOLLOWED = 2_500  # rows out of the bag that intervals and sets are made from
 _COUNTS = 16_000_000  # numbers of how often rows were drawn that are held at a time
 
 _PARAMETERS = """estimator : estimator, default=None
@@ -131,7 +133,7 @@ class _Bagging(ModelMethods):
             Itself.
         """
         if not (self.warm_start and self._is_native()):  # type: ignore[attr-defined]
-            for name in ("_store", "_estimators", "_features", "oob_curve_"):
+            for name in ("_store", "_estimators", "_features", "oob_curve_", "_held_out"):
                 self.__dict__.pop(name, None)
         base = self._get_estimator()
         kind_fits = is_classifier(base) == is_classifier(self)
@@ -225,7 +227,10 @@ class _Bagging(ModelMethods):
         options.n_threads = n_threads
         options.ccp_alpha = float(base.ccp_alpha)
         options.hard_votes = getattr(self, "voting", "soft") == "hard"
-        options.out_of_bag = bool(self.oob_score)
+        keeps_some = bool(self.bootstrap) and not self.warm_start
+        options.out_of_bag = bool(self.oob_score) or keeps_some
+        if not self.oob_score and n_rows > _FOLLOWED:
+            options.followed = thinned(n_rows, _FOLLOWED).tolist()
         rows = core_table(table, schema)
         targets = core_targets(codes, n_classes, class_weight)
         out_of_bag = _core.OutOfBag()
@@ -260,7 +265,27 @@ class _Bagging(ModelMethods):
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
         if self.oob_score:
             self._score_out_of_bag(codes, out_of_bag)
+        self._held_out = self._hold_out(codes, out_of_bag) if keeps_some else None
         return self
+
+    def _hold_out(self: Any, codes: Any, out_of_bag: Any) -> HeldOut | None:
+        """Keep what the trees say about rows that they did not see."""
+        rows = np.flatnonzero(out_of_bag.n_trees)
+        rows = rows[thinned(len(rows))]
+        if not len(rows):
+            return None
+        told = out_of_bag.sums.reshape(len(codes), -1)[rows]
+        told = told / out_of_bag.n_trees[rows, None]
+        truth = codes[rows]
+        if is_classifier(self):
+            codes = truth[:, 0].astype(np.int32)
+            return HeldOut("rows out of the bag", codes, told, rows=rows)
+        if self.n_outputs_ == 1:
+            truth, told = truth[:, 0], told[:, 0]
+        return HeldOut("rows out of the bag", truth, told, rows=rows)
+
+    def _why_none(self) -> str:
+        return " (rows out of the bag: Spinney's trees, bootstrap=True, warm_start=False)"
 
     def _tree_options(self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any) -> Any:
         template = type(base)(**base.get_params(deep=False))
@@ -349,7 +374,7 @@ class _Bagging(ModelMethods):
         raise NotImplementedError
 
 
-class BaggingClassifier(_Bagging, sk.BaggingClassifier):
+class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
     __doc__ = f"""Bagging for classes: learners fitted on samples of the rows, averaged.
 
     Parameters and attributes are those of scikit-learn's class of the same name, on which it is
@@ -523,7 +548,7 @@ class BaggingClassifier(_Bagging, sk.BaggingClassifier):
         return super().predict_log_proba(X, **params)
 
 
-class BaggingRegressor(_Bagging, sk.BaggingRegressor):
+class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
     __doc__ = f"""Bagging for numbers: learners fitted on samples of the rows, averaged.
 
     Parameters and attributes are those of scikit-learn's class of the same name, on which it is

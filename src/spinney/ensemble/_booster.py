@@ -157,6 +157,7 @@ class Booster:
         self.watched: NDArray[np.float64] = np.empty(0)
         self.judge: Callable[[], float] | None = None
         self.watched_rows: Any = None  # of the table; None: all, or none of them
+        self.baseline: Any = None  # raw scores before the first round
         self.other_scores: Any = None  # of rows to watch that are not in the table
 
     def run(self, n_rounds: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -24,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._certainty import HeldOut, thinned
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
@@ -209,7 +211,13 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 report = partial(_report, hook, number * n_more, len(candidates) * n_more)
             trial.run(n_more, n_threads, report)
             trials.append(trial)
-        self._take(min(trials, key=lambda trial: trial.loss))
+        best = min(trials, key=lambda trial: trial.loss)
+        self._take(best)
+        # Raw scores to start from are no part of the model, and rows that an earlier fit saw are
+        # not held out.
+        self._held_out: HeldOut | None = None
+        if stops and not goes_on and init_score is None:
+            self._held_out = self._hold_out(best, table, targets, sample_weight, eval_set)
         return self
 
     def _settle(self, targets: Any, weights: Any) -> list[Settings]:
@@ -246,6 +254,50 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             _core.append_mean(cores, self._n_rounds, self._trees_per_round, self._store.core)
         if self.warm_start:
             self._keep_scores(boosters[0])
+
+    def _hold_out(
+        self, trial: Trial, table: Table, targets: Any, sample_weight: Any, eval_set: Any
+    ) -> HeldOut | None:
+        """Say about the rows that were watched what the boosters that watched them say."""
+        if eval_set is not None:
+            X, y, weights, _ = self._eval_parts(eval_set)
+            rows = thinned(_num_samples(y))
+            truth = np.asarray(self._read_targets(y), dtype=np.float64)[rows]
+            weights = None if weights is None else np.asarray(weights, dtype=np.float64)[rows]
+            return self._as_held_out("rows of eval_set", truth, self._raw(X)[rows], weights)
+        watching = [b for b in trial.boosters if b.watched_rows is not None]
+        if not watching:
+            return None
+        every = np.concatenate([booster.watched_rows for booster in watching])
+        kept = np.zeros(table.n_rows, dtype=bool)
+        kept[every[thinned(len(every))]] = True
+        order, raws = [], []
+        for booster in watching:
+            rows = booster.watched_rows[kept[booster.watched_rows]]
+            if not len(rows):
+                continue
+            raw = np.empty((len(rows), self._n_scores))
+            raw[:] = booster.baseline
+            _core.add_rounds(
+                *(booster.store.core, core_table(table.take(rows), self._schema)),
+                *(self._trees_per_round, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
+                raw,
+            )
+            order.append(rows)
+            raws.append(raw)
+        rows = np.concatenate(order)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[rows]
+        many = len(trial.boosters) > 1
+        source = "rows of early stopping's folds" if many else "rows that early stopping watched"
+        held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
+        return None if held is None else replace(held, rows=rows.astype(np.intp))
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
+        """Make predictions of raw scores; None where they tell nothing about new rows."""
+        return None
+
+    def _why_none(self) -> str:
+        return " (early stopping holds some out: early_stopping=True)"
 
     def _keep_scores(self, booster: Booster) -> None:
         """Remember where a continued fit has to go on.
@@ -380,6 +432,7 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 self._own_gradients(targets, scores),
             )
             booster.watched_rows, booster.other_scores = watched, others
+            booster.baseline = baselines[-1]
             booster.train, booster.watched = self.train_score_, self.validation_score_
             if goes_on and booster.bins.statistics and self._last_scores is not None:
                 fingerprint, last = self._last_scores

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney._certainty import HeldOut, SetMixin
 from spinney._labels import encode_labels
 from spinney.ensemble._boosting import BaseBoosting
 
@@ -32,7 +33,7 @@ def _softmax(raw: Any) -> Any:
     return e
 
 
-class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
+class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
     """Gradient boosting for classes.
 
     Two classes are told apart by one tree a round, more classes by one tree for each. All else is
@@ -329,6 +330,12 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         expit(-odds, out=out[:, 0])
         expit(odds, out=out[:, 1])
         return out
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
+        if callable(self.loss):
+            return None  # what it calls probabilities may be none
+        codes = np.asarray(truth).astype(np.int32)
+        return HeldOut(source, codes, self._to_probabilities(raw), weights=weights)
 
     def _to_classes(self, raw: Any) -> Any:
         codes = raw.argmax(axis=1) if self._n_scores > 1 else (raw[:, 0] > 0).astype(np.intp)

@@ -13,6 +13,7 @@ from sklearn.metrics import d2_pinball_score, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney._certainty import HeldOut, IntervalMixin
 from spinney.ensemble._boosting import BaseBoosting
 
 __all__ = ["GradientBoostingRegressor"]
@@ -21,7 +22,7 @@ _LOG_LINK = ("poisson", "gamma", "tweedie")
 _IN_UNITS_OF_Y = ("squared_error", "absolute_error", "huber", "quantile")
 
 
-class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
+class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
     """Gradient boosting for numbers.
 
     Targets may have several columns: a tree then has a weight for each of them in every leaf.
@@ -371,6 +372,29 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             The predictions; with a loss of one's own the raw scores.
         """
         return self._to_target(self._raw(X))
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
+        told, scale = self._scaled(raw)
+        return HeldOut(source, np.asarray(truth), told, scale, weights, bool(self._levels))
+
+    def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+        return self._scaled(self._raw(X))
+
+    def _scaled(self, raw: Any) -> tuple[Any, Any]:
+        """Predictions, of several quantiles the lowest and highest, and the size of errors."""
+        told = np.asarray(self._to_target(raw))
+        if self._levels:
+            return np.column_stack([told.min(axis=1), told.max(axis=1)]), None
+        if self.loss not in _LOG_LINK:
+            return told, None
+        # Errors of counts and amounts grow with them, as the loss says.
+        power = {"poisson": 1.0, "gamma": 2.0}.get(self.loss, float(self.tweedie_power))
+        return told, np.maximum(told, np.finfo(np.float64).tiny) ** (power / 2)
+
+    def _clip(self, ends: Any) -> Any:
+        if self.loss in _LOG_LINK:
+            return np.maximum(ends, 0.0)
+        return np.clip(ends, 0.0, 1.0) if self.loss == "cross_entropy" else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination; of several quantiles the mean D² of the pinball loss.

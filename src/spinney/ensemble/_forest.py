@@ -303,6 +303,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         options.hard_votes = getattr(self, "voting", "soft") == "hard"
         follows = bool(self.bootstrap) and self._follows_out_of_bag()
         options.out_of_bag = follows
+        options.followed = self._followed(n_rows)
         options.keep_members = not is_classifier(self)
         if not is_classifier(self):
             # Squares are taken around this, so that targets far from zero lose no digits.
@@ -367,12 +368,16 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         for name in list(vars(self)):
             if name.startswith("_oob") or name in (
                 *("_store", "_centre", "_importances", "_targets", "_sample_weight", "_estimators"),
-                *("oob_score_", "oob_curve_"),
+                *("oob_score_", "oob_curve_", "_held_out"),
             ):
                 delattr(self, name)
 
     def _follows_out_of_bag(self) -> bool:
         return bool(self.oob_score)
+
+    def _followed(self, n_rows: int) -> list[int]:
+        """Rows that are followed when they are out of the bag; an empty list means all."""
+        return []
 
     def _make_tree(self) -> Any:
         """Make a tree with the forest's parameters, not fitted."""

@@ -10,12 +10,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 
+from spinney._certainty import HeldOut, SetMixin, thinned
 from spinney.ensemble._forest import BaseForest
 
 __all__ = ["ForestClassifier"]
 
+_FOLLOWED = 2_500  # rows out of the bag that sets are made from: more would cost time in fit
 
-class ForestClassifier(ClassifierMixin, BaseForest):
+
+class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
     """Base class of the classifying forests; not to be used directly."""
 
     _parameter_constraints: dict[str, Any] = {
@@ -24,6 +27,36 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
         "voting": [StrOptions({"soft", "hard"})],
     }
+
+    def _follows_out_of_bag(self) -> bool:
+        return bool(self.oob_score) or self._keeps_some()
+
+    def _keeps_some(self) -> bool:
+        """Whether rows out of the bag are kept for sets; what is continued would need all."""
+        return bool(self.bootstrap) and not self.warm_start and self.n_outputs_ == 1
+
+    def _followed(self, n_rows: int) -> list[int]:
+        if self.oob_score or n_rows <= _FOLLOWED:
+            return []
+        rows: list[int] = thinned(n_rows, _FOLLOWED).tolist()
+        return rows
+
+    def _finish(self, targets: Any, n_classes: Any, n_more: int, told: Any) -> None:
+        super()._finish(targets, n_classes, n_more, told)
+        if not self._keeps_some():
+            return
+        rows = np.flatnonzero(self._oob_n_trees)
+        rows = rows[thinned(len(rows))]
+        if len(rows):
+            shares = self._oob_sums[rows] / self._oob_n_trees[rows, None]
+            codes = targets[rows, 0].astype(np.int32)
+            self._held_out = HeldOut("rows out of the bag", codes, shares, rows=rows)
+        if not self.oob_score:
+            for name in [name for name in vars(self) if name.startswith("_oob")]:
+                delattr(self, name)
+
+    def _why_none(self) -> str:
+        return " (rows out of the bag: bootstrap=True, warm_start=False, one output)"
 
     def _set_oob_score_and_attributes(self, X: Any, y: Any) -> None:
         values = self._oob_values()

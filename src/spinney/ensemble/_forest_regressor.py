@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from spinney._certainty import HeldOut
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._forest import BaseForest
 
@@ -92,6 +93,15 @@ class ForestRegressor(RegressorMixin, BaseForest):
         )
         return out[:, 0] if self.n_outputs_ == 1 else out
 
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words; of ``method="auto"``."""
+        check_is_fitted(self)
+        if "_oob_sums" not in vars(self):
+            return "quantiles of the leaves, nothing corrects their coverage"
+        n_rows = int((self._oob_n_trees > 1).sum())
+        return f"conformal, {n_rows:,} rows out of the bag in units of the trees' disagreement"
+
     def predict_interval(
         self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
     ) -> NDArray[np.float64]:
@@ -150,6 +160,23 @@ class ForestRegressor(RegressorMixin, BaseForest):
             out[:, k, 1] = mean[:, k] + upper * (spread[:, k] + floor)
         return out[:, 0] if self.n_outputs_ == 1 else out
 
+    def _held_out_rows(self) -> HeldOut:
+        """Return the rows out of the bag as other models keep them."""
+        if "_oob_sums" not in vars(self):
+            raise ValueError("a forest without bootstrap=True has no rows out of the bag")
+        truth, mean, spread = self._errors_out_of_bag()
+        scale = spread + _floor(truth - mean)
+        rows = np.flatnonzero(self._oob_n_trees > 1)
+        if self.n_outputs_ == 1:
+            truth, mean, scale = truth[:, 0], mean[:, 0], scale[:, 0]
+        return HeldOut("rows out of the bag", truth, mean, scale, rows=rows)
+
+    def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+        truth, told, _ = self._errors_out_of_bag()
+        mean, spread = self._moments(X)
+        scale = spread + _floor(truth - told)
+        return (mean[:, 0], scale[:, 0]) if self.n_outputs_ == 1 else (mean, scale)
+
     def _moments(self, X: Any) -> tuple[Any, Any]:
         """Mean over the trees, and their disagreement, about the rows of X."""
         table = self._read(X)
@@ -187,19 +214,30 @@ class ForestRegressor(RegressorMixin, BaseForest):
         n_trees = self._oob_n_trees[seen].astype(np.float64)[:, None]
         squares = self._oob_squares.reshape(self._oob_sums.shape)[seen]
         mean, spread = _mean_and_spread(self._oob_sums[seen], squares, n_trees, self._centre)
-        return self._targets[:, seen].T, mean, spread
+        truth = self._targets[:, seen].T
+        # All trees together vary less than the few that did not see a row: what these are off by
+        # for that reason alone is taken out of the errors.
+        errors = truth - mean
+        more = np.mean(spread**2 * (1 / n_trees - 1 / len(self._store)), axis=0)
+        usual = np.mean(errors**2, axis=0)
+        share = np.divide(more, usual, out=np.zeros_like(usual), where=usual > 0)
+        return truth, truth - np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors, spread
 
 
 def _ends(errors: Any, spread: Any, tail: float) -> tuple[float, float, float]:
     """Ends of the interval in units of the spread, and what is added to the spread."""
-    # Where all trees agree the spread says nothing: a little of the usual error is added.
-    floor = 0.1 * float(np.sqrt(np.mean(errors**2))) + np.finfo(np.float64).tiny
+    floor = float(_floor(errors))
     scores = np.sort(errors / (spread + floor))
     n = len(scores)
     # The ranks that hold on average over samples; beyond the sample the ends stay finite.
     low = int(np.floor((n + 1) * tail)) - 1
     high = int(np.ceil((n + 1) * (1 - tail))) - 1
     return float(scores[max(low, 0)]), float(scores[min(high, n - 1)]), floor
+
+
+def _floor(errors: Any) -> Any:
+    """Half of the usual error: the spread of few trees is itself noise, and may be zero."""
+    return 0.5 * np.sqrt(np.mean(errors**2, axis=0)) + np.finfo(np.float64).tiny
 
 
 def _mean_and_spread(sums: Any, squares: Any, n_trees: Any, centre: Any) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ __all__ = ["class_called", "name_of_class"]
 # Everything in `__all__` of these that is a class of Spinney's.
 _PUBLIC = frozenset(
     {
+        "spinney.calibration",
         "spinney.ensemble",
         "spinney.linear_model",
         "spinney.mixture",
@@ -27,11 +28,17 @@ _PUBLIC = frozenset(
 
 # Parts of fitted models that users do not import, and where they are defined now.
 _PARTS = {
+    "spinney.HeldOut": "spinney._certainty",
     "spinney.Schema": "spinney._table",
+    "spinney.calibration.Calibrator": "spinney.calibration._calibrators",
+    "spinney.calibration.QuantileModels": (
+        "spinney.calibration._conformal_regressor:_QuantileModels"
+    ),
     "spinney.ensemble.BoostingSettings": "spinney.ensemble._boosting_rules:Settings",
     "spinney.ensemble.Constant": "spinney.ensemble._anyboost:_Constant",
     "spinney.ensemble.ForestStore": "spinney.ensemble._forest",
     "spinney.ensemble.Statistic": "spinney.ensemble._target_statistics",
+    "spinney.linear_model.LinearErrors": "spinney.linear_model._errors",
     "spinney.linear_model.Solution": "spinney.linear_model._least_squares",
     "spinney.linear_model.Summary": "spinney.linear_model._summary",
     "spinney.neighbors.BallTreeMetric": "spinney.neighbors._ball_tree:_WithParams",

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.linear_model._design import Design
+from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
 from spinney.linear_model._summary import Summary, summarise
 
@@ -22,7 +23,7 @@ __all__ = ["LinearRegression"]
 _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
 
 
-class LinearRegression(ModelMethods, _Theirs):  # type: ignore[misc]
+class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[misc]
     """Least squares, by the cheapest way that is safe.
 
     One pass sums the moments of the rows about their means, without a copy of X. Where the columns
@@ -94,6 +95,7 @@ class LinearRegression(ModelMethods, _Theirs):  # type: ignore[misc]
             The estimator.
         """
         self._solution: Solution | None = None
+        self._errors: LinearErrors | None = None
         for name in ("rank_", "singular_", "condition_"):  # of a fit before
             if hasattr(self, name):
                 delattr(self, name)
@@ -131,6 +133,9 @@ class LinearRegression(ModelMethods, _Theirs):  # type: ignore[misc]
             self.intercept_ = intercept[0] if y.ndim == 1 else intercept
         n_rows = design.n_rows if weights is None else int((weights > 0).sum())
         self._facts = n_rows, moments.yy, moments.total
+        self._errors = measure_errors(
+            design, targets, moments, solution.coef, fit_intercept=self.fit_intercept
+        )
         return self
 
     def _keep(self, solution: Solution, n_dimensions: int, dtype: Any) -> None:

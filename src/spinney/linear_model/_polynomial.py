@@ -180,6 +180,34 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.estimator_.predict(self._terms(X))
 
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words; of ``method="auto"``."""
+        check_is_fitted(self)
+        return self.estimator_.interval_method_
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Floats:
+        """Predict an interval that holds the target with the given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The rows.
+        coverage : float, default=0.9
+            Share of rows, between 0 and 1, whose target is to lie in its interval.
+        method : {"auto", "conformal", "normal"}, default="auto"
+            As in `LinearRegression.predict_interval`; that the degree was chosen by the same rows
+            is not counted.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2), or (n_rows, n_targets, 2)
+            Lower and upper ends.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.estimator_.predict_interval(self._terms(X), coverage, method)
+
 
 def _exponents(n_features: int, degree: int) -> Any:
     """Degrees of the columns in all terms up to a total degree, the constant first."""

@@ -20,6 +20,7 @@ from spinney import _core
 from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.linear_model._design import Design, Floats
+from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._least_squares import (
     Moments,
     collect_moments,
@@ -99,7 +100,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
 
 
-class Ridge(ModelMethods, _TheirRidge):  # type: ignore[misc]
+class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients.
 
     It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
@@ -200,6 +201,7 @@ class Ridge(ModelMethods, _TheirRidge):  # type: ignore[misc]
         Ridge
             The estimator.
         """
+        self._errors: LinearErrors | None = None
         if self.positive or not self._is_ours(X):
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         X, y, weights = _read(self, X, y, sample_weight)
@@ -222,6 +224,11 @@ class Ridge(ModelMethods, _TheirRidge):  # type: ignore[misc]
         alphas = np.broadcast_to(alphas, targets.shape[1])
         coef = _solve(design, targets, moments, alphas)
         self._keep(coef, moments, y.ndim, X.dtype)
+        if (alphas == alphas[0]).all():
+            self._errors = measure_errors(
+                *(design, targets, moments, coef, float(alphas[0])),
+                fit_intercept=self.fit_intercept,
+            )
         self.solver_ = "cholesky"
         # None, as scikit-learn has it, where the solver was asked for; one step otherwise.
         is_auto = self.solver == "auto"
@@ -247,7 +254,7 @@ class Ridge(ModelMethods, _TheirRidge):  # type: ignore[misc]
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
 
 
-class RidgeCV(ModelMethods, _TheirRidgeCV):  # type: ignore[misc]
+class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
     """Ridge regression whose penalty is chosen by leaving out each row in turn.
 
     All penalties and all rows cost two passes: one sums the moments, one turns the rows into the
@@ -346,6 +353,7 @@ class RidgeCV(ModelMethods, _TheirRidgeCV):  # type: ignore[misc]
         RidgeCV
             The estimator.
         """
+        self._errors: LinearErrors | None = None
         is_ours = (
             self.cv is None
             and not sp.issparse(X)
@@ -409,6 +417,11 @@ class RidgeCV(ModelMethods, _TheirRidgeCV):  # type: ignore[misc]
         if self.fit_intercept:
             intercept = (moments.target_means - coef @ moments.means).astype(X.dtype)
             self.intercept_ = intercept[0] if y.ndim == 1 else intercept
+        if not per_target:
+            self._errors = measure_errors(
+                *(design, targets, moments, np.atleast_2d(coef).T, float(self.alpha_)),
+                fit_intercept=self.fit_intercept,
+            )
         if self.store_cv_results:
             self._store(predictions, targets, weights, y.ndim, X.dtype)
         return self

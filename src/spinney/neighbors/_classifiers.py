@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn import neighbors
 from sklearn.utils.validation import check_is_fitted
 
+from spinney._certainty import HeldOut, SetMixin, thinned
 from spinney.neighbors._search import (
     KNeighborSearch,
     RadiusNeighborSearch,
@@ -21,7 +22,9 @@ from spinney.neighbors._weights import weigh, weigh_ragged
 __all__ = ["KNeighborsClassifier", "RadiusNeighborsClassifier"]
 
 
-class KNeighborsClassifier(KNeighborSearch, neighbors.KNeighborsClassifier):  # type: ignore[misc]
+class KNeighborsClassifier(  # type: ignore[misc]
+    SetMixin, KNeighborSearch, neighbors.KNeighborsClassifier
+):
     """The class that most of the k nearest rows have.
 
     Parameters
@@ -117,6 +120,17 @@ class KNeighborsClassifier(KNeighborSearch, neighbors.KNeighborsClassifier):  # 
         """
         shares = [votes / votes.sum(axis=1, keepdims=True) for votes in self._votes(X)]
         return shares if self.outputs_2d_ else shares[0]
+
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            if self.outputs_2d_:
+                raise ValueError("predict_set: expected a model of one output, got several")
+            # Each row by the others: asked for when it is first needed, as it costs many queries.
+            rows = thinned(len(self._y))
+            shares = np.asarray(self.predict_proba(None))[rows]
+            codes = np.asarray(self._y[rows]).astype(np.int32)
+            self._held_out = HeldOut("rows, each by the others", codes, shares)
+        return super()._held_out_rows()
 
     def _votes(self, X: Any) -> list[NDArray[Any]]:
         check_is_fitted(self, "_fit_method")

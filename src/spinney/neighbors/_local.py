@@ -18,6 +18,7 @@ from sklearn.base import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney._labels import encode_labels
 from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
@@ -96,7 +97,7 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             metric=self.metric,
             logit=getattr(self, "link", "identity") == "logit",
         )
-        for name in ("cv_widths_", "cv_errors_"):
+        for name in ("cv_widths_", "cv_errors_", "_held_out", "_squares"):
             self.__dict__.pop(name, None)
         self._width = self._read_width(smoother)
         self.bandwidth_ = self._width.bandwidth
@@ -203,7 +204,7 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return float(self._at_training_rows().leverages.sum())
 
 
-class LocalRegression(RegressorMixin, BaseLocal):
+class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
     """Local regression: at each place a polynomial, fitted to the rows around it.
 
     At a place x each training row gets the weight K(d(x, x_i) / h(x)), a polynomial in the
@@ -386,6 +387,43 @@ class LocalRegression(RegressorMixin, BaseLocal):
             return values
         return values, self.sigma_ * np.sqrt(answers.noise)
 
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            smoother = self._smoother
+            told = self._leave_one_out()[:, 0]
+            truth = smoother.targets[:, 0]
+            # Squared errors, smoothed over the same neighbourhoods: the variance around a place.
+            self._squares = Smoother(
+                smoother.X,
+                ((truth - told) ** 2)[:, np.newaxis],
+                smoother.weights,
+                kernel=self.kernel,
+                degree=0,
+                alpha=0.0,
+                metric=self.metric,
+            )
+            threads = effective_n_jobs(self.n_jobs)
+            every = np.arange(smoother.n_rows)
+            scale = self._scale(self._squares.leave_one_out(every, self._width, threads))
+            known = np.flatnonzero(np.isfinite(told) & np.isfinite(scale))
+            rows = known[thinned(len(known))]
+            weights = None if smoother.counted is None else smoother.counted[rows]
+            self._held_out = HeldOut(
+                "rows, each by the others", truth[rows], told[rows], scale[rows], weights
+            )
+        return super()._held_out_rows()
+
+    def _told_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = np.ascontiguousarray(X)
+        squares = self._squares.smooth(X, self._width, effective_n_jobs(self.n_jobs))
+        return np.asarray(self.predict(X), dtype=np.float64), self._scale(squares.values)
+
+    def _scale(self, squares: Floats) -> Floats:
+        """Size of the errors around places; what is usual everywhere counts a little."""
+        usual = float(np.mean(self._squares.targets))
+        return np.sqrt(0.9 * squares[:, 0] + 0.1 * usual) + np.finfo(np.float64).tiny
+
     def gradient(self, X: Any) -> Floats:
         """Return the slopes of the polynomials at the rows.
 
@@ -433,7 +471,7 @@ class LocalRegression(RegressorMixin, BaseLocal):
         return float(1 - errors / spread)
 
 
-class LocalClassifier(ClassifierMixin, BaseLocal):
+class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
     """Local regression of the classes: their shares around each place.
 
     Degree 0 gives shares weighed by the kernel. Degrees 1 and 2 fit a polynomial to the indicator
@@ -556,6 +594,19 @@ class LocalClassifier(ClassifierMixin, BaseLocal):
             raise ValueError(f"link: expected 'identity' or 'logit', got {self.link!r}")
         self._fit(X, y, sample_weight)
         return self
+
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            shares = self._leave_one_out()
+            known = np.flatnonzero(np.isfinite(shares).all(axis=1))
+            rows = known[thinned(len(known))]
+            codes = self._smoother.targets[rows].argmax(axis=1).astype(np.int32)
+            counted = self._smoother.counted
+            weights = None if counted is None else counted[rows]
+            self._held_out = HeldOut(
+                "rows, each by the others", codes, shares[rows], weights=weights
+            )
+        return super()._held_out_rows()
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the shares of the classes around the rows.

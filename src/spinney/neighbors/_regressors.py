@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import neighbors
 
+from spinney._certainty import HeldOut, IntervalMixin, thinned
 from spinney.neighbors._search import (
     KNeighborSearch,
     RadiusNeighborSearch,
@@ -19,8 +20,12 @@ from spinney.neighbors._weights import weigh, weigh_ragged
 
 __all__ = ["KNeighborsRegressor", "RadiusNeighborsRegressor"]
 
+_PRIOR_ROWS = 5  # what the usual error counts beside the neighbours' variance
 
-class KNeighborsRegressor(KNeighborSearch, neighbors.KNeighborsRegressor):  # type: ignore[misc]
+
+class KNeighborsRegressor(  # type: ignore[misc]
+    IntervalMixin, KNeighborSearch, neighbors.KNeighborsRegressor
+):
     """The mean of the targets of the k nearest rows.
 
     Parameters
@@ -93,15 +98,51 @@ class KNeighborsRegressor(KNeighborSearch, neighbors.KNeighborsRegressor):  # ty
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
             The means.
         """
-        distances, rows = self.kneighbors(X)
-        weights = weigh(self.weights, distances)
-        targets = self._y.reshape(len(self._y), -1)[rows]
-        if weights is None:
-            out = targets.mean(axis=1)
-        else:
-            total = weights.sum(axis=1, keepdims=True)
-            out = np.einsum("ijk,ij->ik", targets, weights, dtype=np.float64) / total
+        targets, weights = self._near(X)
+        out = _mean_of(targets, weights)
         return out.ravel() if self._y.ndim == 1 else out
+
+    def _near(self, X: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Targets of the neighbours, (n_queries, k, n_outputs), and their weights."""
+        distances, rows = self.kneighbors(X)
+        return self._y.reshape(len(self._y), -1)[rows], weigh(self.weights, distances)
+
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            # Each row by the others: asked for when it is first needed, as it costs many queries.
+            told, variance = self._mean_and_variance(None)
+            truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
+            rows = thinned(len(truth))
+            self._usual_square = np.mean((truth - told) ** 2, axis=0)
+            scale = self._scale(variance)
+            shape = (-1,) if self._y.ndim == 1 else (-1, told.shape[1])
+            parts = [part[rows].reshape(shape) for part in (truth, told, scale)]
+            self._held_out = HeldOut("rows, each by the others", *parts)
+        return super()._held_out_rows()
+
+    def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+        told, variance = self._mean_and_variance(X)
+        scale = self._scale(variance)
+        return (told[:, 0], scale[:, 0]) if self._y.ndim == 1 else (told, scale)
+
+    def _mean_and_variance(self, X: Any) -> tuple[Any, Any]:
+        targets, weights = self._near(X)
+        told = np.asarray(_mean_of(targets, weights), dtype=np.float64)
+        return told, _mean_of((targets - told[:, None, :]) ** 2, weights)
+
+    def _scale(self, variance: Any) -> Any:
+        """Size of the errors: few neighbours say little of it, so the usual one counts as well."""
+        k = float(min(int(self.n_neighbors or 1), len(self._y)))
+        square = (k * variance + _PRIOR_ROWS * self._usual_square) / (k + _PRIOR_ROWS)
+        return np.sqrt(square) + np.finfo(np.float64).tiny
+
+
+def _mean_of(targets: NDArray[Any], weights: NDArray[Any] | None) -> Any:
+    """Mean over neighbours, (n_queries, n_outputs)."""
+    if weights is None:
+        return targets.mean(axis=1)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.einsum("ijk,ij->ik", targets, weights, dtype=np.float64) / total
 
 
 class RadiusNeighborsRegressor(  # type: ignore[misc]

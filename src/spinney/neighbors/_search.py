@@ -70,6 +70,7 @@ class NeighborSearch(ModelMethods):
 
     def _fit(self, X: Any, y: Any = None) -> Any:
         self._index: Index | None = None
+        self.__dict__.pop("_held_out", None)  # of a fit before
         if isinstance(X, (*TREES, NeighborsBase)):
             return self._take_over(X, y)
         if self._has_name(*MIXED):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney._conformal import class_scores, largest_score, sets_within
 from spinney.report.compared import Compared
 from spinney.report.evidence import PredictedRow, Predictions
 
@@ -77,9 +78,13 @@ def _sets(
     truth = np.searchsorted(classes, compared.y)
     doubt = np.full(len(compared.y), np.nan)
     doubt[rows] = 1 - probabilities[rows, truth[rows]]
-    # The class that is thought likeliest is always in the set.
-    allowed = np.maximum(_allowed(compared, doubt, coverage), 1 - probabilities.max(axis=1))
-    inside = 1 - probabilities <= allowed[:, None]
+    # The sets of `predict_set`: adaptive ones.
+    scores = np.full(probabilities.shape, np.nan)
+    scores[rows] = class_scores(probabilities[rows], "aps")
+    own = np.full(len(compared.y), np.nan)
+    own[rows] = scores[rows, truth[rows]]
+    inside = np.zeros(probabilities.shape, dtype=bool)
+    inside[rows] = sets_within(scores[rows], _allowed(compared, own, coverage)[rows, None])
     held = inside[rows, truth[rows]]
     likeliest = probabilities[rows].argmax(axis=1)
     place = dict(zip(rows.tolist(), likeliest.tolist(), strict=True))
@@ -102,8 +107,8 @@ def _sets(
         coverage,
         float(held.mean()),
         float(inside[rows].sum(axis=1).mean()),
-        "A set has the classes with at least the probability that this share of the other folds' "
-        "rows give to their own class, and the likeliest one.",
+        "A set has the classes from the likeliest on, until their probabilities add up to what "
+        "this share of the other folds' rows need to reach their own class.",
         [show(row) for row in _typical(rows)],
         [show(row) for row in worst],
     )
@@ -116,9 +121,9 @@ def _allowed(
     allowed = np.full(len(errors), np.nan)
     for number, (_, test) in enumerate(compared.splits):
         others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
-        sorted_errors = np.sort(errors[others])
-        place = math.ceil((len(others) + 1) * coverage) - 1
-        allowed[test] = sorted_errors[min(place, len(others) - 1)]
+        # Of too few rows the largest error: a report has no use for infinite intervals.
+        limit = largest_score(errors[others], coverage)
+        allowed[test] = limit if math.isfinite(limit) else errors[others].max()
     return allowed
 
 

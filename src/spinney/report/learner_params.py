@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["LearnerParams"]
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["LearnerIntervals", "LearnerParams", "LearnerSets"]
 
 
 class LearnerParams:
@@ -47,3 +49,43 @@ class LearnerParams:
         self._keep_learner_params({name: params[name] for name in params if name in names})
         others = {name: params[name] for name in params if name not in names}
         return super().set_params(**others)  # type: ignore[misc]
+
+
+class LearnerIntervals:
+    """Intervals of an estimator whose learner, fitted as ``estimator_``, has them."""
+
+    def _points_of(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return X
+
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words."""
+        method: str = self.estimator_.interval_method_  # type: ignore[attr-defined]
+        return method
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Any:
+        """Predict intervals with the learner."""
+        check_is_fitted(self)
+        points = self._points_of(X)
+        return self.estimator_.predict_interval(points, coverage, method)  # type: ignore[attr-defined]
+
+
+class LearnerSets:
+    """Sets of classes of an estimator whose learner, fitted as ``estimator_``, has them."""
+
+    def _points_of(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return X
+
+    @property
+    def set_method_(self) -> str:
+        """What sets are made from, in words."""
+        method: str = self.estimator_.set_method_  # type: ignore[attr-defined]
+        return method
+
+    def predict_set(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Any:
+        """Predict sets of classes with the learner."""
+        check_is_fitted(self)
+        points = self._points_of(X)
+        return self.estimator_.predict_set(points, coverage, method)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from spinney.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeCV
+from spinney.report.learner_params import LearnerIntervals
 from spinney.report.scaled_table import ScaledTable
 
 __all__ = [
@@ -56,7 +57,7 @@ class _ScaledLinear(ScaledTable):
         )
 
 
-class ScaledLinearRegression(RegressorMixin, _ScaledLinear):  # type: ignore[misc]
+class ScaledLinearRegression(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]
     """Least squares for tables as they come."""
 
     _learner_class = LinearRegression
@@ -65,7 +66,7 @@ class ScaledLinearRegression(RegressorMixin, _ScaledLinear):  # type: ignore[mis
         return LinearRegression(n_jobs=self.n_jobs)
 
 
-class ScaledRidge(RegressorMixin, _ScaledLinear):  # type: ignore[misc]
+class ScaledRidge(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]
     """Ridge regression for tables as they come, the penalty by leaving out each row in turn."""
 
     _learner_class = RidgeCV

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from spinney.neighbors import LocalClassifier, LocalRegression
+from spinney.report.learner_params import LearnerIntervals, LearnerSets
 from spinney.report.scaled_table import ScaledTable
 
 __all__ = ["ScaledLocalClassifier", "ScaledLocalRegressor"]
@@ -30,7 +31,7 @@ class _ScaledLocal(ScaledTable):
         )
 
 
-class ScaledLocalClassifier(ClassifierMixin, _ScaledLocal):  # type: ignore[misc]
+class ScaledLocalClassifier(ClassifierMixin, _ScaledLocal, LearnerSets):  # type: ignore[misc]
     """A `spinney.neighbors.LocalClassifier` for tables as they come.
 
     Parameters
@@ -58,7 +59,7 @@ class ScaledLocalClassifier(ClassifierMixin, _ScaledLocal):  # type: ignore[misc
         return self.estimator_.predict_proba(points)
 
 
-class ScaledLocalRegressor(RegressorMixin, _ScaledLocal):  # type: ignore[misc]
+class ScaledLocalRegressor(RegressorMixin, _ScaledLocal, LearnerIntervals):  # type: ignore[misc]
     """A `spinney.neighbors.LocalRegression` for tables as they come.
 
     Parameters

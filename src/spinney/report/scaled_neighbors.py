@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney._model_methods import ModelMethods
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from spinney.report.learner_params import LearnerParams
+from spinney.report.learner_params import LearnerIntervals, LearnerParams, LearnerSets
 from spinney.report.rows import take_rows
 
 __all__ = ["ScaledNeighborsClassifier", "ScaledNeighborsRegressor"]
@@ -78,7 +78,7 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
         return tags
 
 
-class ScaledNeighborsClassifier(ClassifierMixin, _ScaledNeighbors):  # type: ignore[misc]
+class ScaledNeighborsClassifier(LearnerSets, ClassifierMixin, _ScaledNeighbors):  # type: ignore[misc]
     """A `spinney.neighbors.KNeighborsClassifier` for tables as they come.
 
     Parameters
@@ -108,7 +108,7 @@ class ScaledNeighborsClassifier(ClassifierMixin, _ScaledNeighbors):  # type: ign
         return self.estimator_.predict_proba(X)
 
 
-class ScaledNeighborsRegressor(RegressorMixin, _ScaledNeighbors):  # type: ignore[misc]
+class ScaledNeighborsRegressor(LearnerIntervals, RegressorMixin, _ScaledNeighbors):  # type: ignore[misc]
     """A `spinney.neighbors.KNeighborsRegressor` for tables as they come.
 
     Parameters

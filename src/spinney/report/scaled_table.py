@@ -101,6 +101,9 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         return self._points(read_table(self, X, self._schema))
 
+    def _points_of(self, X: Any) -> NDArray[np.float64]:
+        return self._read(X)
+
     def predict(self, X: Any) -> Any:
         """Predict from the scaled table."""
         points = self._read(X)

@@ -1,0 +1,236 @@
+"""Intervals and sets of fitted models, from rows that they did not learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from spinney._conformal import (
+    SET_METHODS,
+    Floats,
+    check_coverage,
+    class_scores,
+    largest_score,
+    sets_within,
+    smallest_and_largest_error,
+)
+
+__all__ = ["HeldOut", "IntervalMixin", "SetMixin", "check_method", "thinned"]
+
+_MOST_ROWS = 20_000  # that are kept: the coverage they give is within a quarter of a point
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What a model says about rows that it did not learn from.
+
+    Parameters
+    ----------
+    source : str
+        Where the rows come from, in words: "rows out of the bag".
+    truth : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        Their targets; classes as codes.
+    told : ndarray
+        Predictions of the shape of `truth`; quantiles (n_rows, n_levels) with `quantiles`;
+        probabilities (n_rows, n_classes) of a classifier.
+    scale : ndarray of the shape of `truth`, or None
+        How large an error is to be expected, row by row, in any unit.
+    weights : ndarray of shape (n_rows,) or None
+        What the rows count.
+    quantiles : bool
+        Whether `told` has quantiles, the lowest first.
+    rows : ndarray of shape (n_rows,) or None
+        Their places among the rows of fit, where these are known.
+    """
+
+    source: str
+    truth: NDArray[Any]
+    told: NDArray[np.float64]
+    scale: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+    quantiles: bool = False
+    rows: NDArray[np.intp] | None = None
+
+    def take(self, chosen: Any) -> HeldOut:
+        """Return some of the rows."""
+        return replace(
+            self,
+            truth=self.truth[chosen],
+            told=self.told[chosen],
+            scale=None if self.scale is None else self.scale[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            rows=None if self.rows is None else self.rows[chosen],
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.truth)
+
+    def interval(self, told: Floats, scale: Any, coverage: float) -> Floats:
+        """Return intervals around predictions of new rows, (…, 2).
+
+        Parameters
+        ----------
+        told : ndarray
+            What the model says about the rows: as `HeldOut.told`.
+        scale : ndarray or None
+            As `HeldOut.scale`.
+        coverage : float
+            Between 0 and 1.
+        """
+        if self.quantiles:
+            # Conformalised quantiles (Romano, Patterson and Candès 2019).
+            beyond = np.maximum(self.told[:, 0] - self.truth, self.truth - self.told[:, -1])
+            more = largest_score(beyond, coverage, self.weights)
+            ends = np.stack([told[:, 0] - more, told[:, -1] + more], axis=1)
+            # Where the limit is below zero, an interval that was narrow has its ends exchanged.
+            crossed = ends[:, 0] > ends[:, 1]
+            ends[crossed] = ends[crossed].mean(axis=1, keepdims=True)
+            return ends
+        errors = np.asarray(self.truth - self.told, dtype=np.float64)
+        if self.scale is not None:
+            errors = errors / self.scale
+        columns = errors.reshape(len(errors), -1).T
+        limits = [smallest_and_largest_error(column, coverage, self.weights) for column in columns]
+        flat = told.reshape(len(told), -1)
+        width: Any = 1.0 if scale is None else scale.reshape(len(told), -1)
+        low, high = np.array(limits).T
+        ends = np.stack([flat + low * width, flat + high * width], axis=-1)
+        return ends.reshape(*told.shape, 2)
+
+    def limit(self, method: str, coverage: float, part: Any = 0.5) -> float:
+        """Return the score that classes of a set may have at most."""
+        scores = class_scores(self.told, method, part)
+        own = scores[np.arange(len(self)), self.truth.astype(np.intp)]
+        return largest_score(own, coverage, self.weights)
+
+
+def thinned(n_rows: int, most: int = _MOST_ROWS) -> Any:
+    """Return which of so many rows are kept: all, or some drawn by chance, always the same."""
+    if n_rows <= most:
+        return slice(None)
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+
+
+def check_method(method: Any, known: tuple[str, ...]) -> str:
+    """Return the method, or say which there are."""
+    if not isinstance(method, str) or method not in known:
+        raise ValueError(f"method: expected one of {', '.join(map(repr, known))}, got {method!r}")
+    return method
+
+
+def _reason(model: Any) -> str:
+    """Return what a model adds about how rows are held out."""
+    reason: str = model._why_none() if hasattr(model, "_why_none") else ""
+    return reason
+
+
+class IntervalMixin:
+    """`predict_interval` of a regressor that knows its errors on rows it did not learn from."""
+
+    def _held_out_rows(self) -> HeldOut:
+        """Return the rows, or raise a ValueError that says why there are none."""
+        held = vars(self).get("_held_out")
+        if held is None:
+            raise ValueError(
+                f"{type(self).__name__} was fitted without rows to tell its errors from"
+                f"{_reason(self)}; spinney.calibration.ConformalRegressor gives intervals to "
+                "any regressor"
+            )
+        return held  # type: ignore[no-any-return]
+
+    def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
+        """Return predictions and the scale of their errors, as `HeldOut` has them."""
+        return np.asarray(self.predict(X), dtype=np.float64), None  # type: ignore[attr-defined]
+
+    def _clip(self, ends: Floats) -> Floats:
+        """Cut off what no target can be."""
+        return ends
+
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words; of ``method="auto"``."""
+        check_is_fitted(self)
+        held = self._held_out_rows()
+        what = "conformalised quantiles" if held.quantiles else "conformal"
+        return f"{what}, {len(held):,} {held.source}"
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Floats:
+        """Predict an interval that holds the target with the given probability.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        coverage : float, default=0.9
+            Share of rows, between 0 and 1, whose target is to lie in its interval. It is right
+            over all rows like those of fit, not in each corner of them.
+        method : {"auto", "conformal"}, default="auto"
+            There is one: the errors on rows that fit held out tell how far an interval must
+            reach, below and above. `interval_method_` says which rows these are.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2), or (n_rows, n_outputs, 2)
+            Lower and upper ends; infinite where there are too few rows to tell.
+        """
+        coverage = check_coverage(coverage)
+        check_method(method, ("auto", "conformal"))
+        check_is_fitted(self)
+        held = self._held_out_rows()
+        return self._clip(held.interval(*self._told_and_scale(X), coverage))
+
+
+class SetMixin:
+    """`predict_set` of a classifier that knows its doubts about rows it did not learn from."""
+
+    def _held_out_rows(self) -> HeldOut:
+        """Return the rows, or raise a ValueError that says why there are none."""
+        held = vars(self).get("_held_out")
+        if held is None:
+            raise ValueError(
+                f"{type(self).__name__} was fitted without rows to tell its errors from"
+                f"{_reason(self)}; spinney.calibration.ConformalClassifier gives sets to any "
+                "classifier with probabilities"
+            )
+        return held  # type: ignore[no-any-return]
+
+    @property
+    def set_method_(self) -> str:
+        """What sets are made from, in words; of ``method="auto"``."""
+        check_is_fitted(self)
+        held = self._held_out_rows()
+        return f"adaptive conformal sets (aps), {len(held):,} {held.source}"
+
+    def predict_set(self, X: Any, coverage: float = 0.9, method: str = "auto") -> NDArray[np.bool_]:
+        """Predict a set of classes that holds the right one with the given probability.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        coverage : float, default=0.9
+            Share of rows, between 0 and 1, whose class is to be in its set. No set is empty: where
+            the likeliest class alone is right more often than that, so are the sets.
+        method : {"auto", "aps", "lac", "raps"}, default="auto"
+            "aps" (adaptive, and "auto"): classes from the likeliest on, until their probabilities
+            add up to a limit. "lac": all classes of at least some probability, the smallest sets.
+            "raps": "aps" that avoids long sets of unlikely classes. The limit is that of the rows
+            that fit held out.
+
+        Returns
+        -------
+        ndarray of bool, of shape (n_rows, n_classes)
+            Whether each class, in the order of ``classes_``, is in the set of the row.
+        """
+        coverage = check_coverage(coverage)
+        check_method(method, ("auto", *SET_METHODS))
+        check_is_fitted(self)
+        held = self._held_out_rows()
+        chosen = "aps" if method == "auto" else method
+        shares = self.predict_proba(X)  # type: ignore[attr-defined]
+        return sets_within(class_scores(shares, chosen), held.limit(chosen, coverage))

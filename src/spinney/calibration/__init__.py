@@ -1,0 +1,7 @@
+"""How sure a model is: intervals, sets of classes and probabilities that keep what they promise."""
+
+from spinney.calibration._calibrated_classifier import CalibratedClassifier
+from spinney.calibration._conformal_classifier import ConformalClassifier
+from spinney.calibration._conformal_regressor import ConformalRegressor
+
+__all__ = ["CalibratedClassifier", "ConformalClassifier", "ConformalRegressor"]

@@ -1,0 +1,173 @@
+"""Probabilities that are as often right as they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from spinney._conformal import Floats
+from spinney._table import check_rows
+from spinney.calibration._calibrators import CALIBRATIONS, Calibrator
+from spinney.calibration._probabilities import fold_shares, held_out_shares, read_classes
+from spinney.calibration._wrapper import Wrapper
+
+__all__ = ["CalibratedClassifier"]
+
+
+class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
+    """A classifier whose probabilities are corrected by rows that it did not learn from.
+
+    The model is fitted once, on all rows. What is wrong with its probabilities is learned from rows
+    that it held out by itself (out of the bag, or of early stopping) or, where it holds out none,
+    from models that learned from other folds.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A classifier with `predict_proba`, Spinney's or scikit-learn's; None is a
+        `RandomForestClassifier`.
+    method : {"auto", "temperature", "sigmoid", "isotonic"}, default="auto"
+        "temperature": all classes become more or less extreme, and the likeliest stays the
+        likeliest. "sigmoid": a logistic function for each class (Platt). "isotonic": any rising
+        function for each class, which needs many rows. "auto" is "isotonic" where each class has
+        500 rows that were held out, else "temperature".
+    cv : "auto", "oob", int, splitter or iterable, default="auto"
+        "oob": the rows that the model held out by itself. A number, or a splitter: folds. "auto"
+        is "oob" where the model can, else five folds.
+    random_state : int, RandomState instance or None, default=None
+        Divides the rows into folds.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The model, fitted on all rows.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    method_ : str
+        The method that was used.
+    source_ : str
+        Where the rows come from that it was learned from, in words.
+    n_features_in_ : int
+        Columns seen in fit.
+    feature_names_in_ : ndarray of str
+        Their names, if X had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import log_loss
+    >>> from spinney.calibration import CalibratedClassifier
+    >>> from spinney.datasets import load_spam
+    >>> from spinney.ensemble import RandomForestClassifier
+    >>> X, y = load_spam(return_X_y=True, split="train")
+    >>> X_test, y_test = load_spam(return_X_y=True, split="test")
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> model = CalibratedClassifier(forest).fit(X, y)
+    >>> model.method_, model.source_
+    ('isotonic', 'rows out of the bag')
+    >>> plain = forest.fit(X, y)
+    >>> losses = [log_loss(y_test, m.predict_proba(X_test)) for m in (model, plain)]
+    >>> bool(losses[0] < losses[1])
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "auto",
+        cv: Any = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.random_state = random_state
+
+    def _model(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        from spinney.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(random_state=0)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Fit the model and what corrects its probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            The classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows, for both.
+
+        Returns
+        -------
+        CalibratedClassifier
+            Itself.
+        """
+        self._check_method(("auto", *CALIBRATIONS))
+        if isinstance(self.cv, str) and self.cv not in ("auto", "oob"):
+            raise ValueError(f"cv: expected 'auto', 'oob', a number or a splitter, got {self.cv!r}")
+        X, y, weights = self._read(X, y, sample_weight)
+        y, self.classes_, codes = read_classes(self, y)
+        self.estimator_, held = self._own_rows(X, y, weights)
+        if isinstance(self.cv, str) and held is not None:
+            self.source_ = held.source
+            shares, codes = held.told, held.truth
+            weights = held.weights
+        elif isinstance(self.cv, str) and self.cv == "oob":
+            raise ValueError(f"cv='oob': {type(self.estimator_).__name__} holds out no rows")
+        else:
+            self.source_ = "rows of folds"
+            shares = self._fold_shares(X, y, weights)
+        self._calibrator = Calibrator(self.method).fit(shares, codes, weights)
+        self.method_ = self._calibrator.method
+        return self
+
+    def _fold_shares(self, X: Any, y: Any, weights: Any) -> Floats:
+        cv = self.cv
+        try:
+            self.cv = 5 if isinstance(cv, str) else cv
+            folds = self._folds(X, y)
+        finally:
+            self.cv = cv
+        return fold_shares(self._model(), X, y, weights, self.classes_, folds)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Predict calibrated class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        check_rows(self, X, reset=False)
+        return self._calibrator.apply(held_out_shares(self.estimator_, X, self.classes_))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The most probable class; of equals the first.
+        """
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])

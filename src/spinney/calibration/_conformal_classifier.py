@@ -1,0 +1,236 @@
+"""Sets of classes for any classifier with probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from spinney._certainty import HeldOut
+from spinney._conformal import SET_METHODS, Floats, check_coverage, class_scores, sets_within
+from spinney._table import check_rows
+from spinney.calibration._probabilities import held_out_shares, read_classes
+from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
+
+__all__ = ["ConformalClassifier"]
+
+_METHODS = ("auto", "split", "cross", "oob")
+
+
+class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
+    """Sets of classes that hold the right one as often as is asked for, by any classifier.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A classifier with `predict_proba`, Spinney's or scikit-learn's; None is a
+        `GradientBoostingClassifier`.
+    sets : {"aps", "lac", "raps"}, default="aps"
+        What makes a class belong into a set. "aps": classes from the likeliest on, until their
+        probabilities add up to a limit, so that rows that are hard to tell get more classes.
+        "lac": all classes of at least some probability, the smallest sets. "raps": "aps" with a
+        penalty on long sets.
+    method : {"auto", "split", "cross", "oob"}, default="auto"
+        Where the rows come from that the limit is made for. "split": some are set aside. "cross":
+        every row, by models that learned from other folds. "oob": those that the model held out
+        by itself, without a further fit: out of the bag, or of early stopping. "auto" is "oob"
+        where the model can, else "cross".
+    cv : int, splitter or iterable, default=5
+        Folds of "cross".
+    test_size : float or int, default=0.25
+        Rows that "split" sets aside.
+    groups : str or int, default=None
+        A column of categories, by name or place: each gets a limit from its own rows, so that none
+        falls short. Categories with too few rows to tell, and new ones, get that of all.
+    randomize : bool, default=False
+        Whether "aps" and "raps" count a random part of a class's own probability instead of half
+        of it: the coverage is exact where many probabilities are the same, but the sets are
+        different each time unless `random_state` is given.
+    random_state : int, RandomState instance or None, default=None
+        Divides the rows, and draws with `randomize`.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        What predicts: fitted on all rows, or with "split" on those to learn from.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    method_ : str
+        The method that was used.
+    n_features_in_ : int
+        Columns seen in fit.
+    feature_names_in_ : ndarray of str
+        Their names, if X had names that are all strings.
+
+    References
+    ----------
+    Romano, Sesia, Candès, "Classification with valid and adaptive coverage", 2020. Angelopoulos,
+    Bates, Malik, Jordan, "Uncertainty sets for image classifiers using conformal prediction", 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from spinney.calibration import ConformalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConformalClassifier(GaussianNB(), random_state=0).fit(X[::2], y[::2])
+    >>> sets = model.predict_set(X[1::2], coverage=0.95)
+    >>> sets.shape, model.method_
+    ((75, 3), 'cross')
+    >>> bool(sets[range(75), y[1::2]].mean() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        sets: str = "aps",
+        method: str = "auto",
+        cv: Any = 5,
+        test_size: Any = 0.25,
+        groups: Any = None,
+        randomize: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.sets = sets
+        self.method = method
+        self.cv = cv
+        self.test_size = test_size
+        self.groups = groups
+        self.randomize = randomize
+        self.random_state = random_state
+
+    def _model(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        from spinney.ensemble import GradientBoostingClassifier
+
+        return GradientBoostingClassifier(random_state=0)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalClassifier:
+        """Fit the model, and see what it says about rows that it did not learn from.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            The classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows, for the model and for the coverage.
+
+        Returns
+        -------
+        ConformalClassifier
+            Itself.
+        """
+        self._check_method(_METHODS)
+        if not isinstance(self.sets, str) or self.sets not in SET_METHODS:
+            said = ", ".join(map(repr, SET_METHODS))
+            raise ValueError(f"sets: expected one of {said}, got {self.sets!r}")
+        X, y, weights = self._read(X, y, sample_weight)
+        y, self.classes_, codes = read_classes(self, y)
+        if self.method == "split":
+            learned, asked = self._split(X, y)
+            self.estimator_ = fit_on(self._model(), X, y, weights, learned)
+            shares = held_out_shares(self.estimator_, _safe_indexing(X, asked), self.classes_)
+            own = None if weights is None else weights[asked]
+            self._held_out = HeldOut(
+                "rows that were set aside", codes[asked], shares, weights=own, rows=asked
+            )
+            self.method_ = "split"
+        else:
+            self._hold_out(X, y, codes, weights)
+        self._known_groups = self._codes = None
+        if self.groups is not None:
+            every, self._known_groups = group_codes(X, self.groups)
+            self._codes = every[self._held_out.rows]
+        return self
+
+    def _hold_out(self, X: Any, y: Any, codes: Any, weights: Any) -> None:
+        self.estimator_, held = self._own_rows(X, y, weights)
+        usable = held is not None and (self.groups is None or held.rows is not None)
+        if held is not None and usable and self.method != "cross":
+            self._held_out, self.method_ = held, "oob"
+            return
+        if self.method == "oob":
+            raise ValueError(
+                f"method='oob': {type(self.estimator_).__name__} holds out no rows by itself"
+            )
+        shares = self._fold_shares(X, y, weights, self.classes_)
+        self._held_out = HeldOut(
+            "rows of folds", codes, shares, weights=weights, rows=np.arange(len(y))
+        )
+        self.method_ = "cross"
+
+    def _fold_shares(self, X: Any, y: Any, weights: Any, classes: Any) -> Floats:
+        from spinney.calibration._probabilities import fold_shares
+
+        return fold_shares(self._model(), X, y, weights, classes, self._folds(X, y))
+
+    @property
+    def set_method_(self) -> str:
+        """What sets are made from, in words."""
+        check_is_fitted(self)
+        held = self._held_out
+        within = "" if self.groups is None else f", within {self.groups!r}"
+        return f"conformal sets ({self.sets}), {len(held):,} {held.source}{within}"
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Predict class probabilities with the model inside.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Its probabilities, as they are.
+        """
+        check_is_fitted(self)
+        check_rows(self, X, reset=False)
+        return held_out_shares(self.estimator_, X, self.classes_)
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Predict a set of classes that holds the right one with the given probability.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        coverage : float, default=0.9
+            Share of rows, between 0 and 1, whose class is to be in its set. No set is empty: where
+            the likeliest class alone is right more often than that, so are the sets.
+
+        Returns
+        -------
+        ndarray of bool, of shape (n_rows, n_classes)
+            Whether each class, in the order of `classes_`, is in the set of the row.
+        """
+        coverage = check_coverage(coverage)
+        shares = self.predict_proba(X)
+        held = self._held_out
+        part: Any = 0.5
+        asked_part: Any = 0.5
+        if self.randomize:
+            random = check_random_state(self.random_state)
+            part = random.uniform(size=(len(held), 1))
+            asked_part = random.uniform(size=(len(shares), 1))
+        limits = np.full((len(shares), 1), held.limit(self.sets, coverage, part))
+        if self._codes is not None:
+            asked, _ = group_codes(X, self.groups, self._known_groups)
+            for code in np.unique(asked[asked >= 0]):
+                mine = self._codes == code
+                own = part[mine] if self.randomize else part
+                limit = held.take(mine).limit(self.sets, coverage, own)
+                if np.isfinite(limit):
+                    limits[asked == code] = limit
+        return sets_within(class_scores(shares, self.sets, asked_part), limits)
