@@ -18,4 +18,5 @@ NB_MODULE(_core, m) {
   bind_linear(m);
   bind_perceptron(m);
   bind_mixture(m);
+  bind_dependence(m);
 }

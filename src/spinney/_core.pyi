@@ -679,3 +679,16 @@ def run_perceptrons(
     tolerance: float,
     n_threads: int,
 ) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64], bool]: ...
+def score_settings(
+    forest: Forest,
+    table: Table,
+    features: list[int],
+    values: NDArray[float64],
+    n_trees: int,
+    n_scores: int,
+    one_each: bool,
+    hard_votes: bool,
+    by_row: bool,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...

@@ -1,0 +1,22 @@
+"""What models lean on, how predictions depend on columns, and which rows stand behind them."""
+
+from spinney.inspection._accumulated import AccumulatedEffects, accumulated_local_effects
+from spinney.inspection._dependence import Dependence, partial_dependence
+from spinney.inspection._drop_column import drop_column_importance
+from spinney.inspection._importances import Importances
+from spinney.inspection._impurity import impurity_importance
+from spinney.inspection._interactions import Interactions, interaction_strengths
+from spinney.inspection._permutation import permutation_importance
+
+__all__ = [
+    "AccumulatedEffects",
+    "Dependence",
+    "Importances",
+    "Interactions",
+    "accumulated_local_effects",
+    "drop_column_importance",
+    "impurity_importance",
+    "interaction_strengths",
+    "partial_dependence",
+    "permutation_importance",
+]
