@@ -32,10 +32,10 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     The decrease that a tree reports about its own rows is greatest for columns with many values,
     even if they are noise: among many questions one fits by chance. Here it is measured on rows
     that had no say in the question: each row adds, for every question on its way, the product of
-    the step in the node's value and the row's distance from the value before. Over a tree's own
-    rows that is the decrease of the impurity (Gini's, or the variance); over others it is zero on
-    average for a column of noise, whatever its values (after Li et al. 2019, and Zhou and Hooker
-    2021).
+    the step in the node's value and the row's distance from the mean of such rows in the node. Over
+    a tree's own rows that is the decrease of the impurity (Gini's, or the variance); over others it
+    is zero on average for a column of noise, whatever its values (after Li et al. 2019, and Zhou
+    and Hooker 2021).
 
     Parameters
     ----------
@@ -186,7 +186,12 @@ def _steps(tree: Tree, rows: Floats, targets: Floats) -> Floats:
         feature = tree.feature[at]
         left = _goes_left(tree, at, rows[moving, feature])
         child = np.where(left, tree.children_left[at], tree.children_right[at])
-        step = (values[child] - values[at]) * (targets[moving] - values[at])
+        # The mean of these rows, not the tree's: rows that were drawn twice draw the tree's value
+        # towards them, and with it the side that they chose.
+        _, place, counts = np.unique(at, return_inverse=True, return_counts=True)
+        sums = [np.bincount(place, target) for target in targets[moving].T]
+        means = (np.array(sums) / counts).T[place]
+        step = (values[child] - values[at]) * (targets[moving] - means)
         out[moving, feature] += step.sum(axis=1)
         at = child
 

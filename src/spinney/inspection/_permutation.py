@@ -103,14 +103,13 @@ def permutation_importance(
         orders.append(shuffled)
 
     by_rows = find_row_scores(model, scoring, y)
-    if by_rows is None:
-        scorer = check_scoring(model, scoring=scoring)
+    scorer: Any = None if by_rows is not None else check_scoring(model, scoring=scoring)
 
-        def score(table: Any) -> Any:
-            return float(scorer(model, table, y))
+    def score(table: Any) -> Any:
+        if by_rows is not None:
+            return by_rows(table)
+        return float(scorer(model, table, y))
 
-    else:
-        score = by_rows
     base = score(view.make(None, {}))
 
     def measure(group: list[int]) -> tuple[NDArray[np.float64], float]:

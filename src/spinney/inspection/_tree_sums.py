@@ -86,8 +86,17 @@ class TreeSum:
         n_sums = rows.n_rows if by_row else 1
         out = np.empty((n_sums, len(values), self.n_scores))
         _core.score_settings(
-            *(self.core, rows, columns, np.ascontiguousarray(values)),
-            *(self.n_trees, self.n_scores, self.one_each, self.hard, by_row, n_threads, out),
+            self.core,
+            rows,
+            columns,
+            np.ascontiguousarray(values),
+            self.n_trees,
+            self.n_scores,
+            self.one_each,
+            self.hard,
+            by_row,
+            n_threads,
+            out,
         )
         if not by_row:
             out /= rows.n_rows
