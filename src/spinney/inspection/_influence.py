@@ -150,7 +150,7 @@ def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> I
     if not (weights > 0).any():
         raise ValueError("sample_weight: expected some row of positive weight, got none")
     leverage = _leverages(rows, weights, penalty, bool(model.fit_intercept))
-    told = np.asarray(model.predict(rows), dtype=np.float64).reshape(-1)
+    told = rows @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0]
     residual = (y - told) * np.sqrt(weights)
     n_parameters = float(leverage.sum())
     n_rows = int(np.count_nonzero(weights))
