@@ -19,6 +19,14 @@ __all__ = ["FittedOnFold", "dependences", "importances"]
 _REPEATS = 5
 _MOST_ROWS = 2_000
 _ROWS_OF_CURVES = 300
+# Measures that are means over rows, by the name of scikit-learn's score that falls as much as they
+# get worse: importances by these have an error that holds the rows as well as the shuffles.
+_MEANS = {
+    "error": "accuracy",
+    "accuracy": "accuracy",
+    "mae": "neg_mean_absolute_error",
+    "r2": "r2",
+}
 
 
 class FittedOnFold:
@@ -68,7 +76,7 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
         fitted.X,
         fitted.y,
         n_repeats=_REPEATS,
-        scoring=score,
+        scoring=_MEANS.get(measure.name, score) if measure.needs == "predictions" else score,
         columns=columns,
     )
     order = found.largest(len(found.mean))
