@@ -151,9 +151,18 @@ def test_any_grid(seed, n_rows, n_values, n_threads):
     np.testing.assert_allclose(alone.average[0], expected.mean(axis=0), atol=1e-12)
 
 
-def test_same_bits_on_any_number_of_threads():
+@pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
+def test_many_rows_and_columns_on_any_number_of_threads(kind):
+    """Small trees have their questions decided first; both ways cut rows into blocks."""
     frame = table(2, 1500)
-    model = RandomForestRegressor(20, random_state=0).fit(frame, targets(None, frame, 2))
+    model = kind(n_estimators=20, random_state=0).fit(frame, targets(None, frame, 2))
+    one = partial_dependence(model, frame, "gaps", individual=True, n_jobs=1)
+    values = [*one.grids[0].values, None]
+    expected = by_force(model, frame, {"gaps": values})
+    np.testing.assert_allclose(one.individual, expected, rtol=1e-9, atol=1e-12)
+    for n_jobs in (2, 3):
+        told = partial_dependence(model, frame, "gaps", individual=True, n_jobs=n_jobs)
+        np.testing.assert_array_equal(told.individual, one.individual)
     one = partial_dependence(model, frame, "a", n_jobs=1)
     for n_jobs in (2, 3):
         np.testing.assert_array_equal(

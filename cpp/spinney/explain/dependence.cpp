@@ -5,9 +5,12 @@
 #include <bit>
 #include <cmath>
 
+#include "spinney/boosting/block_scorer.h"
 #include "spinney/common/check.h"
+#include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/forest_reader.h"
+#include "spinney/explain/decided_trees.h"
 #include "spinney/table/row_block.h"
 
 namespace spinney {
@@ -283,6 +286,57 @@ void run(const TreeSum& sum, const RowReader& reader, std::size_t n_rows, const 
   }
 }
 
+// The same for small trees, whose questions about set columns are decided first.
+void run_decided(const TreeSum& sum, const RowReader& reader, std::size_t n_rows, std::size_t most,
+                 const DecidedTrees& trees, std::size_t n, bool by_row, int n_threads,
+                 double* steps) {
+  constexpr std::size_t group = 256;  // trees whose values for a block stay in the cache
+  const std::size_t n_trees = trees.forest.trees.size();
+  const std::size_t n_scores = sum.n_scores;
+  const std::size_t size = (n + 1) * n_scores;
+  std::vector<BlockScorer> scorers;
+  for (std::size_t t = 0; t < n_trees; t += group) {
+    scorers.emplace_back(trees.forest, t, std::min(n_trees, t + group));
+  }
+  const std::size_t n_blocks = (n_rows + most - 1) / most;
+  parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
+    const std::size_t end = std::min(n_rows, (block + 1) * most);
+    std::vector<double> values(std::min(BlockScorer::block_rows, most) * group);
+    std::vector<double> sums(group);
+    for (std::size_t from = block * most; from < end; from += BlockScorer::block_rows) {
+      const std::size_t m = std::min(BlockScorer::block_rows, end - from);
+      reader.read(from, m, [&](const auto* rows, std::size_t stride, bool) {
+        for (std::size_t g = 0; g < scorers.size(); ++g) {
+          const std::size_t width = std::min(group, n_trees - g * group);
+          std::fill(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(m * group), 0.0);
+          scorers[g].add(rows, stride, m, group, values.data());
+          const auto add = [&](const double* of_trees, double* own) {
+            for (std::size_t i = 0; i < width; ++i) {
+              const std::size_t t = g * group + i;
+              const std::size_t k = trees.source[t] % n_scores;
+              for (std::size_t r = trees.run_start[t]; r < trees.run_start[t + 1]; ++r) {
+                own[trees.runs[r].from * n_scores + k] += of_trees[i];
+                own[trees.runs[r].to * n_scores + k] -= of_trees[i];
+              }
+            }
+          };
+          if (by_row) {
+            for (std::size_t i = 0; i < m; ++i) {
+              add(values.data() + i * group, steps + (from + i) * size);
+            }
+            continue;
+          }
+          std::fill(sums.begin(), sums.end(), 0.0);
+          for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < width; ++j) sums[j] += values[i * group + j];
+          }
+          add(sums.data(), steps + block * size);
+        }
+      });
+    }
+  });
+}
+
 void run_all(const TreeSum& sum, const Table& table, const Settings& settings, bool by_row,
              int n_threads, double* out) {
   if (sum.n_trees > sum.forest.trees.size()) throw InputError("a forest has fewer trees");
@@ -314,7 +368,10 @@ void run_all(const TreeSum& sum, const Table& table, const Settings& settings, b
     const auto call = [&]<std::size_t words>() {
       run<words>(sum, reader, n_rows, settings, first, n, by_row, n_threads, steps.data());
     };
-    if (n <= 64) {
+    const DecidedTrees decided = decide_trees(sum, settings, first, n, n_rows);
+    if (!decided.forest.trees.empty()) {
+      run_decided(sum, reader, n_rows, most, decided, n, by_row, n_threads, steps.data());
+    } else if (n <= 64) {
       call.template operator()<1>();
     } else if (n <= 128) {
       call.template operator()<2>();
