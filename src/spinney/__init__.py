@@ -78,6 +78,7 @@ _SUBMODULES = frozenset(
         "datasets",
         "ensemble",
         "export",
+        "inspection",
         "io",
         "linear_model",
         "mixture",
