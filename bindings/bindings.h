@@ -22,6 +22,7 @@ void bind_linear(nanobind::module_& m);
 void bind_perceptron(nanobind::module_& m);
 void bind_mixture(nanobind::module_& m);
 void bind_explain(nanobind::module_& m);
+void bind_dependence(nanobind::module_& m);
 
 // A vector becomes a NumPy array without a copy: the array owns it from then on.
 template <class T>

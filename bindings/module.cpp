@@ -19,4 +19,5 @@ NB_MODULE(_core, m) {
   bind_perceptron(m);
   bind_mixture(m);
   bind_explain(m);
+  bind_dependence(m);
 }

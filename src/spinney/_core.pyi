@@ -709,3 +709,17 @@ class TreeExplainer:
         out: NDArray[float64],
         progress: Callable[[int, int], Any] | None,
     ) -> None: ...
+
+def score_settings(
+    forest: Forest,
+    table: Table,
+    features: list[int],
+    values: NDArray[float64],
+    n_trees: int,
+    n_scores: int,
+    one_each: bool,
+    hard_votes: bool,
+    by_row: bool,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...

@@ -18,10 +18,11 @@ from sklearn.preprocessing import OneHotEncoder
 
 from spinney import plot
 from spinney.ensemble import GradientBoostingRegressor, RandomForestClassifier
-from spinney.plot._calculate_dependence import calculate_dependence
-from spinney.plot._calculate_importances import calculate_importances
+from spinney.inspection import partial_dependence as our_dependence
+from spinney.inspection import permutation_importance as our_importance
+from spinney.inspection._importances import own_importances
+from spinney.inspection._table_view import TableView
 from spinney.plot._calculate_scores import calculate_confusion
-from spinney.plot._table_view import TableView
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 mpl.use("agg")
@@ -49,18 +50,20 @@ def test_importances_by_permutation_are_scikit_learns(ax):
     (bars,) = [drawn for drawn in ax.containers if hasattr(drawn, "errorbar")]
     segments = bars.errorbar[2][0].get_segments()
     half = [(s[1, 0] - s[0, 0]) / 2 for s in segments]
-    assert np.allclose(half, theirs.importances_std[order])
+    told = our_importance(forest, iris.data, iris.target, n_repeats=3, random_state=7)
+    assert np.allclose(told.spread, theirs.importances_std)
+    assert np.allclose(half, told.error[order])
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"column {j}" for j in order]
 
 
 def test_importances_of_some_rows():
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    told = calculate_importances(tree, X, y, n_repeats=2, max_rows=40)
+    told = our_importance(tree, X, y, n_repeats=2, max_rows=40)
     assert np.allclose(told.mean * 80, np.round(told.mean * 80))  # two repeats of forty rows
-    again = calculate_importances(tree, X, y, n_repeats=2, max_rows=40)
+    again = our_importance(tree, X, y, n_repeats=2, max_rows=40)
     assert np.array_equal(told.mean, again.mean)
-    whole = calculate_importances(tree, X, y, n_repeats=2, max_rows=None)
+    whole = our_importance(tree, X, y, n_repeats=2, max_rows=None)
     assert not np.array_equal(told.mean, whole.mean)
 
 
@@ -73,7 +76,7 @@ def test_importances_of_forests(ax, forest):
         [bar.get_width() for bar in ax.patches], np.sort(model.feature_importances_)[::-1]
     )
     assert ax.get_yticklabels()[0].get_text() in iris.feature_names
-    told = calculate_importances(model)
+    told = own_importances(model)
     each = [tree.feature_importances_ for tree in model.estimators_]
     assert np.allclose(told.spread, np.std(each, axis=0))
 
@@ -81,9 +84,9 @@ def test_importances_of_forests(ax, forest):
 def test_no_error_bars_without_a_spread():
     iris = load_iris()
     tree = DecisionTreeClassifier().fit(iris.data, iris.target)
-    assert np.isnan(calculate_importances(tree).spread).all()
+    assert np.isnan(own_importances(tree).spread).all()
     boost = GradientBoostingRegressor(n_estimators=5).fit(iris.data, iris.target)
-    assert np.isnan(calculate_importances(boost).spread).all()
+    assert np.isnan(own_importances(boost).spread).all()
 
 
 # ------------------------------------------------------------------ dependence
@@ -169,7 +172,7 @@ def test_categories_and_missing_values(kind):
     assert right.get_xticklabels()[-1].get_text() == "missing"
     gap = right.lines[1].get_ydata()
     assert len(gap) == 1
-    told = calculate_dependence(tree, X, 0)
+    told = our_dependence(tree, X, 0)
     assert gap[0] == told.average[0, -1] < told.average[0, :-1].min()
     plot.partial_dependence(tree, X, (0, 1), ax=plane, n_values=6)
     plot.decision_boundary(tree, X, y, features=[0, 1], n_steps=10, ax=both)
@@ -185,7 +188,7 @@ def test_frames_agree():
         X, y = frame_of_kinds(kind)
         options = {"categorical_features": [1]} if kind == "objects" else {}
         tree = DecisionTreeRegressor(max_depth=4, **options).fit(X, y)
-        told.append(calculate_importances(tree, X, y, n_repeats=2).mean)
+        told.append(our_importance(tree, X, y, n_repeats=2).mean)
     assert all(np.array_equal(told[0], other) for other in told)
 
 
@@ -207,8 +210,8 @@ def test_targets_of_every_kind(as_column):
     tree = DecisionTreeClassifier(max_depth=2).fit(X, words)
     told = as_column(words)
     assert calculate_confusion(tree, X, told).counts.trace() == round(150 * tree.score(X, words))
-    wanted = calculate_importances(tree, X, words, n_repeats=2).mean
-    assert np.array_equal(calculate_importances(tree, X, told, n_repeats=2).mean, wanted)
+    wanted = our_importance(tree, X, words, n_repeats=2).mean
+    assert np.array_equal(our_importance(tree, X, told, n_repeats=2).mean, wanted)
     axes = Figure().subplots(1, 3)
     plot.roc(tree, X, told, ax=axes[0])
     plot.decision_boundary(tree, X, told, n_steps=5, ax=axes[1])
@@ -226,7 +229,7 @@ def test_a_pipeline_of_names(ax):
     plot.partial_dependence(model, frame, "count", ax=ax)
     slopes = np.diff(ax.lines[0].get_ydata())  # a line: each step is the coefficient
     assert np.allclose(slopes, model[-1].coef_[1])
-    told = calculate_importances(model, frame, y, n_repeats=2)
+    told = our_importance(model, frame, y, n_repeats=2)
     theirs = permutation_importance(model, frame, y, n_repeats=2, random_state=0)
     assert np.allclose(told.mean, theirs.importances_mean)
 

@@ -17,7 +17,7 @@ from spinney.inspection._explanation import Explanation
 from spinney.inspection._shap_linear import explain_linear
 from spinney.inspection._shap_sampling import explain_by_sampling
 from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_sum
-from spinney.plot._table_view import TableView
+from spinney.inspection._table_view import TableView
 
 __all__ = ["explain", "shap_interaction_values", "shap_values"]
 

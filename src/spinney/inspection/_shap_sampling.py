@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from spinney.inspection._shap_trees import Parts
-from spinney.plot._table_view import TableView, stacked
+from spinney.inspection._table_view import TableView, stacked
 
 __all__ = ["explain_by_sampling"]
 

@@ -4,6 +4,7 @@ Every function takes matplotlib Axes (`ax`, or makes a figure) and returns them,
 changes no settings. matplotlib is loaded when something is drawn: ``pip install 'spinney[plot]'``.
 """
 
+from spinney.plot._accumulated import accumulated_local_effects
 from spinney.plot._boundary import decision_boundary
 from spinney.plot._calibration import calibration
 from spinney.plot._comparison import comparison
@@ -11,6 +12,7 @@ from spinney.plot._confusion import confusion
 from spinney.plot._curves import learning_curve, validation_curve
 from spinney.plot._dependence import partial_dependence
 from spinney.plot._importances import importances
+from spinney.plot._influence import influence
 from spinney.plot._margins import margins
 from spinney.plot._rates import precision_recall, roc
 from spinney.plot._residuals import residuals
@@ -18,11 +20,13 @@ from spinney.plot._shap import shap_dependence, shap_summary, shap_waterfall
 from spinney.plot._tree import tree
 
 __all__ = [
+    "accumulated_local_effects",
     "calibration",
     "comparison",
     "confusion",
     "decision_boundary",
     "importances",
+    "influence",
     "learning_curve",
     "margins",
     "partial_dependence",

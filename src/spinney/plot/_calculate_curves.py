@@ -14,7 +14,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.model_selection import learning_curve as score_by_size
 from sklearn.model_selection import validation_curve as score_by_value
 
-from spinney.plot._table_view import as_vector
+from spinney.inspection._importances import score_name
+from spinney.inspection._table_view import as_vector
 
 __all__ = ["ScoreCurve", "calculate_learning_curve", "calculate_validation_curve"]
 
@@ -129,12 +130,3 @@ def _kept(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     """Leave a fold in which a fit failed out of both."""
     failed = np.isnan(train) | np.isnan(test)
     return np.where(failed, np.nan, train), np.where(failed, np.nan, test)
-
-
-def score_name(model: Any, scoring: Any) -> str:
-    """Return what a score is, in words."""
-    if scoring is None:
-        return "accuracy" if is_classifier(model) else "R²"
-    if isinstance(scoring, str):
-        return "R²" if scoring == "r2" else scoring.replace("_", " ")
-    return str(getattr(scoring, "__name__", "score")).replace("_", " ")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.plot._calculate_dependence import MISSING, Dependence, Grid, calculate_dependence
+from spinney.inspection import _dependence
+from spinney.inspection._dependence import MISSING, Dependence, Grid
 from spinney.plot._style import (
     ACCENT,
     GREY,
@@ -32,6 +33,7 @@ def partial_dependence(
     *,
     target: Any = None,
     individual: bool | int = False,
+    centred: bool = False,
     n_values: int = 40,
     max_rows: int | None = 1000,
     random_state: Any = 0,
@@ -56,6 +58,8 @@ def partial_dependence(
         are many, those that vary most. Needed for two columns and several classes.
     individual : bool or int, default=False
         Whether to draw a line for each row too: True for up to 50 of them, or how many.
+    centred : bool, default=False
+        Whether all lines start from zero: those of single rows that part act together with others.
     n_values : int, default=40
         Values of a column of numbers (at most 20 each way for two columns).
     max_rows : int or None, default=1000
@@ -83,15 +87,18 @@ def partial_dependence(
     """
     if individual is not True and individual < 0:
         raise ValueError(f"individual: expected True, False or a number, got {individual}")
-    told = calculate_dependence(
+    told = _dependence.partial_dependence(
         model,
         X,
         columns,
         target=target,
         n_values=n_values,
+        individual=individual is True or individual > 0,
         max_rows=max_rows,
         random_state=random_state,
     )
+    if centred:
+        told = told.centred()
     if len(told.grids) == 2:
         if len(told.outputs) > 1:
             raise ValueError("target: expected the class to draw over two columns, got None")
@@ -102,12 +109,13 @@ def partial_dependence(
     else:
         _draw_lines(ax, told, individual)
     ax.set_xlabel(shortened(told.grids[0].name, 40))
+    what = "change of the " if centred else ""
     if not told.is_probability:
-        ax.set_ylabel("mean prediction")
+        ax.set_ylabel(f"{what}mean prediction")
     elif len(told.outputs) == 1:
-        ax.set_ylabel(f"probability of {shortened(told.outputs[0])}")
+        ax.set_ylabel(f"{what}probability of {shortened(told.outputs[0])}")
     else:
-        ax.set_ylabel("probability")
+        ax.set_ylabel(f"{what}probability")
         legend(ax)
     return ax
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spinney.plot._calculate_importances import calculate_importances
+from spinney.inspection._importances import Importances, own_importances
+from spinney.inspection._impurity import impurity_importance
+from spinney.inspection._permutation import permutation_importance
 from spinney.plot._style import ACCENT, GREY, label_categories, note, styled
 
 __all__ = ["importances"]
@@ -35,10 +37,11 @@ def importances(
         Rows for the permutations, best such that the model has not seen.
     y : array-like of shape (n_rows,), default=None
         Their targets.
-    kind : {"permutation", "impurity"} or None, default=None
+    kind : {"permutation", "impurity", "corrected"} or None, default=None
         "permutation": how much the score falls when a column is shuffled; any model has it.
-        "impurity": the model's own ``feature_importances_``. None: by permutation if there are X
-        and y.
+        "impurity": the model's own ``feature_importances_``. "corrected": the decrease of the
+        impurity out of the bag, of a forest; X and y are its rows of fit. None: by permutation if
+        there are X and y.
     n_repeats : int, default=10
         How often each column is shuffled.
     scoring : str or callable, default=None
@@ -55,8 +58,8 @@ def importances(
     Returns
     -------
     matplotlib Axes
-        The axes. Lines across the bars are plus and minus one standard deviation, over the
-        repeats or over the trees of a forest.
+        The axes. Lines across the bars are plus and minus one standard error; what it holds is
+        said by `permutation_importance` and `impurity_importance`.
 
     Examples
     --------
@@ -71,21 +74,12 @@ def importances(
     """
     if max_columns < 1:
         raise ValueError(f"max_columns: expected a positive number, got {max_columns}")
-    told = calculate_importances(
-        model,
-        X,
-        y,
-        kind=kind,
-        n_repeats=n_repeats,
-        scoring=scoring,
-        random_state=random_state,
-        max_rows=max_rows,
-    )
+    told = _measure(model, X, y, kind, n_repeats, scoring, random_state, max_rows)
     shown = told.largest(max_columns)
     ax = styled(ax, (5.6, max(1.6, 0.9 + 0.22 * len(shown))), grid="x")
     places = np.arange(len(shown))
-    spread = told.spread[shown]
-    error = {} if np.isnan(spread).any() else {"xerr": spread}
+    errors = told.error[shown]
+    error = {} if np.isnan(errors).any() else {"xerr": errors}
     ax.barh(
         places,
         told.mean[shown],
@@ -103,3 +97,35 @@ def importances(
     if len(shown) < len(told.names):
         note(ax, f"{len(shown)} of {len(told.names)} columns")
     return ax
+
+
+def _measure(
+    model: Any,
+    X: Any,
+    y: Any,
+    kind: str | None,
+    n_repeats: int,
+    scoring: Any,
+    random_state: Any,
+    max_rows: int | None,
+) -> Importances:
+    if kind not in (None, "permutation", "impurity", "corrected"):
+        raise ValueError(
+            f"kind: expected 'permutation', 'impurity', 'corrected' or None, got {kind!r}"
+        )
+    if kind is None:
+        kind = "impurity" if X is None or y is None else "permutation"
+    if kind == "impurity":
+        return own_importances(model, X)
+    if X is None or y is None:
+        wanted = "to predict" if kind == "permutation" else "of fit"
+        raise ValueError(f"kind={kind!r}: expected X and y {wanted}, got none")
+    if kind == "corrected":
+        return impurity_importance(model, X, y)
+    return permutation_importance(
+        *(model, X, y),
+        n_repeats=n_repeats,
+        scoring=scoring,
+        random_state=random_state,
+        max_rows=max_rows,
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from spinney.plot._calculate_dependence import calculate_dependence
-from spinney.plot._calculate_importances import calculate_importances
-from spinney.plot._table_view import TableView
+from spinney.inspection._dependence import partial_dependence
+from spinney.inspection._permutation import permutation_importance
+from spinney.inspection._table_view import TableView
 from spinney.report.compared import Compared
 from spinney.report.evidence import Dependence, Importances
 from spinney.report.rows import take_rows
@@ -20,6 +19,14 @@ __all__ = ["FittedOnFold", "dependences", "importances"]
 _REPEATS = 5
 _MOST_ROWS = 2_000
 _ROWS_OF_CURVES = 300
+# Measures that are means over rows, by the name of scikit-learn's score that falls as much as they
+# get worse: importances by these have an error that holds the rows as well as the shuffles.
+_MEANS = {
+    "error": "accuracy",
+    "accuracy": "accuracy",
+    "mae": "neg_mean_absolute_error",
+    "r2": "r2",
+}
 
 
 class FittedOnFold:
@@ -64,13 +71,12 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
     def score(model: Any, X: Any, y: Any) -> float:
         return -measure.sign * measure.of(model, X, y, compared.classes)
 
-    found = calculate_importances(
+    found = permutation_importance(
         fitted.model,
         fitted.X,
         fitted.y,
-        kind="permutation",
         n_repeats=_REPEATS,
-        scoring=score,
+        scoring=_MEANS.get(measure.name, score) if measure.needs == "predictions" else score,
         columns=columns,
     )
     order = found.largest(len(found.mean))
@@ -79,7 +85,7 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
         measure.name,
         [found.names[j] for j in order],
         [float(found.mean[j]) for j in order],
-        [float(found.spread[j]) / math.sqrt(_REPEATS) for j in order],
+        [float(found.error[j]) for j in order],
     )
 
 
@@ -96,8 +102,12 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
             return []
     found = []
     for column in columns:
-        told = calculate_dependence(
-            fitted.model, fitted.X, column, target=label, n_values=24, max_rows=_ROWS_OF_CURVES
+        told = partial_dependence(
+            *(fitted.model, fitted.X, column),
+            target=label,
+            n_values=24,
+            individual=True,
+            max_rows=_ROWS_OF_CURVES,
         )
         assert told.individual is not None
         grid = told.grids[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.plot._table_view import TableView
+from spinney.inspection._table_view import TableView
 from spinney.report.evidence import ColumnProfile, Histogram, TargetProfile
 from spinney.report.families import Task
 

@@ -146,6 +146,13 @@ class TableView:
             made[:, j] = new if new.dtype.kind == "f" else frame[new, j]
         return made
 
+    def without(self, columns: list[int]) -> Any:
+        """Return the table, of its own kind, without some columns."""
+        frame = nw.from_native(self._native, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return frame.drop([frame.columns[j] for j in columns]).to_native()
+        return np.delete(frame, columns, axis=1)
+
     def _read(self, j: int) -> NDArray[Any]:
         if self._table.columns is not None:
             return self._table.columns[j]

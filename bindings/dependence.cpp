@@ -1,0 +1,34 @@
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "spinney/common/check.h"
+#include "spinney/explain/dependence.h"
+#include "table.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace spinney;
+
+void bind_dependence(nb::module_& m) {
+  m.def(
+      "score_settings",
+      [](const Forest& forest, const BoundTable& bound, const std::vector<std::uint32_t>& features,
+         const Matrix<double>& values, std::size_t n_trees, std::size_t n_scores, bool one_each,
+         bool hard_votes, bool by_row, int n_threads, const OutArray<double>& out) {
+        const std::size_t n_sums = by_row ? bound.table.n_rows : 1;
+        if (values.shape(1) != features.size() ||
+            out.size() != n_sums * values.shape(0) * n_scores) {
+          throw InputError("settings need other places than were given");
+        }
+        if (hard_votes && !is_classification(forest.shape.criterion)) {
+          throw InputError("a forest of numbers has no votes");
+        }
+        const Settings settings{features, values.shape(0), values.data()};
+        const TreeSum sum{forest, n_trees, n_scores, one_each, hard_votes};
+        const nb::gil_scoped_release release;
+        (by_row ? score_settings : sum_settings)(sum, bound.table, settings, n_threads, out.data());
+      },
+      nb::arg("forest"), nb::arg("table"), nb::arg("features"), nb::arg("values"),
+      nb::arg("n_trees"), nb::arg("n_scores"), nb::arg("one_each"), nb::arg("hard_votes"),
+      nb::arg("by_row"), nb::arg("n_threads"), nb::arg("out"));
+}

@@ -1,0 +1,40 @@
+// What a sum over trees would say about rows if some of their columns had other values.
+//
+// A *setting* gives values to the columns that are *set*; a row that meets a setting keeps all its
+// other columns. A row goes through a tree once for all settings: a question about another column
+// sends them all the same way, a question about a set column parts them. So each leaf that a row
+// can reach is reached once, with the settings (bits of a mask) that lead there.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spinney/ensemble/forest.h"
+#include "spinney/table/table.h"
+
+namespace spinney {
+
+struct Settings {
+  std::vector<std::uint32_t> features;  // the columns that are set, each once
+  std::size_t n = 0;                    // settings
+  const double* values = nullptr;       // [setting][feature]: codes for categories, NaN is missing
+};
+
+// How the leaves of a forest add up to scores.
+struct TreeSum {
+  const Forest& forest;
+  std::size_t n_trees;   // the first so many
+  std::size_t n_scores;  // of a row
+  bool one_each;         // tree t adds to score t % n_scores alone, else each adds to all
+  bool hard_votes;
+};
+
+// out[setting][score] = sum over the rows of their scores.
+void sum_settings(const TreeSum& sum, const Table& table, const Settings& settings, int n_threads,
+                  double* out);
+
+// out[row][setting][score].
+void score_settings(const TreeSum& sum, const Table& table, const Settings& settings, int n_threads,
+                    double* out);
+
+}  // namespace spinney

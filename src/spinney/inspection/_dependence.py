@@ -1,0 +1,260 @@
+"""Partial dependence: the mean prediction when a column is set to one value in all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.inspection._answers import Answers
+from spinney.inspection._table_view import TableView
+
+__all__ = ["MISSING", "Dependence", "Grid", "draw_rows", "find_columns", "partial_dependence"]
+
+Floats = NDArray[np.float64]
+MISSING = "missing"
+_MOST_CATEGORIES = 20
+_MOST_ACROSS = 20  # values of each of two columns
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values that a column is set to.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    values : ndarray of float or list of str
+        Numbers, ascending, or categories (the most frequent ones, sorted).
+    has_missing : bool
+        Whether "missing" comes as one more value at the end.
+    n_left_out : int
+        How many categories are too rare to be shown.
+    """
+
+    name: str
+    values: Floats | list[str]
+    has_missing: bool
+    n_left_out: int = 0
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the values are categories."""
+        return isinstance(self.values, list)
+
+    def __len__(self) -> int:
+        return len(self.values) + self.has_missing
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Mean predictions over a grid.
+
+    Attributes
+    ----------
+    grids : list of Grid
+        One or two columns.
+    average : ndarray of shape (n_outputs, len(grid), …)
+        The mean prediction over the rows for each value (pair of values).
+    individual : ndarray of shape (n_outputs, n_rows, len(grid)) or None
+        The predictions of each row, for one column.
+    outputs : list of str
+        What is predicted: classes, or the one word "prediction".
+    is_probability : bool
+        Whether predictions are probabilities of these classes.
+    observed : list of ndarray
+        The values of the columns in the rows: where there are data.
+    """
+
+    grids: list[Grid]
+    average: Floats
+    individual: Floats | None
+    outputs: list[str]
+    is_probability: bool
+    observed: list[Floats]
+
+    def centred(self) -> Dependence:
+        """Return the same with all curves less their value at the grid's first place.
+
+        Curves of single rows that start from the same place show where they go different ways,
+        which is where the column acts together with others.
+        """
+        first = (slice(None), *(slice(0, 1) for _ in self.grids))
+        average = self.average - self.average[first]
+        individual = self.individual
+        if individual is not None:
+            individual = individual - individual[..., :1]
+        return replace(self, average=average, individual=individual)
+
+
+def partial_dependence(
+    model: Any,
+    X: Any,
+    columns: Any,
+    *,
+    target: Any = None,
+    values: Any = None,
+    n_values: int = 40,
+    individual: bool = False,
+    max_rows: int | None = 10_000,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Dependence:
+    """Set one or two columns to each value of a grid, in all rows, and average the predictions.
+
+    Trees, forests, bagging and boosting answer in the core: every row goes through every tree once
+    for all values. The result is that of predicting a table for each value, but for rounding.
+
+    Parameters
+    ----------
+    model : fitted classifier with ``predict_proba``, or regressor
+        The model.
+    X : array, sparse matrix or frame of shape (n_rows, n_columns)
+        The rows.
+    columns : str, int, or pair of them
+        The column, or two of them, by name or number.
+    target : object, default=None
+        The class whose probability is meant. None: the second of two, or all of several.
+    values : array-like, or pair of them, default=None
+        The grid: numbers, or categories of the column, one grid for each of the columns. None: the
+        distinct values, or `n_values` over the middle nine tenths of the rows; the 20 most frequent
+        categories; and "missing" if the column has gaps.
+    n_values : int, default=40
+        Values of a column of numbers (at most 20 each way for two columns).
+    individual : bool, default=False
+        Whether the predictions of each row are returned too, for one column.
+    max_rows : int or None, default=10_000
+        Rows drawn at random from X if it has more; None takes all.
+    random_state : int, RandomState or None, default=0
+        Seed of that draw.
+    n_jobs : int or None, default=None
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Dependence
+        The grid and the mean predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.ensemble import RandomForestRegressor
+    >>> from spinney.inspection import partial_dependence
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(random_state=0).fit(X, y)
+    >>> told = partial_dependence(forest, X, "bmi", values=[-0.05, 0.0, 0.05])
+    >>> told.average[0].round(0).tolist()
+    [129.0, 142.0, 177.0]
+    """
+    check_is_fitted(model)
+    view = TableView(X, model)
+    places = find_columns(view, columns)
+    if n_values < 2:
+        raise ValueError(f"n_values: expected 2 or more, got {n_values}")
+    rows = draw_rows(view.n_rows, max_rows, random_state)
+    n_values = n_values if len(places) == 1 else min(n_values, _MOST_ACROSS)
+    if values is None:
+        settings = [_setting(view, j, n_values) for j in places]
+    else:
+        given = [values] if len(places) == 1 else list(values)
+        if len(given) != len(places):
+            raise ValueError(f"values: expected {len(places)} grids, got {len(given)}")
+        settings = [_given(view, j, some) for j, some in zip(places, given, strict=True)]
+    answers = Answers(model, view, target, n_jobs)
+    sizes = [len(grid) for grid, _ in settings]
+    pairs = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes))
+    changes = {j: new[chosen] for j, (_, new), chosen in zip(places, settings, pairs, strict=True)}
+    each = None
+    if individual and len(places) == 1:
+        each = answers.each(rows, changes)
+        average = each.mean(axis=1)
+    else:
+        average = answers.average(rows, changes)
+    return Dependence(
+        [grid for grid, _ in settings],
+        average.reshape(len(answers.outputs), *sizes),
+        each,
+        answers.outputs,
+        answers.is_probability,
+        [_observed(view, j)[rows] for j in places],
+    )
+
+
+def find_columns(view: TableView, columns: Any) -> list[int]:
+    """Return the places of one column or two."""
+    wanted = list(columns) if isinstance(columns, tuple | list) else [columns]
+    if len(wanted) not in (1, 2):
+        raise ValueError(f"columns: expected one column or two, got {len(wanted)}")
+    places = [view.find(column, "columns") for column in wanted]
+    if len(set(places)) < len(places):
+        raise ValueError(f"columns: expected two different ones, got {wanted}")
+    return places
+
+
+def draw_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[np.intp]:
+    """Return all rows, or some of them drawn at random."""
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")
+    if max_rows is None or n_rows <= max_rows:
+        return np.arange(n_rows)
+    return np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
+
+
+def _given(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray[Any]]:
+    """Return the grid that was asked for."""
+    if view.is_category(j):
+        levels = view.levels(j)
+        labels = [str(value) for value in values]
+        unknown = [label for label in labels if label not in levels.labels]
+        if unknown or not labels:
+            raise ValueError(
+                f"values: expected categories of column {view.names[j]!r} in X, got {unknown}"
+            )
+        rows = levels.rows[[levels.labels.index(label) for label in labels]]
+        return Grid(view.names[j], labels, False), rows
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"values: expected numbers for column {view.names[j]!r}, got {values!r}"
+        ) from None
+    if numbers.ndim != 1 or len(numbers) == 0 or not np.isfinite(numbers).all():
+        raise ValueError(f"values: expected finite numbers in a list, got {values!r}")
+    return Grid(view.names[j], numbers, False), numbers
+
+
+def _setting(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray[Any]]:
+    """Return the grid of a column, and what `TableView.make` needs to set each value."""
+    missing = view.missing_rows(j)
+    if len(missing) == view.n_rows:
+        raise ValueError(f"columns: expected a value in column {view.names[j]!r}, all are missing")
+    if view.is_category(j):
+        levels = view.levels(j)
+        kept = np.sort(np.argsort(-levels.counts, kind="stable")[:_MOST_CATEGORIES])
+        grid = Grid(
+            view.names[j],
+            [levels.labels[level] for level in kept],
+            len(missing) > 0,
+            len(levels.labels) - len(kept),
+        )
+        return grid, np.concatenate([levels.rows[kept], missing[:1]])
+    values = view.numbers(j)
+    values = values[~np.isnan(values)]
+    distinct = np.unique(values)
+    if len(distinct) > n_values:
+        # The middle nine tenths: beyond are too few rows to say much.
+        low, high = np.quantile(values, [0.05, 0.95])
+        if low == high:
+            low, high = distinct[0], distinct[-1]
+        distinct = np.linspace(low, high, n_values)
+    grid = Grid(view.names[j], distinct, len(missing) > 0)
+    return grid, np.concatenate([distinct, np.full(int(grid.has_missing), np.nan)])
+
+
+def _observed(view: TableView, j: int) -> Floats:
+    return view.levels(j).codes.astype(np.float64) if view.is_category(j) else view.numbers(j)

@@ -1,0 +1,108 @@
+"""Importance by leaving out: how much worse a model is that never saw a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+
+from spinney.inspection._importances import Importances, score_name
+from spinney.inspection._permutation import read_groups
+from spinney.inspection._table_view import TableView, as_vector
+from spinney.model_selection._refits import fit_again
+
+__all__ = ["drop_column_importance"]
+
+
+def drop_column_importance(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    columns: Any = None,
+    scoring: Any = None,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    callbacks: Any = None,
+) -> Importances:
+    """Measure how much a score falls when a model is fitted without a column, or a group of them.
+
+    The model is fitted anew in every fold, with all columns and without each, so this takes as long
+    as it takes. Columns that say the same as others have no importance here, as the model does
+    without them; leave them out as a group to see what they say together.
+
+    Parameters
+    ----------
+    model : estimator
+        It is cloned, and not changed.
+    X : array, sparse matrix or frame of shape (n_rows, n_columns)
+        The rows.
+    y : array-like of shape (n_rows,)
+        Their targets.
+    columns : list of columns or of lists of columns, or dict of name to columns, default=None
+        What is left out, by name or number; a list within the list is a group, and so is every
+        value of a dict. None: every column by itself.
+    scoring : str or callable, default=None
+        The score that falls; None means accuracy, or R² for regressors.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are divided.
+    n_jobs : int or None, default=None
+        Threads.
+    verbose : int, default=0
+        1 shows a bar.
+    callbacks : callable, list of callables or None, default=None
+        Called with (fits done, fits).
+
+    Returns
+    -------
+    Importances
+        Means over the folds. Standard errors allow for folds that learn from the same rows (Nadeau
+        and Bengio, 2003).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from spinney.inspection import drop_column_importance
+    >>> from spinney.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    >>> told = drop_column_importance(tree, X, y, columns={"sepal": [0, 1], "petal": [2, 3]})
+    >>> told.names[told.largest(1)[0]]
+    'petal'
+    """
+    view, y = TableView(X), as_vector(y)
+    if len(y) != view.n_rows:
+        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
+    names, groups = read_groups(view, columns)
+    for group in groups:
+        if len(group) == view.n_columns:
+            raise ValueError("columns: expected groups that leave a column, got one of them all")
+    table = view.make(None, {})
+    folds = list(check_cv(cv, y, classifier=is_classifier(model)).split(table, y))
+    if len(folds) < 2:
+        raise ValueError(f"cv: expected two folds or more, got {len(folds)}")
+    left_out: list[list[int]] = [[], *groups]
+
+    def run(i: int, fresh: Any) -> float:
+        fold, number = divmod(i, len(left_out))
+        train, test = folds[fold]
+        part = view.without(left_out[number])
+        fresh.fit(_safe_indexing(part, train), y[train])
+        scorer = check_scoring(fresh, scoring=scoring)
+        return float(scorer(fresh, _safe_indexing(part, test), y[test]))
+
+    n_fits = len(folds) * len(left_out)
+    told = fit_again(
+        "drop_column_importance", clone(model), n_fits, run, n_jobs, verbose, callbacks
+    )
+    scores = np.array(list(told)).reshape(len(folds), len(left_out))
+    each = (scores[:, :1] - scores[:, 1:]).T
+    share = np.mean([len(test) / len(train) for train, test in folds])
+    error = np.sqrt(each.var(axis=1, ddof=1) * (1 / len(folds) + share))
+    kind = f"fall of the {score_name(model, scoring)} without the column"
+    return Importances(names, each.mean(axis=1), error, kind, each)

@@ -1,0 +1,204 @@
+"""Rows that weigh on a linear model: leverage, residuals, and what would change without a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import expit
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from spinney.inspection._table_view import as_numbers, as_vector
+from spinney.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
+
+__all__ = ["Influence", "influence"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How much each row weighs on a fitted linear model.
+
+    Attributes
+    ----------
+    leverage : ndarray of shape (n_rows,)
+        The diagonal of the hat matrix: how much a row's own target moves its prediction.
+    residual : ndarray of shape (n_rows,)
+        Target less prediction; of a logistic model Pearson's residual.
+    standardised : ndarray of shape (n_rows,)
+        Residuals over their standard deviation, as all rows tell it.
+    studentised : ndarray of shape (n_rows,)
+        The same, as all other rows tell it; of a logistic model the same as `standardised`.
+    cooks_distance : ndarray of shape (n_rows,)
+        How far all predictions move when the row is left out, in units of the model's own
+        uncertainty.
+    dffits : ndarray of shape (n_rows,)
+        How far its own prediction moves, in standard errors.
+    n_parameters : float
+        Trace of the hat matrix: the coefficients that count.
+    """
+
+    leverage: Floats
+    residual: Floats
+    standardised: Floats
+    studentised: Floats
+    cooks_distance: Floats
+    dffits: Floats
+    n_parameters: float
+
+    def largest(self, n: int) -> NDArray[np.intp]:
+        """Return the n rows of the greatest Cook's distance, the greatest first."""
+        return np.argsort(-self.cooks_distance, kind="stable")[:n]
+
+
+def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influence:
+    """Find rows that a linear model leans on.
+
+    Parameters
+    ----------
+    model : fitted LinearRegression, Ridge, RidgeCV or LogisticRegression
+        With one target, or two classes. Its penalty, if any, is taken into account; of a logistic
+        model absolute values in the penalty are not served, and leaving a row out is one step of
+        Newton's method.
+    X : array-like or frame of shape (n_rows, n_features)
+        The rows of fit.
+    y : array-like of shape (n_rows,)
+        Their targets.
+    sample_weight : array-like of shape (n_rows,), default=None
+        The weights that fit was given.
+
+    Returns
+    -------
+    Influence
+        Leverages, residuals and distances. A row with leverage 1 decides its own prediction: its
+        residual is zero, and what is divided by the rest is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spinney.inspection import influence
+    >>> from spinney.linear_model import LinearRegression
+    >>> x, y = np.array([[0.0], [1], [2], [3], [10]]), np.array([0.1, 0.9, 2.1, 2.9, 4.0])
+    >>> told = influence(LinearRegression().fit(x, y), x, y)
+    >>> int(told.largest(1)[0]), round(float(told.leverage[4]), 3)
+    (4, 0.936)
+    """
+    check_is_fitted(model)
+    if not isinstance(model, LinearRegression | Ridge | RidgeCV | LogisticRegression):
+        raise ValueError(
+            "model: expected LinearRegression, Ridge, RidgeCV or LogisticRegression, got "
+            f"{type(model).__name__}"
+        )
+    rows = check_array(X, accept_sparse=True, dtype=np.float64)
+    rows = rows.toarray() if hasattr(rows, "toarray") else rows
+    if rows.shape[1] != model.n_features_in_:
+        raise ValueError(f"X: expected {model.n_features_in_} columns, got {rows.shape[1]}")
+    targets = as_vector(y)
+    if len(targets) != len(rows):
+        raise ValueError(f"y: expected {len(rows)} values, one for each row, got {len(targets)}")
+    weights = np.ones(len(rows))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    if isinstance(model, LogisticRegression):
+        return _of_logistic(model, rows, targets, weights)
+    return _of_least_squares(model, rows, as_numbers(targets, "y"), weights)
+
+
+def _leverages(rows: Floats, weights: Floats, penalty: float, with_intercept: bool) -> Floats:
+    """Return the diagonal of the hat matrix of weighted least squares with a penalty on squares."""
+    root = np.sqrt(weights)
+    leverage = np.zeros(len(rows))
+    if with_intercept:
+        # The intercept has no penalty: it takes off means, and has a share of its own.
+        rows = rows - np.average(rows, axis=0, weights=weights)
+        leverage += weights / weights.sum()
+    scaled = rows * root[:, np.newaxis]
+    if penalty > 0:
+        scaled = np.concatenate([scaled, np.sqrt(penalty) * np.eye(rows.shape[1])])
+    q, r, _ = _pivoted(scaled)
+    rank = int(np.count_nonzero(np.abs(np.diag(r)) > _tolerance(scaled, r)))
+    return leverage + (q[: len(rows), :rank] ** 2).sum(axis=1)
+
+
+def _pivoted(matrix: Floats) -> tuple[Floats, Floats, Any]:
+    from scipy.linalg import qr
+
+    q, r, order = qr(matrix, mode="economic", pivoting=True)
+    return q, r, order
+
+
+def _tolerance(matrix: Floats, r: Floats) -> float:
+    largest = float(np.abs(r[0, 0])) if r.size else 0.0
+    return max(matrix.shape) * np.finfo(np.float64).eps * largest
+
+
+def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> Influence:
+    if np.ndim(model.coef_) > 1 and len(model.coef_) > 1:
+        raise ValueError(f"model: expected one target, got {len(model.coef_)}")
+    if getattr(model, "positive", False):
+        raise ValueError("model: expected positive=False: with it the hat matrix is not known")
+    penalty = 0.0
+    if isinstance(model, RidgeCV):
+        penalty = float(model.alpha_)
+    elif isinstance(model, Ridge):
+        penalty = float(np.ravel(model.alpha)[0])
+    if not (weights > 0).any():
+        raise ValueError("sample_weight: expected some row of positive weight, got none")
+    leverage = _leverages(rows, weights, penalty, bool(model.fit_intercept))
+    told = rows @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0]
+    residual = (y - told) * np.sqrt(weights)
+    n_parameters = float(leverage.sum())
+    n_rows = int(np.count_nonzero(weights))
+    freedom = n_rows - n_parameters
+    squares = float(residual @ residual)
+    rest = np.where(1 - leverage > 1e-10, 1 - leverage, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = squares / freedom if freedom > 1e-10 else np.nan
+        standardised = residual / np.sqrt(variance * rest)
+        # Without the row, the residuals' squares are less by its own, over 1 - leverage.
+        without = (squares - residual**2 / rest) / (freedom - 1) if freedom > 1 else np.nan
+        studentised = residual / np.sqrt(np.maximum(without, 0) * rest)
+        cooks = standardised**2 * leverage / rest / n_parameters
+        dffits = studentised * np.sqrt(leverage / rest)
+    return Influence(leverage, residual, standardised, studentised, cooks, dffits, n_parameters)
+
+
+def _of_logistic(model: Any, rows: Floats, y: NDArray[Any], weights: Floats) -> Influence:
+    if len(model.classes_) != 2:
+        raise ValueError(f"model: expected two classes, got {len(model.classes_)}")
+    unknown = ~np.isin(y, model.classes_)
+    if unknown.any():
+        raise ValueError(f"y: expected classes of the model, got {y[unknown].tolist()[0]!r}")
+    penalty, share = model._read_penalty()
+    if share * penalty > 0:
+        raise ValueError("model: expected a penalty on squares or none, got one on absolute values")
+    if getattr(model, "class_weight", None) is not None:
+        raise ValueError("model: expected class_weight=None; give sample_weight instead")
+    is_second = (y == model.classes_[1]).astype(np.float64)
+    shares = expit(rows @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0])
+    spread = shares * (1 - shares)
+    curvature = weights * spread
+    if model.fit_intercept:
+        rows = np.column_stack([np.ones(len(rows)), rows])
+    diagonal = np.full(rows.shape[1], float(penalty))
+    if model.fit_intercept:
+        diagonal[0] = 0.0
+    scaled = rows * np.sqrt(curvature)[:, np.newaxis]
+    stacked = np.concatenate([scaled, np.diag(np.sqrt(diagonal))])
+    _, r, order = _pivoted(stacked)
+    rank = int(np.count_nonzero(np.abs(np.diag(r)) > _tolerance(stacked, r)))
+    half = solve_triangular(r[:rank, :rank], scaled[:, order[:rank]].T, trans="T")
+    leverage = (half**2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        residual = (is_second - shares) * np.sqrt(weights) / np.sqrt(spread)
+        rest = np.where(1 - leverage > 1e-10, 1 - leverage, np.nan)
+        standardised = residual / np.sqrt(rest)
+        n_parameters = float(leverage.sum())
+        cooks = standardised**2 * leverage / rest / n_parameters
+        dffits = standardised * np.sqrt(leverage / rest)
+    return Influence(leverage, residual, standardised, standardised, cooks, dffits, n_parameters)

@@ -1,0 +1,261 @@
+"""The nearest point at which an ensemble of trees answers otherwise: branch and bound over boxes.
+
+Boxes of options are opened in the order of the least cost in them. If the cheapest point of the
+cheapest box answers as wanted, nothing is nearer. If not, the box is parted between that point and
+a leaf that would help most; parts that no choice of leaves can bring to the wanted answer are
+dropped. A walk along single columns finds a good point first, which bounds the cost from above.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.inspection._leaf_boxes import Boxes, LeafBoxes
+
+__all__ = ["Found", "Goal", "NearestFlip"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Point = tuple[Ints, dict[int, int]]
+_CLOSE = 1e-9  # margins this near to zero (of their scale) are asked of the model itself
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Margins that must be positive: ``scores @ factors + offsets``."""
+
+    factors: Floats
+    offsets: Floats
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best point, if any, what it costs, what every other one costs at least, and the work."""
+
+    point: Point | None
+    cost: float
+    bound: float
+    n_boxes: int
+
+
+class NearestFlip:
+    """A search for the cheapest point that reaches a goal.
+
+    Parameters
+    ----------
+    leaves : LeafBoxes
+        The ensemble.
+    goal : Goal
+        What is wanted.
+    costs : dict of int to ndarray
+        For each column the cost of its options, infinite for those that are not allowed.
+    confirm : callable
+        ``confirm(point)`` asks the model itself, where rounding decides.
+    """
+
+    def __init__(
+        self,
+        leaves: LeafBoxes,
+        goal: Goal,
+        costs: dict[int, Floats],
+        confirm: Callable[[Point], bool],
+    ) -> None:
+        self._leaves, self._goal, self._costs, self._confirm = leaves, goal, costs, confirm
+        self._margins = leaves.value @ goal.factors  # what each leaf adds to each margin
+        self._base = leaves.start @ goal.factors + goal.offsets
+        scale = np.abs(self._margins).max(axis=0, initial=0.0) * leaves.n_trees
+        self._close = _CLOSE * (np.abs(self._base) + scale + 1e-300)
+
+    def search(self, start: Point, candidates: list[Point], max_boxes: int) -> Found:
+        """Search from the point that the row is, with points that may reach the goal already."""
+        best, least = self._walk(start, candidates)
+        everything = Boxes(
+            np.zeros(len(self._leaves.numbers), dtype=np.int64),
+            np.array([len(self._costs[j]) for j in self._leaves.numbers], dtype=np.int64),
+            {j: np.isfinite(self._costs[j]) for j in self._leaves.classes},
+        )
+        reach = np.arange(len(self._leaves.tree))
+        order = count()
+        heap: list[Any] = []
+        self._push(heap, order, everything, reach, least)
+        n_boxes = 0
+        while heap:
+            cost, _, boxes, reach = heapq.heappop(heap)
+            if cost >= least:
+                break
+            if n_boxes == max_boxes:
+                return Found(best, least, cost, n_boxes)
+            n_boxes += 1
+            point = self._cheapest(boxes)
+            held = reach[self._leaves.inside(*point)[reach]]
+            margins = self._base + self._margins[held].sum(axis=0)
+            if self._reaches(margins, point):
+                return Found(point, cost, cost, n_boxes)
+            for part, column in self._part(boxes, reach, held, point, margins):
+                within = self._leaves.reached(part, reach, column)
+                self._push(heap, order, part, within, least)
+        return Found(best, least, least, n_boxes)
+
+    def _push(self, heap: list[Any], order: Any, boxes: Boxes, reach: Ints, least: float) -> None:
+        cost = self._least_cost(boxes)
+        if cost >= least or (self._upper(reach) < -self._close).any():
+            return
+        heapq.heappush(heap, (cost, next(order), boxes, reach))
+
+    def _upper(self, reach: Ints) -> Floats:
+        """Return bounds of the margins: in every tree the best leaf that is in reach."""
+        first = np.flatnonzero(np.diff(self._leaves.tree[reach], prepend=-1))
+        return self._base + np.maximum.reduceat(self._margins[reach], first).sum(axis=0)
+
+    def _least_cost(self, boxes: Boxes) -> float:
+        total = 0.0
+        for k, j in enumerate(self._leaves.numbers):
+            total += float(self._costs[j][boxes.low[k] : boxes.high[k]].min())
+        for j, kept in boxes.kept.items():
+            total += float(self._costs[j][kept].min(initial=np.inf))
+        return total
+
+    def _cheapest(self, boxes: Boxes) -> Point:
+        numbers = [
+            int(boxes.low[k] + np.argmin(self._costs[j][boxes.low[k] : boxes.high[k]]))
+            for k, j in enumerate(self._leaves.numbers)
+        ]
+        classes = {
+            j: int(np.argmin(np.where(kept, self._costs[j], np.inf)))
+            for j, kept in boxes.kept.items()
+        }
+        return np.array(numbers, dtype=np.int64), classes
+
+    def _reaches(self, margins: Floats, point: Point) -> bool:
+        if (margins > self._close).all():
+            return True
+        if (margins < -self._close).any():
+            return False
+        return self._confirm(point)
+
+    def _part(
+        self, boxes: Boxes, reach: Ints, held: Ints, point: Point, margins: Floats
+    ) -> list[tuple[Boxes, int]]:
+        """Part a box between its cheapest point and the leaf that would help most."""
+        leaves = self._leaves
+        short = int(np.argmin(margins / self._close))
+        trees = leaves.tree[reach]
+        first = np.flatnonzero(np.diff(trees, prepend=-1))
+        helps = np.maximum.reduceat(self._margins[reach, short], first)
+        gains = helps - self._margins[held, short]  # one leaf of every tree holds the point
+        tree = int(np.argmax(gains))
+        of_tree = reach[trees == trees[first[tree]]]
+        if gains[tree] <= 0:  # this margin is decided: another leaf of any tree, to part the rest
+            other = reach[~np.isin(reach, held)]
+            if len(other) == 0:
+                return []
+            target = int(other[0])
+        else:
+            target = int(of_tree[np.argmax(self._margins[of_tree, short])])
+        numbers, classes = point
+        for k, j in enumerate(leaves.numbers):
+            low, high, at = leaves.low[target, k], leaves.high[target, k], numbers[k]
+            if low <= at < high:
+                continue
+            cut = low if at < low else high
+            near_low, near_high = boxes.low.copy(), boxes.high.copy()
+            near_low[k] = cut
+            near_high[k] = cut
+            return [
+                (Boxes(boxes.low, near_high, boxes.kept), j),
+                (Boxes(near_low, boxes.high, boxes.kept), j),
+            ]
+        for j, option in classes.items():
+            own = leaves.kept[j][target]
+            if not own[option]:
+                return [
+                    (Boxes(boxes.low, boxes.high, {**boxes.kept, j: boxes.kept[j] & side}), j)
+                    for side in (own, ~own)
+                ]
+        return []
+
+    # ---------------------------------------------------------------- walks along single columns
+
+    def _walk(self, start: Point, candidates: list[Point]) -> tuple[Point | None, float]:
+        """Return a good point, or None, by changing one column at a time."""
+        best, least = None, np.inf
+        for point in [self._climb(start), *candidates]:
+            if point is None:
+                continue
+            point, cost = self._cheapen(point)
+            if cost < least and self._confirm(point):
+                best, least = point, cost
+        return best, least
+
+    def _profile(self, point: Point, column: int) -> Floats:
+        """Return the margins for every option of one column, (n_options, n_margins)."""
+        leaves = self._leaves
+        held = np.flatnonzero(leaves.inside(*point, but=column))
+        n = len(self._costs[column])
+        if column in leaves.kept:
+            return self._base + leaves.kept[column][held].T.astype(float) @ self._margins[held]
+        k = leaves.numbers.index(column)
+        steps = np.zeros((n + 1, len(self._base)))
+        np.add.at(steps, leaves.low[held, k], self._margins[held])
+        np.subtract.at(steps, leaves.high[held, k], self._margins[held])
+        return self._base + np.cumsum(steps[:-1], axis=0)
+
+    def _option(self, point: Point, column: int) -> int:
+        if column in point[1]:
+            return point[1][column]
+        return int(point[0][self._leaves.numbers.index(column)])
+
+    def _moved(self, point: Point, column: int, option: int) -> Point:
+        numbers, classes = point[0].copy(), dict(point[1])
+        if column in classes:
+            classes[column] = option
+        else:
+            numbers[self._leaves.numbers.index(column)] = option
+        return numbers, classes
+
+    def _climb(self, point: Point) -> Point | None:
+        """Take the change that brings most for its cost, until the goal is reached."""
+        columns = [*self._leaves.numbers, *self._leaves.classes]
+        for _ in range(3 * len(columns)):
+            best, most = None, 0.0
+            for j in columns:
+                margins = self._profile(point, j)
+                now = self._option(point, j)
+                worst = np.minimum(margins, 0).sum(axis=1)
+                more = self._costs[j] - self._costs[j][now]
+                reached = (margins > self._close).all(axis=1) & np.isfinite(more)
+                if reached.any():
+                    option = int(np.argmin(np.where(reached, more, np.inf)))
+                    return self._moved(point, j, option)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    rate = (worst - worst[now]) / np.maximum(more, 1e-3)
+                rate = np.where(np.isfinite(more), rate, -np.inf)
+                option = int(np.argmax(rate))
+                if rate[option] > most:
+                    best, most = (j, option), float(rate[option])
+            if best is None:
+                return None
+            point = self._moved(point, *best)
+        return None
+
+    def _cheapen(self, point: Point) -> tuple[Point, float]:
+        """Move single columns to cheaper options as long as the goal stays reached."""
+        columns = [*self._leaves.numbers, *self._leaves.classes]
+        changed = True
+        while changed:
+            changed = False
+            for j in sorted(columns, key=lambda j: -self._costs[j][self._option(point, j)]):
+                now = self._option(point, j)
+                good = (self._profile(point, j) > self._close).all(axis=1)
+                cost = np.where(good, self._costs[j], np.inf)
+                option = int(np.argmin(cost))
+                if cost[option] < self._costs[j][now]:
+                    point, changed = self._moved(point, j, option), True
+        return point, float(sum(self._costs[j][self._option(point, j)] for j in columns))

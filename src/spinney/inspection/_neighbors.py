@@ -1,0 +1,168 @@
+"""Training rows behind a prediction: those that share leaves with it, or lie nearest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.ensemble._boosting import BaseBoosting
+from spinney.ensemble._forest_classifier import ForestClassifier
+from spinney.ensemble._forest_regressor import ForestRegressor
+from spinney.tree._base import BaseTree
+
+__all__ = ["LeafNeighbors", "leaf_neighbors"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeafNeighbors:
+    """Training rows behind predictions.
+
+    Attributes
+    ----------
+    weights : csr_array of shape (n_queries, n_train_rows)
+        How much each training row counts; the weights of a query add up to one.
+    kind : {"prediction", "proximity", "nearest"}
+        What they are.
+    """
+
+    weights: Any
+    kind: str
+
+    def nearest(self, n: int = 5) -> tuple[list[NDArray[np.intp]], list[Floats]]:
+        """Return for each query the n rows that count most, and their weights.
+
+        Parameters
+        ----------
+        n : int, default=5
+            How many, or fewer where fewer count; of equal rows the first.
+        """
+        if n < 1:
+            raise ValueError(f"n: expected a positive number, got {n}")
+        rows, weights = [], []
+        for q in range(self.weights.shape[0]):
+            some = slice(self.weights.indptr[q], self.weights.indptr[q + 1])
+            found, told = self.weights.indices[some], self.weights.data[some]
+            order = np.lexsort([found, -told])[:n]
+            rows.append(found[order].astype(np.intp))
+            weights.append(told[order])
+        return rows, weights
+
+
+def leaf_neighbors(model: Any, X_train: Any, X: Any, *, kind: str = "prediction") -> LeafNeighbors:
+    """Find the training rows that stand behind predictions, and how much each counts.
+
+    Parameters
+    ----------
+    model : fitted tree, forest, booster or nearest-neighbour model
+        The model. A forest's prediction is a weighted mean of training targets, with the weights
+        found here; rows that share leaves with a query are alike as the forest sees them.
+    X_train : array, sparse matrix or frame of shape (n_train_rows, n_features)
+        The rows of fit, in their order.
+    X : array, sparse matrix or frame of shape (n_queries, n_features)
+        The rows whose predictions are asked about.
+    kind : {"prediction", "proximity"}, default="prediction"
+        "prediction": a forest's or tree's weights, with which the training targets give its
+        prediction; each tree shares out one over its own rows in the leaf. "proximity": in what
+        share of the trees a training row and a query are in one leaf, over the sum of these shares.
+        A booster has this alone. A model of nearest neighbours tells its neighbours, either way.
+
+    Returns
+    -------
+    LeafNeighbors
+        A sparse matrix of weights, and the rows that count most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.ensemble import RandomForestRegressor
+    >>> from spinney.inspection import leaf_neighbors
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(random_state=0).fit(X[:400], y[:400])
+    >>> told = leaf_neighbors(forest, X[:400], X[400:])
+    >>> bool(np.allclose(told.weights @ y[:400], forest.predict(X[400:])))
+    True
+    """
+    check_is_fitted(model)
+    if kind not in ("prediction", "proximity"):
+        raise ValueError(f"kind: expected 'prediction' or 'proximity', got {kind!r}")
+    if hasattr(model, "kneighbors"):
+        return _nearest(model, X)
+    if not isinstance(model, BaseTree | ForestClassifier | ForestRegressor | BaseBoosting):
+        raise ValueError(
+            "model: expected a tree, a forest, a booster or a model of nearest neighbours of "
+            f"Spinney's, got {type(model).__name__}"
+        )
+    if kind == "prediction" and isinstance(model, BaseBoosting):
+        raise ValueError(
+            "kind: expected 'proximity' for a booster, whose prediction is no mean of targets, got "
+            "'prediction'"
+        )
+    train, queries = _leaves(model, X_train), _leaves(model, X)
+    n_train, n_trees = train.shape
+    counts = np.ones_like(train, dtype=np.float64)
+    if kind == "prediction" and not isinstance(model, BaseTree):
+        if n_train != model._n_samples:
+            raise ValueError(f"X_train: expected the {model._n_samples} rows of fit, got {n_train}")
+        if model._sample_weight is not None or getattr(model, "class_weight", None) is not None:
+            raise ValueError(
+                "kind: expected 'proximity' for a forest of weighted rows, got 'prediction'"
+            )
+        if model.bootstrap:
+            for t in range(n_trees):
+                counts[:, t] = np.bincount(model._drawn(t), minlength=n_train)
+    # A column for every leaf that is met, of all trees.
+    offsets = np.arange(n_trees) * (max(int(train.max()), int(queries.max())) + 1)
+    known, of_train = np.unique(train + offsets, return_inverse=True)
+    of_train = of_train.reshape(train.shape)
+    of_queries = np.searchsorted(known, queries + offsets)
+    of_queries = np.minimum(of_queries, len(known) - 1)
+    is_met = known[of_queries] == queries + offsets
+    members = np.bincount(of_train.ravel(), counts.ravel(), minlength=len(known))
+    shares = counts
+    if kind == "prediction":
+        shares = counts / np.maximum(members[of_train], 1)
+    left = _matrix(of_queries, is_met.astype(np.float64), len(known))
+    right = _matrix(of_train, shares, len(known))
+    weights = sp.csr_array(left @ right.T)
+    weights.eliminate_zeros()
+    total = weights.sum(axis=1)
+    weights = sp.csr_array(weights.multiply(1 / np.where(total > 0, total, 1)[:, np.newaxis]))
+    weights.sort_indices()
+    return LeafNeighbors(weights, kind)
+
+
+def _leaves(model: Any, X: Any) -> NDArray[np.int64]:
+    leaves = np.asarray(model.apply(X), dtype=np.int64)
+    return leaves.reshape(len(leaves), -1)
+
+
+def _matrix(columns: NDArray[np.intp], values: Floats, n_columns: int) -> Any:
+    n_rows, n_each = columns.shape
+    starts = np.arange(0, n_rows * n_each + 1, n_each)
+    return sp.csr_array((values.ravel(), columns.ravel(), starts), shape=(n_rows, n_columns))
+
+
+def _nearest(model: Any, X: Any) -> LeafNeighbors:
+    distances, rows = model.kneighbors(X)
+    weigh = getattr(model, "weights", "uniform")
+    if weigh == "distance":
+        with np.errstate(divide="ignore"):
+            weights = 1 / distances
+        exact = np.isinf(weights)
+        weights = np.where(exact.any(axis=1, keepdims=True), exact, weights)
+    elif callable(weigh):
+        weights = np.asarray(weigh(distances), dtype=np.float64)
+    else:
+        weights = np.ones_like(distances)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    found = _matrix(rows, weights, int(model.n_samples_fit_))
+    found.sort_indices()
+    return LeafNeighbors(found, "nearest")

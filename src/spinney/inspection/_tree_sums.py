@@ -1,0 +1,186 @@
+"""Models that are sums over trees, in the core: what they say when columns are set to values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import is_classifier
+
+from spinney import _core
+from spinney._table import read_table
+from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
+from spinney.ensemble._boosting import BaseBoosting
+from spinney.ensemble._forest import ForestStore
+from spinney.ensemble._forest_classifier import ForestClassifier
+from spinney.ensemble._forest_regressor import ForestRegressor
+from spinney.export import _form
+from spinney.export._tree_models import _boosting_outcome, read_trees
+from spinney.tree._base import BaseTree, core_table
+
+__all__ = ["TreeSum", "read_tree_sum"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TreeSum:
+    """Scores that start somewhere, to which the trees of a forest add, and what follows from them.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    core : _core.Forest
+        The trees.
+    n_trees, n_scores : int
+        How many of them count, and how many scores a row has.
+    one_each : bool
+        Whether tree t adds to score t % n_scores alone.
+    hard : bool
+        Whether trees vote.
+    start : ndarray of shape (n_scores,)
+        The scores before the first tree.
+    outcome : object
+        What scores mean, as `spinney.export` has it.
+    """
+
+    model: Any
+    core: Any
+    n_trees: int
+    n_scores: int
+    one_each: bool
+    hard: bool
+    start: Floats
+    outcome: Any
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether a mean of predictions is the prediction of a mean of scores."""
+        return isinstance(self.outcome, _form.Numbers | _form.Shares)
+
+    def read(self, X: Any) -> tuple[Any, Any]:
+        """Read rows for the core: as it takes them, and as columns."""
+        table = read_table(self.model, X, self.model._schema)
+        return core_table(table, self.model._schema), table
+
+    def values(self, X: Any, columns: list[int]) -> Floats:
+        """Return columns of X as the trees see them: numbers or codes, NaN where missing."""
+        _, table = self.read(X)
+        out = np.empty((table.n_rows, len(columns)))
+        for place, j in enumerate(columns):
+            values = table.to_matrix()[:, j] if table.columns is None else table.columns[j]
+            if self.model._schema.categories[j] is not None:
+                values = np.where(values < 0, np.nan, values.astype(np.float64))
+            out[:, place] = values
+        return out
+
+    def score(
+        self, rows: Any, columns: list[int], values: Floats, by_row: bool, n_threads: int
+    ) -> Floats:
+        """Return scores for each setting: of each row, or their means over the rows."""
+        n_sums = rows.n_rows if by_row else 1
+        out = np.empty((n_sums, len(values), self.n_scores))
+        _core.score_settings(
+            self.core,
+            rows,
+            columns,
+            np.ascontiguousarray(values),
+            self.n_trees,
+            self.n_scores,
+            self.one_each,
+            self.hard,
+            by_row,
+            n_threads,
+            out,
+        )
+        if not by_row:
+            out /= rows.n_rows
+        out += self.start
+        return out
+
+    def predict(self, scores: Floats) -> Floats:
+        """Return predictions, (…, n_outputs), from scores."""
+        return _OUTCOMES[type(self.outcome)](self.outcome, scores)
+
+
+def _two(logits: Floats) -> Floats:
+    return np.concatenate([expit(-logits), expit(logits)], axis=-1)
+
+
+def _votes(outcome: Any, scores: Floats) -> Floats:
+    n = len(outcome.classes)
+    votes = scores / outcome.total
+    if not outcome.real:  # what is not for a class is against it
+        votes = votes - (1 - votes) / (n - 1)
+    if n > 2:
+        return softmax(votes / (n - 1), axis=-1)
+    half = (votes[..., 1:] - votes[..., :1]) / 2
+    return softmax(np.concatenate([-half, half], axis=-1), axis=-1)
+
+
+_OUTCOMES: dict[type, Callable[[Any, Floats], Any]] = {
+    _form.Numbers: lambda outcome, scores: scores / outcome.divisor,
+    _form.Shares: lambda outcome, scores: scores / outcome.divisor,
+    _form.Exponential: lambda outcome, scores: np.exp(scores),
+    _form.Logistic: lambda outcome, scores: expit(scores),
+    _form.TwoClasses: lambda outcome, scores: _two(outcome.factor * scores),
+    _form.Softmax: lambda outcome, scores: softmax(scores, axis=-1),
+    _form.BoostedVotes: _votes,
+}
+
+
+def read_tree_sum(model: Any) -> TreeSum | None:
+    """Return a model as a sum over trees, or None if it is none (or one with several targets)."""
+    if not type(model).__module__.startswith("spinney."):
+        return None  # a subclass may predict in its own way
+    if isinstance(model, BaggingClassifier | BaggingRegressor) and not model._is_native():
+        return None
+    if isinstance(model, ForestClassifier | ForestRegressor | BaggingClassifier | BaggingRegressor):
+        if model.n_outputs_ > 1:
+            return None
+        n_trees = len(model._store)
+        outcome: Any = _form.Numbers(True, float(n_trees))
+        if is_classifier(model):
+            outcome = _form.Shares(model.classes_, float(n_trees))
+        width = model._store.width
+        hard = getattr(model, "voting", "soft") == "hard"
+        start = np.zeros(width)
+        return TreeSum(model, model._store.core, n_trees, width, False, hard, start, outcome)
+    if isinstance(model, BaseBoosting):
+        outcome = _boosting_outcome(model)
+        if model._n_targets > 1 or type(outcome) not in _OUTCOMES:
+            return None
+        n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
+        n_scores = model._n_scores
+        start = np.asarray(model._baseline, dtype=np.float64)
+        return TreeSum(*(model, model._store.core, n_trees, n_scores, True, False, start, outcome))
+    if isinstance(model, BaseTree) or hasattr(model, "estimator_weights_"):
+        return _from_values(model)
+    return None
+
+
+def _from_values(model: Any) -> TreeSum | None:
+    """Put trees whose leaves have to be computed first into the core."""
+    try:
+        scores, outcome = read_trees(model)
+    except _form.NotExpressible:
+        return None
+    if type(outcome) not in _OUTCOMES:
+        return None
+    n_scores = len(scores.start)
+    store = ForestStore(
+        *("squared_error", [], n_scores, True),
+        [0 if values is None else len(values) for values in model._schema.categories],
+    )
+    for tree, values in zip(scores.trees, scores.values, strict=True):
+        arrays = tree.__getstate__()
+        arrays["value"] = np.ascontiguousarray(values, dtype=np.float64).ravel()
+        store.core.append(arrays)
+    return TreeSum(
+        *(model, store.core, len(scores.trees), n_scores, False, False, scores.start, outcome)
+    )

@@ -1,0 +1,163 @@
+"""Accumulated local effects: a line with its error, bars for categories, a map for two columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spinney.inspection import _accumulated
+from spinney.inspection._accumulated import AccumulatedEffects
+from spinney.plot._style import (
+    ACCENT,
+    GREY,
+    class_colours,
+    label_categories,
+    legend,
+    note,
+    shortened,
+    styled,
+    value_scale,
+)
+
+__all__ = ["accumulated_local_effects"]
+
+_MOST_LINES = 8
+
+
+def accumulated_local_effects(
+    model: Any,
+    X: Any,
+    columns: Any,
+    *,
+    target: Any = None,
+    n_intervals: int = 20,
+    max_rows: int | None = 10_000,
+    random_state: Any = 0,
+    ax: Any = None,
+) -> Any:
+    """Draw how predictions change with one column, or two, where the rows are.
+
+    Parameters
+    ----------
+    model : fitted classifier with ``predict_proba``, or regressor
+        The model.
+    X : array, sparse matrix or frame of shape (n_rows, n_columns)
+        The rows.
+    columns : str, int, or pair of them
+        The column, or two columns of numbers, by name or number.
+    target : object, default=None
+        The class whose probability is drawn. None: the second of two, all of several; needed for
+        two columns and several classes.
+    n_intervals : int, default=20
+        Intervals between quantiles of a column of numbers.
+    max_rows : int or None, default=10_000
+        Rows drawn at random from X if it has more; None takes all.
+    random_state : int, RandomState or None, default=0
+        Seed of that draw.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes. Bands, or lines across bars, are plus and minus two standard errors.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney import plot
+    >>> from spinney.ensemble import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(20, random_state=0).fit(X, y)
+    >>> axes = plot.accumulated_local_effects(forest, X, "bmi")
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('bmi', 'effect on the prediction')
+    """
+    told = _accumulated.accumulated_local_effects(
+        model,
+        X,
+        columns,
+        target=target,
+        n_intervals=n_intervals,
+        max_rows=max_rows,
+        random_state=random_state,
+    )
+    if len(told.grids) == 2:
+        if len(told.outputs) > 1:
+            raise ValueError("target: expected the class to draw over two columns, got None")
+        return _draw_map(styled(ax, (5.6, 4.2), grid="none"), told)
+    ax = styled(ax)
+    (_draw_bars if told.grids[0].is_category else _draw_lines)(ax, told)
+    ax.axhline(0, color=GREY, lw=0.8)
+    ax.set_xlabel(shortened(told.grids[0].name, 40))
+    ax.set_ylabel(_words(told))
+    if len(told.outputs) > 1:
+        legend(ax)
+    if told.n_missing:
+        note(ax, f"{told.n_missing} rows without a value left out")
+    return ax
+
+
+def _words(told: AccumulatedEffects) -> str:
+    if not told.is_probability:
+        return "effect on the prediction"
+    if len(told.outputs) == 1:
+        return f"effect on the probability of {shortened(told.outputs[0])}"
+    return "effect on the probability"
+
+
+def _shown(told: AccumulatedEffects) -> list[tuple[int, str, str | None]]:
+    """Return the outputs that are drawn, with colours and labels."""
+    if len(told.outputs) == 1:
+        return [(0, ACCENT, None)]
+    varies = np.ptp(told.effect, axis=1)
+    shown = np.sort(np.argsort(-varies, kind="stable")[:_MOST_LINES])
+    colours = class_colours(len(shown))
+    return [(int(c), colours[i], shortened(told.outputs[c])) for i, c in enumerate(shown)]
+
+
+def _draw_lines(ax: Any, told: AccumulatedEffects) -> None:
+    values = np.asarray(told.grids[0].values, dtype=np.float64)
+    for c, colour, label in _shown(told):
+        effect, room = told.effect[c], 2 * told.error[c]
+        ax.fill_between(values, effect - room, effect + room, color=colour, alpha=0.2, lw=0)
+        ax.plot(values, effect, color=colour, lw=2, marker="o", ms=3, label=label)
+    tenths = np.unique(np.quantile(told.observed[0], np.linspace(0.1, 0.9, 9)))
+    ax.vlines(tenths, 0, 0.03, transform=ax.get_xaxis_transform(), color=GREY, lw=1)
+
+
+def _draw_bars(ax: Any, told: AccumulatedEffects) -> None:
+    outputs = _shown(told)
+    labels = [str(value) for value in told.grids[0].values]
+    places, width = np.arange(len(labels)), 0.8 / len(outputs)
+    for i, (c, colour, label) in enumerate(outputs):
+        shift = (i - (len(outputs) - 1) / 2) * width
+        ax.bar(
+            places + shift,
+            told.effect[c],
+            0.95 * width,
+            yerr=2 * told.error[c],
+            color=colour,
+            ecolor=GREY,
+            label=label,
+        )
+    label_categories(ax, "x", labels)
+    ax.tick_params(axis="x", length=0)
+    ax.grid(False, axis="x")
+
+
+def _draw_map(ax: Any, told: AccumulatedEffects) -> Any:
+    sides = [np.asarray(grid.values, dtype=np.float64) for grid in told.grids]
+    effect = told.effect[0]
+    if min(effect.shape) < 2:
+        raise ValueError("columns: expected columns with two values or more, got a constant")
+    middles = (effect[1:, 1:] + effect[1:, :-1] + effect[:-1, 1:] + effect[:-1, :-1]) / 4
+    # Where no row is, nothing is known.
+    shown = np.where(told.counts > 0, middles, np.nan)
+    most = float(np.nanmax(np.abs(shown))) or 1.0
+    drawn = ax.pcolormesh(*sides, shown.T, cmap="RdBu_r", vmin=-most, vmax=most, rasterized=True)
+    ax.set_xlabel(shortened(told.grids[0].name, 40))
+    ax.set_ylabel(shortened(told.grids[1].name, 40))
+    value_scale(ax, drawn, f"joint {_words(told)}")
+    return ax

@@ -1,0 +1,192 @@
+"""Counterfactuals: against all cells between thresholds, tried one by one."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spinney.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from spinney.inspection import counterfactual
+from spinney.inspection._tree_sums import read_tree_sum
+from spinney.linear_model import LinearRegression
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+
+def thresholds(model, column):
+    core = read_tree_sum(model).core
+    found = []
+    for t in range(len(core)):
+        arrays = core.expand(t)
+        inner = arrays["children_left"] >= 0
+        found.append(arrays["threshold"][inner & (arrays["feature"] == column)])
+    return np.unique(np.concatenate(found))
+
+
+def by_force(model, row, X, reached, fixed=()):
+    """Return the least cost over one point of every cell, the nearest one."""
+    options = []
+    for j in range(X.shape[1]):
+        own = X[row, j]
+        if j in fixed:
+            options.append([(own, 0.0)])
+            continue
+        cuts = thresholds(model, j)
+        lows = np.concatenate([[X[:, j].min()], np.nextafter(cuts, np.inf)])
+        highs = np.concatenate([cuts, [X[:, j].max()]])
+        scale = np.median(np.abs(X[:, j] - np.median(X[:, j])))
+        places = [np.clip(own, a, b) for a, b in zip(lows, highs, strict=True) if a <= b]
+        options.append([(place, abs(place - own) / scale) for place in places])
+    points = np.array([[place for place, _ in point] for point in product(*options)])
+    costs = np.array([sum(cost for _, cost in point) for point in product(*options)])
+    good = reached(model.predict(points))
+    return costs[good].min() if good.any() else np.inf
+
+
+MODELS = [
+    DecisionTreeClassifier(max_depth=4, random_state=0),
+    RandomForestClassifier(4, max_depth=3, random_state=0),
+    RandomForestClassifier(3, max_depth=2, random_state=0, voting="hard"),
+    GradientBoostingClassifier(
+        n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2, early_stopping=False, random_state=0
+    ),
+    AdaBoostClassifier(n_estimators=4, random_state=0),
+]
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10_000), row=st.integers(0, 39), n_classes=st.integers(2, 3))
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_nothing_is_nearer(model, seed, row, n_classes):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 3))
+    ranks = np.argsort(np.argsort(X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=40) / 2))
+    model.fit(X, ranks * n_classes // 40)
+    now = model.predict(X[row : row + 1])[0]
+    told = counterfactual(model, row, X)
+    expected = by_force(model, row, X, lambda answers: answers != now)
+    assert told.status == ("impossible" if np.isinf(expected) else "optimal")
+    assert told.cost == pytest.approx(expected)
+    if told.row is not None:
+        assert model.predict(told.row)[0] == told.prediction != now
+        changed = np.flatnonzero(np.asarray(told.row)[0] != X[row])
+        assert [f"column {j}" for j in changed] == list(told.changes)
+    target = (now + 1) % n_classes
+    kept = counterfactual(model, row, X, target=target, fixed=[0])
+    expected = by_force(model, row, X, lambda answers: answers == target, fixed=(0,))
+    assert kept.cost == pytest.approx(expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), row=st.integers(0, 39), share=st.floats(0.05, 0.95))
+@pytest.mark.parametrize("loss", ["tree", "forest", "poisson"])
+def test_numbers_past_a_value(loss, seed, row, share):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 3))
+    y = np.exp(X[:, 0] + X[:, 1] / 2)
+    model = {
+        "tree": DecisionTreeRegressor(max_depth=4),
+        "forest": RandomForestRegressor(3, max_depth=3, random_state=0),
+        "poisson": GradientBoostingRegressor(
+            n_estimators=3, max_leaf_nodes=4, loss="poisson", early_stopping=False, random_state=0
+        ),
+    }[loss].fit(X, y)
+    value = np.quantile(model.predict(X), share) * 1.0001
+    told = counterfactual(model, row, X, at_least=value)
+    expected = by_force(model, row, X, lambda answers: answers >= value)
+    assert told.cost == pytest.approx(expected)
+    told = counterfactual(model, row, X, at_most=value)
+    expected = by_force(model, row, X, lambda answers: answers <= value)
+    assert told.cost == pytest.approx(expected)
+
+
+def test_bounds_costs_and_whole_numbers():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": random.integers(20, 70, 200),
+            "income": random.normal(50, 10, 200),
+            "home": pd.Categorical(random.choice(["rent", "own", "other"], 200)),
+        }
+    )
+    y = (frame["age"] / 10 + frame["income"] / 10 + 2 * (frame["home"] == "own") > 10).astype(int)
+    forest = RandomForestClassifier(20, max_depth=4, random_state=0).fit(frame, y)
+    row = int(np.flatnonzero(forest.predict(frame) == 0)[0])
+    told = counterfactual(forest, row, frame, target=1)
+    assert told.status == "optimal"
+    assert list(told.row.columns) == list(frame.columns)
+    assert told.row["home"].dtype == frame["home"].dtype
+    assert float(told.row["age"].iloc[0]) % 1 == 0
+    assert forest.predict(told.row)[0] == 1
+    dear = counterfactual(forest, row, frame, target=1, costs=dict.fromkeys(told.changes, 100.0))
+    assert dear.cost >= told.cost
+    up = counterfactual(
+        forest, row, frame, target=1, fixed=["home", "age"], bounds={"income": (None, 1000.0)}
+    )
+    assert up.row is None or set(up.changes) == {"income"}
+    own = float(frame["income"].iloc[row])
+    none = counterfactual(
+        forest, row, frame, target=1, fixed=["home", "age"], bounds={"income": (own, own)}
+    )
+    assert none.status == "impossible"
+    assert none.row is None
+
+
+def test_missing_values_stay():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 3))
+    X[::3, 1] = np.nan
+    y = (X[:, 0] + np.nan_to_num(X[:, 1], nan=1.0) > 0).astype(int)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+    told = counterfactual(tree, 0, X)
+    assert told.status == "optimal"
+    assert np.isnan(told.row[0, 1])
+
+
+def test_large_ensembles_tell_how_sure_they_are():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 8))
+    y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+    forest = RandomForestClassifier(60, random_state=0).fit(X, y)
+    short = counterfactual(forest, 0, X, max_boxes=5)
+    assert short.status == "found"
+    assert 0 <= short.lower_bound < short.cost
+    assert forest.predict(short.row)[0] == short.prediction != forest.predict(X[:1])[0]
+    longer = counterfactual(forest, 0, X, max_boxes=300)
+    assert longer.cost <= short.cost
+    assert longer.lower_bound >= short.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"x": 500}, ValueError, "x: expected a number below 40"),
+        ({"x": 1.5}, TypeError, "x: expected the number"),
+        ({"target": 7}, ValueError, "target: expected a class"),
+        ({"fixed": ["no"]}, ValueError, "fixed: expected a column"),
+        ({"bounds": {0: (2, 1)}}, ValueError, "bounds: expected low <= high"),
+        ({"bounds": {0: 1}}, ValueError, "bounds: expected"),
+        ({"costs": {0: 0}}, ValueError, "costs: expected positive"),
+        ({"at_least": 1.0}, ValueError, "for a classifier"),
+        ({"max_boxes": 0}, ValueError, "max_boxes"),
+    ],
+)
+def test_bad_arguments_are_named(changes, error, message):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    tree = DecisionTreeClassifier().fit(X, (X[:, 0] > 0).astype(int))
+    with pytest.raises(error, match=message):
+        counterfactual(tree, **{"x": 0, "X": X, **changes})
+
+
+def test_models_that_are_not_trees_are_refused_by_name():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match="LinearRegression"):
+        counterfactual(LinearRegression().fit(X, X[:, 0]), 0, X, at_least=1.0)

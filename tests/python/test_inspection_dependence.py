@@ -1,0 +1,370 @@
+"""Partial dependence, accumulated local effects and H: against tables predicted one by one."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.inspection import partial_dependence as their_dependence
+from sklearn.neighbors import KNeighborsRegressor as TheirNeighbors
+
+from spinney.ensemble import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from spinney.inspection import (
+    accumulated_local_effects,
+    interaction_strengths,
+    partial_dependence,
+)
+from spinney.inspection._tree_sums import read_tree_sum
+from spinney.linear_model import LinearRegression
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+FEW = {"n_estimators": 7, "random_state": 0}
+BOOST = {**FEW, "early_stopping": False}
+MODELS = [
+    DecisionTreeRegressor(random_state=0),
+    DecisionTreeClassifier(max_depth=4, random_state=0),
+    RandomForestRegressor(**FEW),
+    RandomForestClassifier(**FEW),
+    RandomForestClassifier(**FEW, voting="hard"),
+    ExtraTreesClassifier(**FEW),
+    BaggingRegressor(**FEW),
+    GradientBoostingRegressor(**BOOST),
+    GradientBoostingRegressor(**BOOST, loss="poisson"),
+    GradientBoostingClassifier(**BOOST),
+    AdaBoostClassifier(**FEW),
+]
+
+
+def table(seed=0, n=150):
+    """Numbers, numbers with gaps, categories with gaps, whole numbers."""
+    random = np.random.default_rng(seed)
+    colour = random.choice(["red", "green", "blue", "grey"], n).astype(object)
+    colour[random.uniform(size=n) < 0.1] = None
+    gaps = np.where(random.uniform(size=n) < 0.2, np.nan, random.normal(size=n))
+    return pd.DataFrame(
+        {
+            "a": random.normal(size=n),
+            "gaps": gaps,
+            "colour": pd.Categorical(colour),
+            "whole": random.integers(0, 5, n).astype(float),
+        }
+    )
+
+
+def targets(model, frame, n_classes):
+    signal = frame["a"] * 2 + frame["gaps"].fillna(1.5) + (frame["colour"] == "red") * 2
+    signal = signal + frame["a"] * frame["whole"] / 2
+    if hasattr(model, "predict_proba"):
+        ranks = signal.rank(method="first").to_numpy()
+        return np.array(["no", "so", "yes"])[(ranks * n_classes / (len(ranks) + 1)).astype(int)]
+    return np.exp(signal / 3).to_numpy()
+
+
+def by_force(model, frame, changes):
+    """Predict a table for each setting: (n_outputs, n_rows, n_settings)."""
+    told = []
+    for s in range(len(next(iter(changes.values())))):
+        other = frame.copy()
+        for name, values in changes.items():
+            column = np.full(len(frame), values[s], dtype=object)
+            if name == "colour":
+                column = pd.Categorical(column, categories=frame["colour"].cat.categories)
+                other[name] = column
+            else:
+                other[name] = column.astype(float)
+        if hasattr(model, "predict_proba"):
+            shares = model.predict_proba(other).T
+            told.append(shares[1:] if len(shares) == 2 else shares)
+        else:
+            told.append(model.predict(other)[None])
+    return np.stack(told, axis=-1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_dependence_is_that_of_tables_predicted_one_by_one(model, n_classes):
+    frame = table()
+    model.fit(frame, targets(model, frame, n_classes))
+    assert read_tree_sum(model) is not None
+    for name in frame:
+        told = partial_dependence(model, frame, name, individual=True, n_values=9)
+        grid = told.grids[0]
+        values = [*grid.values, *([None] * grid.has_missing)]
+        expected = by_force(model, frame, {name: values})
+        np.testing.assert_allclose(told.individual, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(told.average, expected.mean(axis=1), rtol=1e-9, atol=1e-12)
+        alone = partial_dependence(model, frame, name, n_values=9)
+        np.testing.assert_allclose(alone.average, told.average, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", MODELS[2:4] + MODELS[9:10], ids=lambda m: type(m).__name__)
+def test_two_columns(model):
+    frame = table(1)
+    model.fit(frame, targets(model, frame, 2))
+    told = partial_dependence(model, frame, ("gaps", "colour"), n_values=5)
+    first, second = told.grids
+    assert first.has_missing
+    assert second.has_missing
+    a = [*first.values, None]
+    b = [*second.values, None]
+    expected = by_force(
+        model, frame, {"gaps": np.repeat(a, len(b)), "colour": np.tile(np.array(b, object), len(a))}
+    )
+    average = expected.mean(axis=1).reshape(-1, len(a), len(b))
+    np.testing.assert_allclose(told.average, average, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n_rows=st.integers(1, 40),
+    n_values=st.integers(1, 700),
+    n_threads=st.integers(1, 3),
+)
+def test_any_grid(seed, n_rows, n_values, n_threads):
+    """Also with more settings than a mask holds, in no order, and on thresholds themselves."""
+    random = np.random.default_rng(seed)
+    X = random.integers(-3, 4, (n_rows, 3)) / 2
+    y = random.normal(size=n_rows)
+    model = RandomForestRegressor(3, random_state=seed).fit(X, y)
+    values = random.integers(-8, 9, n_values) / 4
+    told = partial_dependence(model, X, 1, values=values, individual=True, n_jobs=n_threads)
+    at = {}
+    for value in np.unique(values):
+        other = X.copy()
+        other[:, 1] = value
+        at[value] = model.predict(other)
+    expected = np.stack([at[value] for value in values], axis=1)
+    np.testing.assert_allclose(told.individual[0], expected, atol=1e-12)
+    alone = partial_dependence(model, X, 1, values=values, n_jobs=n_threads)
+    np.testing.assert_allclose(alone.average[0], expected.mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
+def test_many_rows_and_columns_on_any_number_of_threads(kind):
+    """Small trees have their questions decided first; both ways cut rows into blocks."""
+    frame = table(2, 1500)
+    model = kind(n_estimators=20, random_state=0).fit(frame, targets(None, frame, 2))
+    one = partial_dependence(model, frame, "gaps", individual=True, n_jobs=1)
+    values = [*one.grids[0].values, None]
+    expected = by_force(model, frame, {"gaps": values})
+    np.testing.assert_allclose(one.individual, expected, rtol=1e-9, atol=1e-12)
+    for n_jobs in (2, 3):
+        told = partial_dependence(model, frame, "gaps", individual=True, n_jobs=n_jobs)
+        np.testing.assert_array_equal(told.individual, one.individual)
+    one = partial_dependence(model, frame, "a", n_jobs=1)
+    for n_jobs in (2, 3):
+        np.testing.assert_array_equal(
+            partial_dependence(model, frame, "a", n_jobs=n_jobs).average, one.average
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_against_scikit_learn(dtype):
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(80, 3)) * 5).astype(dtype)
+    y = X[:, 0] * 1.0 + random.normal(size=80)
+    grid = np.linspace(-4, 4, 11)
+    for model in (RandomForestRegressor(**FEW).fit(X, y), TheirNeighbors().fit(X, y)):
+        told = partial_dependence(model, X, 0, values=grid, individual=True)
+        wide = X.astype(np.float64) if dtype is np.int64 else X
+        theirs = their_dependence(model, wide, [0], custom_values={0: grid}, kind="both")
+        np.testing.assert_allclose(told.average, theirs["average"], rtol=1e-6)
+        np.testing.assert_allclose(told.individual, theirs["individual"], rtol=1e-6)
+
+
+def test_layouts_and_frames_agree():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4))
+    y = X[:, 1] + random.normal(size=60)
+    model = GradientBoostingRegressor(**BOOST).fit(X, y)
+    expected = partial_dependence(model, X, 1).average
+    locked = X.copy()
+    locked.flags.writeable = False
+    for same in (np.asfortranarray(X), locked, np.repeat(X, 2, axis=1)[:, ::2], X.tolist()):
+        np.testing.assert_array_equal(partial_dependence(model, same, 1).average, expected)
+    names = ["p", "q", "r", "s"]
+    named = GradientBoostingRegressor(**BOOST).fit(pd.DataFrame(X, columns=names), y)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        np.testing.assert_array_equal(partial_dependence(named, frame, "q").average, expected)
+
+
+def test_centred_curves_start_from_zero():
+    frame = table()
+    model = RandomForestRegressor(**FEW).fit(frame, targets(None, frame, 2))
+    told = partial_dependence(model, frame, "a", individual=True)
+    centred = told.centred()
+    assert (centred.individual[..., 0] == 0).all()
+    np.testing.assert_allclose(centred.average[0], told.average[0] - told.average[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"columns": "b"}, "columns: expected a column of X"),
+        ({"columns": ("a", "a")}, "two different"),
+        ({"values": [np.nan]}, "values: expected finite"),
+        ({"values": ["x"]}, "values: expected numbers"),
+        ({"columns": "colour", "values": ["pink"]}, "values: expected categories"),
+        ({"n_values": 1}, "n_values: expected 2"),
+        ({"max_rows": 0}, "max_rows: expected a positive"),
+        ({"target": "yes"}, "target: expected None"),
+    ],
+)
+def test_bad_arguments_are_named(changes, message):
+    frame = table()
+    model = DecisionTreeRegressor().fit(frame, targets(None, frame, 2))
+    with pytest.raises(ValueError, match=message):
+        partial_dependence(model, frame, **{"columns": "a", **changes})
+
+
+# ------------------------------------------------------------------ accumulated local effects
+
+
+def test_effects_of_a_linear_model_are_its_slopes():
+    random = np.random.default_rng(0)
+    a = random.normal(size=400)
+    X = np.column_stack([a, a + 0.1 * random.normal(size=400)])
+    model = LinearRegression().fit(X, X @ [2.0, -3.0])
+    for j, slope in ((0, 2.0), (1, -3.0)):
+        told = accumulated_local_effects(model, X, j)
+        edges = told.grids[0].values
+        np.testing.assert_allclose(np.diff(told.effect[0]), slope * np.diff(edges))
+        np.testing.assert_allclose(told.error, 0, atol=1e-9)
+        assert told.counts.sum() == 400
+    both = accumulated_local_effects(model, X, (0, 1))
+    np.testing.assert_allclose(both.effect, 0, atol=1e-9)
+
+
+class Product:
+    """Predicts the product of two columns."""
+
+    def fit(self, X, y):
+        self.n_features_in_ = 2
+        return self
+
+    def predict(self, X):
+        return X[:, 0] * X[:, 1]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator().__sklearn_tags__()
+
+
+def test_effect_of_two_columns_is_what_they_do_together():
+    X = np.random.default_rng(0).uniform(-1, 1, (4000, 2))
+    told = accumulated_local_effects(Product(), X, (0, 1), n_intervals=10)
+    a, b = (np.asarray(grid.values) for grid in told.grids)
+    np.testing.assert_allclose(told.effect[0], np.outer(a, b), atol=0.05)
+    alone = accumulated_local_effects(Product(), X, 0)
+    assert np.abs(alone.effect).max() < 0.1
+
+
+def test_effects_of_numbers_and_categories_by_hand():
+    frame = table(3, 60)
+    model = DecisionTreeRegressor(random_state=0).fit(frame, targets(None, frame, 2))
+    told = accumulated_local_effects(model, frame, "a", n_intervals=3)
+    edges, values = told.grids[0].values, frame["a"].to_numpy()
+    steps = []
+    for low, high, first in zip(edges[:-1], edges[1:], [True, False, False], strict=True):
+        rows = frame[((values > low) | (first & (values == low))) & (values <= high)]
+        up, down = rows.assign(a=high), rows.assign(a=low)
+        steps.append(np.mean(model.predict(up) - model.predict(down)))
+    np.testing.assert_allclose(np.diff(told.effect[0]), steps)
+
+    told = accumulated_local_effects(model, frame, "colour")
+    order = told.grids[0].values
+    assert sorted(order) == ["blue", "green", "grey", "red"]
+    assert told.n_missing == frame["colour"].isna().sum()
+    for k, (one, other) in enumerate(itertools.pairwise(order)):
+        rows = frame[frame["colour"].isin([one, other])]
+        at = {}
+        for name in (one, other):
+            colours = pd.Categorical([name] * len(rows), categories=frame["colour"].cat.categories)
+            at[name] = model.predict(rows.assign(colour=colours))
+        step = np.mean(at[other] - at[one])
+        assert told.effect[0, k + 1] - told.effect[0, k] == pytest.approx(step)
+    assert told.effect[0] @ told.counts == pytest.approx(0, abs=1e-9)
+
+
+def test_effects_have_the_right_error():
+    """Over many samples the effect varies as its standard error says."""
+    random = np.random.default_rng(0)
+    found, errors = [], []
+    for _ in range(200):
+        X = random.uniform(-1, 1, (300, 2))
+        told = accumulated_local_effects(Product(), X, 0, n_intervals=4)
+        found.append(told.effect[0, -1])
+        errors.append(told.error[0, -1])
+    assert np.std(found) == pytest.approx(np.mean(errors), rel=0.25)
+
+
+def test_constant_columns_have_no_effect():
+    X = np.column_stack([np.ones(30), np.arange(30.0)])
+    model = DecisionTreeRegressor().fit(X, X[:, 1])
+    assert (accumulated_local_effects(model, X, 0).effect == 0).all()
+    assert (accumulated_local_effects(model, X, (0, 1)).effect == 0).all()
+    assert partial_dependence(model, X, 0).average.shape == (1, 1)
+
+
+# ------------------------------------------------------------------------------ interactions
+
+
+def slow_h(model, X, i, j):
+    def dependence(columns):
+        told = np.empty(len(X))
+        for r in range(len(X)):
+            other = X.copy()
+            other[:, columns] = X[r, columns]
+            told[r] = model.predict(other).mean()
+        return told - told.mean()
+
+    both = dependence([i, j])
+    beyond = both - dependence([i]) - dependence([j])
+    return np.sqrt((beyond**2).sum() / (both**2).sum())
+
+
+@pytest.mark.parametrize("model", [RandomForestRegressor(**FEW), TheirNeighbors(5)])
+def test_h_is_that_of_its_definition(model):
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(40, 3))
+    model.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    told = interaction_strengths(model, X)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert told.pairwise[i, j] == pytest.approx(slow_h(model, X, i, j), rel=1e-6)
+    # Overall: what all others do together is a column's table seen from the other side.
+    alone, others = np.empty(40), np.empty(40)
+    for r in range(40):
+        other = X.copy()
+        other[:, 0] = X[r, 0]
+        alone[r] = model.predict(other).mean()
+        other = np.tile(X[r], (40, 1))
+        other[:, 0] = X[:, 0]
+        others[r] = model.predict(other).mean()
+    own = model.predict(X)
+    own, alone, others = own - own.mean(), alone - alone.mean(), others - others.mean()
+    expected = np.sqrt(((own - alone - others) ** 2).sum() / (own**2).sum())
+    assert told.overall[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_no_interaction_in_a_sum():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
+    told = interaction_strengths(model, X)
+    assert told.overall.max() < 1e-6
+    assert np.nanmax(told.pairwise) < 1e-6

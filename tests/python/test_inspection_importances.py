@@ -1,0 +1,246 @@
+"""Importances: by permutation, by impurity without its bias, by leaving columns out."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.inspection import permutation_importance as theirs
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold, cross_val_score
+
+from spinney.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from spinney.inspection import (
+    drop_column_importance,
+    impurity_importance,
+    permutation_importance,
+)
+from spinney.linear_model import LinearRegression
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+
+def signal(n=200, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    return X, X[:, 0] + 0.5 * X[:, 1] + 0.3 * random.normal(size=n)
+
+
+# ---------------------------------------------------------------------------------- permutation
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error", "neg_median_absolute_error"])
+def test_permutation_of_numbers_is_scikit_learns(scoring):
+    X, y = signal()
+    tree = DecisionTreeRegressor(max_depth=4).fit(X, y)
+    told = permutation_importance(tree, X, y, scoring=scoring, n_repeats=4, random_state=3)
+    expected = theirs(tree, X, y, scoring=scoring, n_repeats=4, random_state=3)
+    np.testing.assert_allclose(told.each, expected.importances, atol=1e-12)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "roc_auc", get_scorer("f1")])
+def test_permutation_of_classes_is_scikit_learns(scoring):
+    X, y = signal()
+    forest = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2] > 0)
+    told = permutation_importance(forest, X, y > 0, scoring=scoring, n_repeats=3, random_state=3)
+    expected = theirs(forest, X, y > 0, scoring=scoring, n_repeats=3, random_state=3)
+    np.testing.assert_allclose(told.each, expected.importances, atol=1e-9)
+
+
+def test_threads_change_nothing():
+    X, y = signal()
+    tree = DecisionTreeRegressor(max_depth=4).fit(X, y)
+    one = permutation_importance(tree, X, y, n_jobs=1)
+    two = permutation_importance(tree, X, y, n_jobs=3)
+    np.testing.assert_array_equal(one.each, two.each)
+    np.testing.assert_array_equal(one.error, two.error)
+
+
+def test_columns_of_a_group_are_shuffled_together():
+    random = np.random.default_rng(0)
+    a = random.normal(size=400)
+    X = np.column_stack([a, a, random.normal(size=400)])  # the same twice
+    model = LinearRegression().fit(X, a)
+    alone = permutation_importance(model, X, a)
+    both = permutation_importance(model, X, a, columns={"twice": [0, 1], "noise": [2]})
+    assert both.names == ["twice", "noise"]
+    # Half of the slope is on each: a quarter of the variance, twice, against all of it, twice.
+    assert alone.mean[:2] == pytest.approx([0.5, 0.5], abs=0.1)
+    assert both.mean[0] == pytest.approx(2.0, abs=0.2)
+    listed = permutation_importance(model, X, a, columns=[[0, 1], 2])
+    np.testing.assert_array_equal(listed.mean, both.mean)
+
+
+def test_error_of_a_permutation_is_that_of_other_rows():
+    X, y = signal(300)
+    tree = DecisionTreeRegressor(max_depth=4).fit(X, y)
+    found, errors = [], []
+    for seed in range(60):
+        told = permutation_importance(tree, *signal(150, seed + 1), n_repeats=5, random_state=seed)
+        found.append(told.mean[0])
+        errors.append(told.error[0])
+    assert np.std(found) == pytest.approx(np.mean(errors), rel=0.35)
+
+
+def test_frames_agree():
+    X, y = signal()
+    names = list("abcd")
+    tree = DecisionTreeRegressor(max_depth=3).fit(pd.DataFrame(X, columns=names), y)
+    one = permutation_importance(tree, pd.DataFrame(X, columns=names), y, columns=["b", "a"])
+    two = permutation_importance(tree, pl.DataFrame(X, schema=names), pl.Series(y), columns=[1, 0])
+    assert one.names == ["b", "a"]
+    np.testing.assert_array_equal(one.mean, two.mean)
+
+
+def test_intervals():
+    X, y = signal()
+    told = permutation_importance(LinearRegression().fit(X, y), X, y)
+    low, high = told.interval(0.95)
+    np.testing.assert_allclose(high - told.mean, 1.959964 * told.error, rtol=1e-6)
+    np.testing.assert_allclose(told.mean - low, high - told.mean)
+    with pytest.raises(ValueError, match="coverage: expected"):
+        told.interval(1.0)
+
+
+# ------------------------------------------------------------------------------------- impurity
+
+
+def noise_table(random, n):
+    """Columns of noise with 2, 10, 100 and n values, and categories, beside one that tells."""
+    return pd.DataFrame(
+        {
+            "tells": random.integers(0, 2, n),
+            "two": random.integers(0, 2, n),
+            "ten": random.integers(0, 10, n),
+            "hundred": random.integers(0, 100, n),
+            "all": random.normal(size=n),
+            "categories": pd.Categorical(random.integers(0, 12, n).astype(str)),
+        }
+    )
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_noise_has_no_importance_whatever_its_values(classes):
+    random = np.random.default_rng(5)
+    means, biased, covered = [], [], []
+    for seed in range(40):
+        frame = noise_table(random, 150)
+        y = frame["tells"] + 0.8 * random.normal(size=150)
+        kind = RandomForestClassifier if classes else RandomForestRegressor
+        y = (y > 0.5).to_numpy().astype(int) if classes else y.to_numpy()
+        forest = kind(30, max_features=2, random_state=seed).fit(frame, y)
+        told = impurity_importance(forest, frame, y)
+        means.append(told.mean)
+        low, high = told.interval(0.95)
+        covered.append((low < 0) & (high > 0))
+        biased.append(forest.feature_importances_)
+    means = np.array(means)
+    error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+    z = means.mean(axis=0) / error
+    assert np.abs(z[1:]).max() < 3.3  # five columns: one time in two hundred
+    # What the forest itself reports grows with the number of values.
+    own = np.mean(biased, axis=0)
+    assert own[1] < own[2] < own[3]
+    assert own[4] > 4 * own[1]
+    # And the intervals hold zero about as often as they say.
+    covered = np.array(covered)
+    assert np.mean(covered[:, 1:]) > 0.85
+    # The column that tells is told from noise nearly always.
+    assert np.mean(covered[:, 0]) <= 0.05
+
+
+def test_over_its_own_rows_it_is_the_decrease_of_the_impurity():
+    X, y = signal()
+    for tree, target in (
+        (DecisionTreeRegressor(max_depth=4), y),
+        (DecisionTreeClassifier(max_depth=4), (y > 0).astype(int)),
+    ):
+        tree.fit(X, target)
+        told = impurity_importance(tree, X, target, held_out=True)
+        np.testing.assert_allclose(
+            told.mean, tree.tree_.compute_feature_importances(normalize=False), atol=1e-12
+        )
+
+
+def test_rows_of_the_bag_are_found_again():
+    X, y = signal(80)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    told = impurity_importance(forest, X, y)
+    rows, n_trees = np.zeros((80, 4)), np.zeros(80)
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        inner = tree.tree_
+        out = np.setdiff1d(np.arange(80), drawn)
+        n_trees[out] += 1
+        passed = tree.decision_path(X[out]).toarray() > 0
+        for node in np.flatnonzero(inner.children_left >= 0):
+            j, here = inner.feature[node], out[passed[:, node]]
+            for row in here:
+                left = X[row, j] <= inner.threshold[node]
+                child = (inner.children_left if left else inner.children_right)[node]
+                step = inner.value[child, 0, 0] - inner.value[node, 0, 0]
+                rows[row, j] += step * (y[row] - y[here].mean())
+    seen = n_trees > 0
+    np.testing.assert_allclose(told.mean, (rows[seen] / n_trees[seen, None]).mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (DecisionTreeClassifier(), {}, "no rows out of its bag"),
+        (ExtraTreesClassifier(5), {}, "bootstrap=False"),
+        (GradientBoostingClassifier(n_estimators=3), {}, "GradientBoostingClassifier"),
+        (LinearRegression(), {"held_out": True}, "LinearRegression"),
+    ],
+)
+def test_refused_by_name(model, options, message):
+    X, y = signal()
+    model.fit(X, (y > 0).astype(int))
+    with pytest.raises(ValueError, match=message):
+        impurity_importance(model, X, (y > 0).astype(int), **options)
+
+
+def test_other_rows_than_those_of_fit_are_refused():
+    X, y = signal()
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="X: expected the 200 rows of fit, got 100"):
+        impurity_importance(forest, X[:100], y[:100])
+    with pytest.raises(ValueError, match="y: expected 200 values"):
+        impurity_importance(forest, X, y[:100])
+
+
+# ---------------------------------------------------------------------------------- leaving out
+
+
+def test_leaving_out_is_fitting_again():
+    X, y = signal(90)
+    tree, folds = DecisionTreeRegressor(max_depth=3, random_state=0), KFold(3)
+    told = drop_column_importance(tree, X, y, columns=[0, [1, 2]], cv=folds, n_jobs=2)
+    whole = cross_val_score(tree, X, y, cv=folds)
+    for place, columns in enumerate(([0], [1, 2])):
+        less = cross_val_score(tree, np.delete(X, columns, axis=1), y, cv=folds)
+        np.testing.assert_allclose(told.each[place], whole - less)
+    expected = np.sqrt(told.each.var(axis=1, ddof=1) * (1 / 3 + 1 / 2))
+    np.testing.assert_allclose(told.error, expected)
+    frame = pl.DataFrame(X, schema=list("abcd"))
+    same = drop_column_importance(tree, frame, y, columns=["a", ["b", "c"]], cv=folds)
+    np.testing.assert_allclose(same.each, told.each)
+    assert same.names == ["a", "b, c"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        ([0, 9], ValueError, "columns: expected a number below 4"),
+        ([[0, 0]], ValueError, "columns: expected different columns"),
+        ([], ValueError, "columns: expected at least one"),
+        ("a", TypeError, "columns: expected a list"),
+        ([[0, 1, 2, 3]], ValueError, "leave a column"),
+    ],
+)
+def test_bad_columns_are_named(columns, error, message):
+    X, y = signal()
+    with pytest.raises(error, match=message):
+        drop_column_importance(LinearRegression(), X, y, columns=columns)

@@ -1,0 +1,184 @@
+"""Rows behind predictions: neighbours by leaves, influence on linear models."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from sklearn.datasets import load_diabetes, load_iris
+
+from spinney.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from spinney.inspection import influence, leaf_neighbors
+from spinney.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
+from spinney.neighbors import KNeighborsRegressor
+from spinney.tree import DecisionTreeRegressor
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(min_samples_leaf=5),
+        RandomForestRegressor(10, random_state=0),
+        RandomForestRegressor(10, random_state=0, max_samples=0.5),
+        ExtraTreesRegressor(10, min_samples_leaf=4, random_state=0),
+        KNeighborsRegressor(4),
+        KNeighborsRegressor(4, weights="distance"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_weights_give_the_prediction(model):
+    X, y = load_diabetes(return_X_y=True)
+    model.fit(X[:300], y[:300])
+    told = leaf_neighbors(model, X[:300], X[300:])
+    np.testing.assert_allclose(told.weights @ y[:300], model.predict(X[300:]))
+    np.testing.assert_allclose(told.weights.sum(axis=1), 1)
+
+
+def test_weights_of_classes_give_the_shares():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    told = leaf_neighbors(forest, X, X)
+    np.testing.assert_allclose(told.weights @ np.eye(3)[y], forest.predict_proba(X), atol=1e-7)
+
+
+def test_proximity_counts_shared_leaves():
+    X, y = load_diabetes(return_X_y=True)
+    for model in (
+        RandomForestRegressor(7, random_state=0),
+        GradientBoostingRegressor(n_estimators=7, early_stopping=False, random_state=0),
+    ):
+        model.fit(X[:100], y[:100])
+        told = leaf_neighbors(model, X[:100], X[100:110], kind="proximity")
+        train, queries = model.apply(X[:100]), model.apply(X[100:110])
+        train, queries = train.reshape(100, -1), queries.reshape(10, -1)
+        shared = (queries[:, np.newaxis] == train[np.newaxis]).mean(axis=2)
+        np.testing.assert_allclose(
+            told.weights.toarray(), shared / shared.sum(axis=1, keepdims=True)
+        )
+        rows, weights = told.nearest(3)
+        dense = told.weights.toarray()
+        for q in range(10):
+            expected = np.lexsort([np.arange(100), -dense[q]])[:3]
+            np.testing.assert_array_equal(rows[q], expected)
+            np.testing.assert_array_equal(weights[q], dense[q, expected])
+
+
+def test_what_has_no_such_rows_is_refused():
+    X, y = load_diabetes(return_X_y=True)
+    boost = GradientBoostingRegressor(n_estimators=3, early_stopping=False).fit(X, y)
+    with pytest.raises(ValueError, match="'proximity' for a booster"):
+        leaf_neighbors(boost, X, X)
+    forest = RandomForestRegressor(3).fit(X, y)
+    with pytest.raises(ValueError, match="X_train: expected the 442 rows"):
+        leaf_neighbors(forest, X[:9], X)
+    with pytest.raises(ValueError, match="LinearRegression"):
+        leaf_neighbors(LinearRegression().fit(X, y), X, X)
+    weighted = RandomForestRegressor(3).fit(X, y, np.linspace(1, 2, 442))
+    with pytest.raises(ValueError, match="weighted rows"):
+        leaf_neighbors(weighted, X, X)
+
+
+# ------------------------------------------------------------------------------------- influence
+
+
+def line(seed=0, n=40):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    return X, X @ [1.0, 2.0, 0.0] + random.normal(size=n) + 5
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_least_squares_as_statsmodels_has_it(intercept, weighted):
+    X, y = line()
+    weights = np.random.default_rng(1).uniform(0.5, 2, 40) if weighted else np.ones(40)
+    model = LinearRegression(fit_intercept=intercept).fit(X, y, weights)
+    told = influence(model, X, y, weights if weighted else None)
+    # statsmodels has influence for plain least squares alone: of rows that are scaled.
+    design = sm.add_constant(X) if intercept else X
+    root = np.sqrt(weights)
+    theirs = sm.OLS(y * root, design * root[:, None]).fit().get_influence()
+    np.testing.assert_allclose(told.leverage, theirs.hat_matrix_diag)
+    np.testing.assert_allclose(told.standardised, theirs.resid_studentized_internal)
+    np.testing.assert_allclose(told.studentised, theirs.resid_studentized_external)
+    np.testing.assert_allclose(told.cooks_distance, theirs.cooks_distance[0])
+    np.testing.assert_allclose(told.dffits, theirs.dffits[0])
+    assert told.largest(1)[0] == np.argmax(theirs.cooks_distance[0])
+
+
+def test_logistic_as_statsmodels_has_it():
+    X, y = line(n=80)
+    y = np.where(y + np.random.default_rng(2).normal(size=80) > 5, "yes", "no")
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    told = influence(model, X, y)
+    fitted = sm.GLM(y == "yes", sm.add_constant(X), family=sm.families.Binomial()).fit(tol=1e-12)
+    theirs = fitted.get_influence()
+    np.testing.assert_allclose(told.leverage, theirs.hat_matrix_diag, rtol=1e-6)
+    np.testing.assert_allclose(told.standardised, theirs.resid_studentized, rtol=1e-6)
+    np.testing.assert_allclose(told.cooks_distance, theirs.cooks_distance[0], rtol=1e-6)
+    np.testing.assert_allclose(told.n_parameters, 4, rtol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_ridge_without_a_row(intercept):
+    X, y = line()
+    model = Ridge(3.0, fit_intercept=intercept).fit(X, y)
+    told = influence(model, X, y)
+    for row in range(0, 40, 7):
+        others = np.arange(40) != row
+        less = Ridge(3.0, fit_intercept=intercept).fit(X[others], y[others])
+        off = y[row] - less.predict(X[row : row + 1])[0]
+        assert told.residual[row] / (1 - told.leverage[row]) == pytest.approx(off)
+        # A unit more in its target moves its own prediction by its leverage.
+        moved = Ridge(3.0, fit_intercept=intercept).fit(X, y + (np.arange(40) == row))
+        shift = (moved.predict(X) - model.predict(X))[row]
+        assert told.leverage[row] == pytest.approx(shift)
+    chosen = RidgeCV([0.1, 3.0, 100.0], fit_intercept=intercept).fit(X, y)
+    same = influence(Ridge(chosen.alpha_, fit_intercept=intercept).fit(X, y), X, y)
+    np.testing.assert_allclose(influence(chosen, X, y).leverage, same.leverage)
+
+
+def test_penalised_logistic_is_one_step():
+    X, y = line(n=60)
+    y = (y > 5).astype(int)
+    model = LogisticRegression(C=0.5, tol=1e-10).fit(X, y)
+    told = influence(model, X, y)
+    shares = model.predict_proba(X)[:, 1]
+    design = np.column_stack([np.ones(60), X])
+    spread = shares * (1 - shares)
+    second = design.T @ (design * spread[:, None]) + np.diag([0, 2.0, 2.0, 2.0])
+    hat = spread * np.einsum("ij,jk,ik->i", design, np.linalg.inv(second), design)
+    np.testing.assert_allclose(told.leverage, hat)
+
+
+def test_columns_that_say_the_same_and_rows_that_decide():
+    X, y = line()
+    twice = np.column_stack([X, X[:, 0]])
+    once = influence(LinearRegression().fit(X, y), X, y)
+    same = influence(LinearRegression().fit(twice, y), twice, y)
+    np.testing.assert_allclose(same.leverage, once.leverage)
+    own = np.zeros((10, 1))
+    own[3] = 1.0
+    told = influence(LinearRegression().fit(own, np.arange(10.0)), own, np.arange(10.0))
+    assert told.leverage[3] == pytest.approx(1)
+    assert np.isnan(told.cooks_distance[3])
+    assert np.isfinite(np.delete(told.cooks_distance, 3)).all()
+
+
+def test_bad_arguments_are_named():
+    X, y = line()
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="X: expected 3 columns"):
+        influence(model, X[:, :2], y)
+    with pytest.raises(ValueError, match="y: expected 40 values"):
+        influence(model, X, y[:5])
+    with pytest.raises(ValueError, match="NaN"):
+        influence(model, np.full_like(X, np.nan), y)
+    with pytest.raises(ValueError, match="DecisionTreeRegressor"):
+        influence(DecisionTreeRegressor().fit(X, y), X, y)
+    three = LogisticRegression().fit(X, np.arange(40) % 3)
+    with pytest.raises(ValueError, match="two classes, got 3"):
+        influence(three, X, np.arange(40) % 3)
