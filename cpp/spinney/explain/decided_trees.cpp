@@ -10,6 +10,7 @@ namespace spinney {
 namespace {
 
 using Answers = std::array<std::uint64_t, 2>;  // a bit for each question: whether it goes left
+constexpr std::size_t max_questions = 64 * std::tuple_size_v<Answers>;
 
 // The tree that is left when the questions at `asked` have these answers.
 CompactTree decided(const CompactTree& tree, const std::vector<std::int32_t>& asked,
@@ -33,8 +34,9 @@ CompactTree decided(const CompactTree& tree, const std::vector<std::int32_t>& as
     if (!tree.thresholds.empty()) out.thresholds.push_back(tree.thresholds[from]);
     const std::int32_t left = self(self, tree.nodes[from].child[0]);
     const std::int32_t right = self(self, tree.nodes[from].child[1]);
-    out.nodes[at].child[0] = left;
-    out.nodes[at].child[1] = right;
+    CompactNode& node = out.nodes.edit()[at];
+    node.child[0] = left;
+    node.child[1] = right;
     return static_cast<std::int32_t>(at);
   };
   copy(copy, tree.nodes.empty() ? ~0 : 0);
@@ -58,7 +60,6 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
   out.run_start.push_back(0);
   for (std::size_t t = 0; t < sum.n_trees; ++t) {
     const CompactTree& tree = sum.forest.trees[t];
-    if (tree.n_leaves() > BlockScorer::max_leaves) return {};
     std::vector<std::int32_t> asked(tree.nodes.size(), -1);
     std::vector<std::size_t> questions;
     for (std::size_t at = 0; at < tree.nodes.size(); ++at) {
@@ -66,6 +67,7 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
       asked[at] = static_cast<std::int32_t>(questions.size());
       questions.push_back(at);
     }
+    if (questions.size() > max_questions) return {};
     std::map<Answers, std::vector<DecidedTrees::Run>> ways;
     for (std::size_t s = 0; s < n; ++s) {
       for (std::size_t f = 0; f < n_set; ++f) {
