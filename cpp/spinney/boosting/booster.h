@@ -11,19 +11,31 @@
 
 namespace spinney {
 
+// Rows from `begin` on, up to the next stretch, have the numbers from `number` on.
+struct RowStretch {
+  std::size_t begin = 0;
+  std::uint64_t number = 0;
+};
+
 struct BoostOptions {
   Loss loss;
   TreeRules tree;
   double learning_rate = 0.1;
   std::size_t n_rounds = 100;
   std::size_t first_round = 0;  // how many there were before
-  double subsample = 1;         // share of the rows that each round draws, without replacement
+  double subsample = 1;         // chance of each row to be drawn in a round
   // Rows are drawn with chances in proportion to their gradients, and count the more the smaller
   // their chance was (minimal variance sampling, Ibragimov and Gusev 2019).
   bool by_gradient = false;
   int n_threads = 1;
   RankingRules ranking;
   std::vector<std::uint32_t> groups;  // of a ranking: where each begins, then the number of rows
+  // Other workers with other rows of the same table, and how many rows come before each stretch of
+  // this worker's own in the whole table. Null, empty: all rows are here.
+  Exchange* exchange = nullptr;
+  std::vector<RowStretch> stretches;
+  // Called after each round with its number; the forest has its trees.
+  std::function<void(std::size_t round)> after_round;
   // A loss of the caller's: derivatives from the scores. Null: `loss`.
   std::function<void(const double* scores, const Derivatives& out)> own_gradients;
 };
@@ -44,9 +56,9 @@ struct BoostHistory {
 };
 
 // Appends trees to the forest, n_scores a round, or one where its leaves have a weight for each
-// score. rows: those to learn from, empty for all; scores: [score][row], before the first round,
-// afterwards those of the last.
-void boost(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+// score. rows: those to learn from, ascending, null for all; scores: [score][row], before the first
+// round, afterwards those of the last. No rounds: only the losses of the scores are found.
+void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
 
