@@ -18,6 +18,7 @@ import spinney
 from spinney import plot
 from spinney.ensemble import RandomForestClassifier
 from spinney.inspection import explain
+from spinney.linear_model import LinearRegression
 from spinney.plot._style import class_colours, shortened
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 
@@ -162,12 +163,14 @@ def every_plot(ax):
     yield plot.residuals(number, X, y, ax=ax)
     yield plot.importances(model, X, y, n_repeats=1, ax=ax)
     yield plot.partial_dependence(model, X, 0, n_values=3, ax=ax)
+    yield plot.accumulated_local_effects(model, X, 0, ax=ax)
     yield plot.margins(model, X, y, ax=ax)
     yield plot.confusion(model, X, y, ax=ax)
     yield plot.roc(model, X, y, ax=ax)
     yield plot.precision_recall(model, X, y, ax=ax)
     yield plot.comparison(result, ax=ax)
     yield plot.tree(model, ax=ax)
+    yield plot.influence(LinearRegression().fit(X, y), X, y, ax=ax)
     explanation = explain(number, X)
     yield plot.shap_summary(explanation, ax=ax)
     yield plot.shap_dependence(explanation, 0, ax=ax)

@@ -236,8 +236,8 @@ def _ends(errors: Any, spread: Any, tail: float) -> tuple[float, float, float]:
 
 
 def _floor(errors: Any) -> Any:
-    """Half of the usual error: the spread of few trees is itself noise, and may be zero."""
-    return 0.5 * np.sqrt(np.mean(errors**2, axis=0)) + np.finfo(np.float64).tiny
+    """A fifth of the usual error: the spread of few trees is itself noise, and may be zero."""
+    return 0.2 * np.sqrt(np.mean(errors**2, axis=0)) + np.finfo(np.float64).tiny
 
 
 def _mean_and_spread(sums: Any, squares: Any, n_trees: Any, centre: Any) -> tuple[Any, Any]:
