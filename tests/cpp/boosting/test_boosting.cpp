@@ -180,7 +180,7 @@ TEST(blocks_of_rows_predict_what_single_rows_do) {
             tree.nodes.push_back({static_cast<float>(threshold), feature, {0, 0}});
             for (std::size_t side = 0; side < 2; ++side) {
               const std::int32_t child = self(self, level + 1);
-              tree.nodes[mine].child[side] = child;
+              tree.nodes.edit()[mine].child[side] = child;
             }
             return static_cast<std::int32_t>(mine);
           };
