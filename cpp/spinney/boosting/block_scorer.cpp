@@ -8,12 +8,18 @@
 
 #include "spinney/common/dispatch.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
 namespace spinney {
 namespace {
 
 constexpr std::size_t block = BlockScorer::block_rows;
-constexpr std::size_t vector_rows = 64;  // a block's last rows are filled up to so many
-constexpr std::size_t piece_rows = 128;  // that are coded together
+constexpr std::size_t vector_rows = 64;
+constexpr std::size_t n_vectors = 4;  // whose places can stay in registers throughout a tree
+constexpr std::size_t together = n_vectors * vector_rows;  // a block is filled up to so many rows
+constexpr std::size_t piece_rows = 128;                    // that are coded together
 constexpr std::size_t piece_columns = 8;
 constexpr std::size_t side_by_side = 4;  // trees whose values are added in one reading
 constexpr std::size_t in_flight = 8;     // rows that go down side by side
@@ -22,7 +28,7 @@ constexpr std::size_t most_levels = 64;  // of trees that are not asked as a who
 constexpr std::uint32_t missing_category = ~std::uint32_t{0};
 
 // Nanoseconds a row, measured: they only decide between ways to the same answer.
-constexpr double asking = 0.02;    // a question
+constexpr double asking = 0.015;   // a question
 constexpr double stepping = 1.0;   // a level below the first ones
 constexpr double coding = 1.5;     // a value
 constexpr double descending = 10;  // a tree, by values
@@ -75,7 +81,7 @@ std::size_t choose_levels(const CompactTree& tree, const std::vector<std::size_t
   return best;
 }
 
-// Of n rows, a multiple of vector_rows.
+// Of n rows, a multiple of `together`.
 SPINNEY_INLINE void ask_number(const std::uint8_t* __restrict codes, std::uint8_t place,
                                std::uint8_t right, std::uint8_t last_left, std::size_t n,
                                std::uint8_t* __restrict at) {
@@ -124,13 +130,62 @@ struct BlockScorer::Cuts {
   }
 };
 
-SPINNEY_KERNEL void BlockScorer::walk(const Question* begin, const Question* end,
-                                      const std::uint8_t* codes, const std::uint32_t* categories,
-                                      std::size_t n, std::uint8_t* at) {
+// Questions about numbers, of n rows, a multiple of `together`.
+SPINNEY_KERNEL void BlockScorer::ask(const Question* begin, const Question* end,
+                                     const std::uint8_t* codes, std::size_t n, std::uint8_t* at) {
   for (const Question* question = begin; question < end; ++question) {
+    ask_number(codes + question->lane * block, question->place, question->right,
+               question->last_left, n, at);
+  }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+// The same, by hand: the compiler writes places to memory after every question.
+__attribute__((target("avx512bw"))) void BlockScorer::ask_in_registers(const Question* begin,
+                                                                       const Question* end,
+                                                                       const std::uint8_t* codes,
+                                                                       std::size_t n,
+                                                                       std::uint8_t* at) {
+  for (std::size_t first = 0; first < n; first += together) {
+    __m512i places[n_vectors];
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      places[v] = _mm512_loadu_si512(at + first + v * vector_rows);
+    }
+    for (const Question* question = begin; question < end; ++question) {
+      const std::uint8_t* const of = codes + question->lane * block + first;
+      const __m512i place = _mm512_set1_epi8(static_cast<char>(question->place));
+      const __m512i last_left = _mm512_set1_epi8(static_cast<char>(question->last_left));
+      const __m512i right = _mm512_set1_epi8(static_cast<char>(question->right));
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < n_vectors; ++v) {
+        const __mmask64 here = _mm512_cmpeq_epi8_mask(places[v], place);
+        const __mmask64 moves =
+            _mm512_mask_cmpgt_epu8_mask(here, _mm512_loadu_si512(of + v * vector_rows), last_left);
+        places[v] = _mm512_mask_mov_epi8(places[v], moves, right);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      _mm512_storeu_si512(at + first + v * vector_rows, places[v]);
+    }
+  }
+}
+#endif
+
+void BlockScorer::walk(const Question* begin, const Question* end, const std::uint8_t* codes,
+                       const std::uint32_t* categories, std::size_t n, std::uint8_t* at) {
+  auto* ask_all = ask;
+#if defined(__x86_64__) && defined(__GNUC__)
+  static const bool wide = __builtin_cpu_supports("avx512bw") != 0;
+  if (wide) ask_all = ask_in_registers;
+#endif
+  for (const Question* question = begin; question < end;) {
     if (question->categories == nullptr) {
-      ask_number(codes + question->lane * block, question->place, question->right,
-                 question->last_left, n, at);
+      const Question* last = question + 1;
+      while (last < end && last->categories == nullptr) ++last;
+      ask_all(question, last, codes, n, at);
+      question = last;
       continue;
     }
     const std::uint32_t* const of = categories + question->lane / 2 * block;
@@ -141,6 +196,7 @@ SPINNEY_KERNEL void BlockScorer::walk(const Question* begin, const Question* end
                             : ((question->categories[of[i] / 32] >> (of[i] % 32)) & 1) != 0;
       if (!left) at[i] = question->right;
     }
+    ++question;
   }
 }
 
@@ -340,7 +396,7 @@ void BlockScorer::add(const Value* rows, std::size_t stride, std::size_t n, std:
     for (std::size_t k = 0; k < n_scores; ++k) turned[k * n + i] = out[i * n_scores + k];
   }
   double* const scores = n_scores > 1 ? turned.data() : out;
-  const std::size_t filled = (n + vector_rows - 1) / vector_rows * vector_rows;
+  const std::size_t filled = (n + together - 1) / together * together;
   alignas(64) std::uint16_t at[side_by_side][block];
   for (const Chunk& chunk : chunks_) {
     encode(chunk, rows, stride, n, codes.data(), categories.data());

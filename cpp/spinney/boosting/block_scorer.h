@@ -81,6 +81,10 @@ class BlockScorer {
   template <class Value>
   static void encode(const Chunk& chunk, const Value* rows, std::size_t stride, std::size_t n,
                      std::uint8_t* codes, std::uint32_t* categories);
+  static void ask(const Question* begin, const Question* end, const std::uint8_t* codes,
+                  std::size_t n, std::uint8_t* at);
+  static void ask_in_registers(const Question* begin, const Question* end,
+                               const std::uint8_t* codes, std::size_t n, std::uint8_t* at);
   static void walk(const Question* begin, const Question* end, const std::uint8_t* codes,
                    const std::uint32_t* categories, std::size_t n, std::uint8_t* at);
   void find_values(const Scored& tree, const std::uint8_t* codes, const std::uint32_t* categories,
