@@ -194,11 +194,16 @@ class _Gathering:
 
         if found:
             self._do(f"how {name} depends on its columns", depend)
-        if fitted.name != "baseline":  # which no column moves
-            self._keep(
-                "contributions", lambda: contributions(fitted, self._left() / 4, numbers=numbers)
-            )
-        self._keep("own_certainty", lambda: own_certainty(fitted))
+
+        def explain() -> None:
+            self.found["contributions"] = contributions(fitted, self._left() / 4, numbers)
+
+        def ask() -> None:
+            self.found["own_certainty"] = own_certainty(fitted)
+
+        if name != "baseline":  # which no column moves
+            self._do(f"what moved predictions of {name}", explain)
+        self._do(f"how sure {name} is by itself", ask)
 
     def _learn(self, shown: list[str]) -> None:
         curves: list[LearningCurve] = []
