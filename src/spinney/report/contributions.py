@@ -105,7 +105,7 @@ class ModelExplainer:
         rows = np.arange(len(values))
         if values.shape[2] == 1:
             chosen = np.zeros(len(values), dtype=np.intp)
-        elif not names:
+        elif not names or np.ndim(predicted) != 1:
             raise ValueError(f"model: expected one output, got {values.shape[2]}")
         elif len(names) == 2:
             chosen = np.ones(len(values), dtype=np.intp)
