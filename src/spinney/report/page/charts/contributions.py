@@ -34,7 +34,7 @@ COLOURS = 4  # from low to high values
 
 
 def draw_contributions(told: Contributions) -> Markup | None:
-    """Draw the rows of each column as dots, blue for low values of the column, red for high."""
+    """Draw the rows of each column as dots, blue for low values of the column, orange for high."""
     kept = [
         (column, mean, amounts, places)
         for column, mean, amounts, places in zip(
