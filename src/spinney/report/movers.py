@@ -98,7 +98,10 @@ def _spread(n_rows: int, most: int) -> NDArray[np.intp]:
 
 
 def _places(view: TableView, j: int) -> list[float | None]:
-    """Return where each row's number lies among the others: from 0, the lowest, to 1."""
+    """Return where each row's number lies among the others: from 0, the lowest, to 1, the highest.
+
+    Equal numbers share the mean of their places, but the lowest have 0, however many they are.
+    """
     if view.is_category(j):
         return [None] * view.n_rows
     column = view.numbers(j)
@@ -106,7 +109,9 @@ def _places(view: TableView, j: int) -> list[float | None]:
     if len(known) == 0 or known[0] == known[-1]:
         return [None] * view.n_rows
     below, above = np.searchsorted(known, column), np.searchsorted(known, column, side="right")
-    rank = (below + above - 1) / (2 * max(len(known) - 1, 1))
+    rank = (below + above).astype(np.float64)
+    lowest, highest = rank[~np.isnan(column)].min(), rank[~np.isnan(column)].max()
+    rank = (rank - lowest) / (highest - lowest)
     return [None if math.isnan(v) else float(r) for v, r in zip(column, rank, strict=True)]
 
 
@@ -138,7 +143,7 @@ def _examples(
                 titles[place],
                 one,
                 float(told.base[place]),
-                float(told.base[place] + amounts.sum()),
+                _total(told.base[place], amounts),
                 [(view.names[j], _written(values[place, j]), float(amounts[j])) for j in named],
                 float(amounts[rest].sum()),
                 len(rest),
@@ -170,6 +175,13 @@ def _choose(
     if off.max() > 0:
         chosen.insert(0, ("Most wrong", np.argmax(off)))
     return [(word, int(place)) for word, place in chosen]
+
+
+def _total(base: float, amounts: NDArray[np.float64]) -> float:
+    total = float(base + amounts.sum())
+    # What is left when numbers cancel is rounding, and is not to be read as a number.
+    largest = max(abs(float(base)), float(np.abs(amounts).max()))
+    return 0.0 if abs(total) < 1e-9 * largest else total
 
 
 def _written(value: Any) -> str:

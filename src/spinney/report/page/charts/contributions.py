@@ -26,7 +26,7 @@ from spinney.report.page.numbers import value
 __all__ = ["draw_contributions", "draw_explained"]
 
 WIDTH = 420.0
-NAME_ROOM = 0.36 * WIDTH
+NAME_ROOM = 0.38 * WIDTH
 ROW, TOP, FOOT = 25.0, 26.0, 36.0
 DOT = 2.9  # as wide as the style draws a dot
 BAR_ROW = 20.0
@@ -72,10 +72,12 @@ def draw_contributions(told: Contributions) -> Markup | None:
 
 def draw_explained(row: ExplainedRow, about: str) -> Markup | None:
     """Draw how a row's answer comes about, from what is said of any row, column by column."""
-    steps = [(f"{plain(column)} = {plain(cell)}", amount) for column, cell, amount in row.parts]
+    steps = [(_named(column, cell), amount) for column, cell, amount in row.parts]
+    whole = [f"{plain(column)} = {plain(cell)}" for column, cell, _ in row.parts]
     if row.n_rest:
         others = "the other column" if row.n_rest == 1 else f"{row.n_rest:,} other columns"
         steps.append((others, row.rest))
+        whole.append(others)
     levels = [row.base]
     for _, amount in steps:
         levels.append(levels[-1] + amount)
@@ -97,7 +99,7 @@ def draw_explained(row: ExplainedRow, about: str) -> Markup | None:
         if 0 < number <= len(steps):
             start, end = axis.at(levels[number - 1]), axis.at(levels[number])
             kind = "more" if end >= start else "less"
-            title = tag("title", f"{name}: {text}")
+            title = tag("title", f"{whole[number - 1]}: {text}")
             width = max(abs(end - start), 0.8)
             parts.append(
                 tag("rect", title, x=min(start, end), y=y - 5.5, width=width, height=11.0,
@@ -155,6 +157,12 @@ def _swarm(axis: Axis, y: float, amounts: list[float], places: list[float | None
             away = step * math.ceil(number / 2) * (1 if number % 2 else -1)
             dots[colour] += f"M{coordinate(x)} {coordinate(y + away)}h0"
     return [tag("path", d=dots[colour], class_=f"swarm v{colour}") for colour in sorted(dots)]
+
+
+def _named(column: str, cell: str) -> str:
+    """Write a column and its value such that both can be read, where both are long."""
+    cell = short(cell, 0.4 * NAME_ROOM)
+    return f"{short(column, NAME_ROOM - width_of(f' = {cell}') - 2)} = {cell}"
 
 
 def _signed(amount: float) -> str:
