@@ -122,6 +122,26 @@ def test_sampling_needs_time() -> None:
     assert evidence.contributions is None
 
 
+def test_few_rows_of_large_forests(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = fitted_on("numbers", "random_forest")
+    assert contributions(fitted, 60.0).n_rows == 80
+    monkeypatch.setattr("spinney.report.movers._EXACT_SECONDS", 1e-6)
+    told = contributions(fitted, 60.0)
+    assert told.n_rows == 30
+    assert all(row.told.row - 1 in fitted.rows for row in told.examples)
+    with pytest.raises(TimeUp):
+        contributions(fitted, 1e-6)
+
+
+def test_models_without_rows_held_out_say_so() -> None:
+    result = spinney.compare(TABLE, TARGETS["numbers"], cv=3, models=["boosted_small_trees"])
+    evidence = gather_evidence(result, origin=Origin("shop"))
+    assert evidence.own_certainty is None
+    (said,) = evidence.left_out
+    assert said.startswith("how sure boosted_small_trees is by itself: ")
+    assert "(" not in said
+
+
 def test_trees_are_explained_as_inspection_does() -> None:
     fitted = fitted_on("two", "random_forest")
     told = contributions(fitted, 60.0)

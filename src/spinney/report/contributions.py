@@ -65,6 +65,8 @@ class ModelExplainer:
         Whether nothing is sampled; sampling takes many predictions.
     compares : bool
         Whether rows to compare with have to be given.
+    n_leaves : int
+        Leaves of all trees, which the time for a row grows with; 0 without trees.
     """
 
     def __init__(self, model: Any) -> None:
@@ -75,6 +77,8 @@ class ModelExplainer:
             model.estimator_, LINEAR_MODELS
         )
         self._sum = None if self._scaled else _tree_sum(model)
+        trees = [] if self._sum is None else self._sum.scores.trees
+        self.n_leaves = sum((tree.node_count + 1) // 2 for tree in trees)
         is_line = isinstance(model, LINEAR_MODELS)
         self.exact = is_line or self._scaled or self._sum is not None
         self.compares = is_line or not self.exact

@@ -199,7 +199,11 @@ class _Gathering:
             self.found["contributions"] = contributions(fitted, self._left() / 4, numbers)
 
         def ask() -> None:
-            self.found["own_certainty"] = own_certainty(fitted)
+            try:
+                self.found["own_certainty"] = own_certainty(fitted)
+            except ValueError as error:  # it needs rows that it did not hold out
+                said = str(error).partition(";")[0].partition(" (")[0]
+                self.left_out.append(f"how sure {name} is by itself: {said}")
 
         if name != "baseline":  # which no column moves
             self._do(f"what moved predictions of {name}", explain)

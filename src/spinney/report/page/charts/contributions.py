@@ -25,7 +25,7 @@ from spinney.report.page.numbers import value
 
 __all__ = ["draw_contributions", "draw_explained"]
 
-WIDTH = 420.0
+WIDTH = 384.0
 NAME_ROOM = 0.38 * WIDTH
 ROW, TOP, FOOT = 25.0, 26.0, 36.0
 DOT = 2.9  # as wide as the style draws a dot

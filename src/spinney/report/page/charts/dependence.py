@@ -4,6 +4,7 @@ values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup
@@ -27,7 +28,7 @@ def prediction_ends(dependences: Sequence[Dependence]) -> tuple[float, float]:
     numbers = [
         number
         for d in dependences
-        for number in (*d.means, *d.lows, *d.highs, *(level for _, level in d.accumulated))
+        for number in (*d.means, *d.lows, *d.highs, *(level for _, level in _near(d)))
         if drawable(number)
     ]
     return padded(numbers)
@@ -44,7 +45,7 @@ def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup
         if all(drawable(number) for number in row[1:4])
     ]
     if any(isinstance(place, str) for place in dependence.places):
-        levels = {str(place): level for place, level in dependence.accumulated if drawable(level)}
+        levels = {str(place): level for place, level in _near(dependence)}
         dots = [
             NamedDot(
                 str(place),
@@ -79,16 +80,33 @@ def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup
         title = _title(f"{plain(dependence.column)} = {value(place)}", mean, low, high, weight)
         radius = 3.4 if len(points) == 1 else 1.6
         parts.append(tag("circle", tag("title", title), cx=x, cy=y, r=radius, class_="dot s1"))
-    local = [
-        (frame.x.at(float(place)), frame.y.at(level))
-        for place, level in dependence.accumulated
-        if drawable(float(place)) and drawable(level)
-    ]
+    local = [(frame.x.at(float(place)), frame.y.at(level)) for place, level in _near(dependence)]
     if len(local) > 1:
         title = tag("title", "accumulated local effects")
         path = "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in local)
         parts.append(tag("path", title, d=f"M{path}", class_="line s2"))
     return picture(WIDTH, HEIGHT, about, frame.drawn, *parts)
+
+
+def _near(dependence: Dependence) -> list[tuple[float | str, float]]:
+    """Return accumulated effects at the places that are drawn: of numbers, none beyond the ends."""
+    kept = [
+        (place, level)
+        for place, level in dependence.accumulated
+        if drawable(level) and (isinstance(place, str) or drawable(place))
+    ]
+    numbers = [p for p in dependence.places if not isinstance(p, str) and drawable(p)]
+    if not numbers:
+        return kept
+    low, high = min(numbers), max(numbers)
+    points = sorted((float(place), level) for place, level in kept if not isinstance(place, str))
+    inside: list[tuple[float | str, float]] = [p for p in points if low <= p[0] <= high]
+    # Where a step leads beyond an end, it is followed as far as that.
+    for end in (low, high):
+        for (x, a), (z, b) in pairwise(points):
+            if x < end < z:
+                inside.append((end, a + (b - a) * ((end - x) / (z - x))))
+    return sorted(inside, key=lambda point: float(point[0]))
 
 
 def _rug(
