@@ -11,12 +11,15 @@ from spinney.report.evidence import (
     Calibration,
     ColumnProfile,
     Confusion,
+    Contributions,
     Curve,
     Dependence,
     Evidence,
+    ExplainedRow,
     Histogram,
     Importances,
     LearningCurve,
+    OwnCertainty,
     PredictedRow,
     Predictions,
     Residuals,
@@ -166,6 +169,8 @@ def _dependences(model: str, about: str, low: float, high: float) -> list[Depend
                 model, f"column_{number}", about, grid.tolist(), means.tolist(),
                 (means - 0.2 * (high - low)).tolist(), (means + 0.15 * (high - low)).tolist(),
                 np.exp(-((grid - 3) ** 2) / 8).tolist(),
+                [(float(x), float(low + 0.8 * (mean - low)))
+                 for x, mean in zip(grid, means, strict=True)],
             )
         )  # fmt: skip
     places = ["red", "green", "a rather long category name", "blue", "(missing)"]
@@ -173,9 +178,35 @@ def _dependences(model: str, about: str, low: float, high: float) -> list[Depend
     spread = 0.1 * (high - low)
     found.append(
         Dependence(model, "colour", about, places, means.tolist(), (means - spread).tolist(),
-                   (means + spread).tolist(), [0.5, 0.3, 0.1, 0.06, 0.04])
+                   (means + spread).tolist(), [0.5, 0.3, 0.1, 0.06, 0.04],
+                   [("blue", float(low)), ("red", float(high)), ("green", float(low + spread))])
     )  # fmt: skip
     return found
+
+
+def _contributions(
+    model: str, names: list[str], about: str, scale: float, rows: list[PredictedRow]
+) -> Contributions:
+    rng = np.random.default_rng(len(names))
+    means, amounts, places = [], [], []
+    for number in range(len(names)):
+        width = scale / (1 + number)
+        x = rng.normal(size=200) if number % 4 else (rng.random(200) < 0.1).astype(float)
+        amount = width * (x - x.mean()) + 0.2 * width * rng.normal(size=200)
+        means.append(float(np.abs(amount).mean()))
+        if number < 15:
+            amounts.append(amount.tolist())
+            ranks = [float(rank) for rank in x.argsort().argsort() / 199]
+            places.append([None] * 200 if number % 4 == 2 else ranks)
+    examples = []
+    for title, row in zip(["Most wrong", "Surest", "In the middle"], rows, strict=False):
+        parts = [(name, "1.25", scale * (-1) ** j / (1 + j)) for j, name in enumerate(names[:6])]
+        rest, n_rest = 0.1 * scale, max(0, len(names) - 6)
+        answer = 0.4 * scale + sum(amount for _, _, amount in parts) + (rest if n_rest else 0.0)
+        examples.append(ExplainedRow(title, row, 0.4 * scale, answer, parts, rest, n_rest))
+    by_row = "predicted class" in about
+    method = "trees, path dependent, by rows"
+    return Contributions(model, about, method, by_row, 200, names, means, amounts, places, examples)
 
 
 def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sample:
@@ -227,6 +258,13 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
         precision_recalls=precisions,
         importances=importances,
         dependences=_dependences(best, f"probability of {classes[-1]}", 0.08, 0.86),
+        contributions=_contributions(
+            best, [column.name for column in columns],
+            "log-odds of spam" if n_classes == 2 else "score before softmax of the predicted class",
+            2.5, rows,
+        ),
+        own_certainty=OwnCertainty(best, "adaptive conformal, rows out of the bag", 0.9, 0.91, 460,
+                                   1.08),
         tree_svg=export_svg(tree, feature_names=["column_0", "column_1", "column_2"]),
         tree_text="It has 8 leaves and an error of 7.46 %.",
         predictions=Predictions(
@@ -235,7 +273,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
         ),
         code=CODE,
         settings={"folds": "10, stratified", "seed": "0", "threads": "2", "Spinney": "0.1.0"},
-        left_out=["SHAP values: not part of this report yet"],
+        left_out=["learning curve of bagging: no time"],
     )  # fmt: skip
     return comparison, evidence
 
@@ -272,6 +310,10 @@ def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
         ),
         importances=importances,
         dependences=_dependences(best, "price", 1.1e5, 3.4e5),
+        contributions=_contributions(
+            best, [column.name for column in columns], "prediction", 55_000.0, rows
+        ),
+        own_certainty=OwnCertainty(best, "conformal, rows out of the bag", 0.9, 0.894, 460, 128e3),
         tree_svg=export_svg(tree, feature_names=["column_0", "column_1", "column_2"]),
         tree_text="It has 8 leaves and an RMSE of 61,300.",
         predictions=Predictions(

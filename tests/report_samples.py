@@ -9,11 +9,14 @@ from dataclasses import replace
 from report_makers import NAMES, Sample, make_classification, make_regression
 from spinney.report.comparison import Estimate, ModelResult
 from spinney.report.evidence import (
+    Contributions,
     Dependence,
     Evidence,
+    ExplainedRow,
     Histogram,
     Importances,
     LearningCurve,
+    PredictedRow,
     TargetProfile,
 )
 
@@ -45,6 +48,7 @@ def _hostile() -> Sample:
     results[-1] = replace(results[-1], failure=HOSTILE[0] + HOSTILE[2])
     assert evidence.confusion is not None
     assert evidence.predictions is not None
+    assert evidence.contributions is not None
     rows = [
         replace(row, actual=HOSTILE[i], predicted=HOSTILE[i + 1], told=HOSTILE[i : i + 9])
         for i, row in enumerate(evidence.predictions.typical)
@@ -71,6 +75,15 @@ def _hostile() -> Sample:
                     places=HOSTILE[:5] if isinstance(d.places[0], str) else d.places)
             for i, d in enumerate(evidence.dependences)
         ],
+        contributions=replace(
+            evidence.contributions, model=HOSTILE[0], about=HOSTILE[1], method=HOSTILE[2],
+            columns=list(HOSTILE),
+            examples=[
+                replace(example, title=HOSTILE[i], told=rows[i],
+                        parts=[(HOSTILE[j], HOSTILE[j + 1], 1.0 - j) for j in range(6)])
+                for i, example in enumerate(evidence.contributions.examples)
+            ],
+        ),
         predictions=replace(evidence.predictions, typical=rows, worst=rows, method=HOSTILE[0]),
         tree_svg=None,
         tree_text=HOSTILE[0],
@@ -132,8 +145,18 @@ def _odd_numbers() -> Sample:
                           histogram=Histogram([-inf, -1e308, 0, 1e308, inf], [1, 2, 3, 4])),
         importances=[Importances("a", "rmse", [str(i) for i in range(10)], odd, odd[::-1])],
         dependences=[Dependence("a", "x", "y", odd, odd, odd, odd, odd),
-                     Dependence("a", "one", "y", [2.0], [1.0], [0.5], [2.0], [1.0]),
+                     Dependence("a", "one", "y", [2.0], [1.0], [0.5], [2.0], [1.0], [(2.0, 1.0)]),
+                     Dependence("a", "far", "y", [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0],
+                                [0.5, 0.5], [(x, y) for x in odd for y in odd]),
                      Dependence("a", "none", "y", [], [], [], [], [])],
+        contributions=Contributions(
+            "a", "y", "odd", False, 10, list("abcd"), [nan, 3.0, 3.0, 0.0],
+            [odd, odd, [3.0] * 10, [0.0] * 10], [[0.5] * 10, [None] * 10, [1.0] * 10, [0.0] * 10],
+            [ExplainedRow("one", PredictedRow(1, "1", "2", True), number, number,
+                          [("a", "b", number)]) for number in odd]
+            + [ExplainedRow("none", PredictedRow(2, "1", "2", True, low=nan, high=inf), 3.0, 3.0,
+                            [])],
+        ),
     )  # fmt: skip
     return replace(comparison, results=results), evidence
 

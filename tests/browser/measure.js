@@ -34,7 +34,7 @@
     const box = svg.getBoundingClientRect();
     if (box.width < 2 || box.height < 2) say("empty", svg, "no size");
     if (!svg.querySelector("path, rect, circle, text")) say("empty", svg, "nothing drawn");
-    if (svg.matches(".chart") && !svg.querySelector(".line, .bar, .dot, .cloud, .right")) say("empty", svg, "axes only");
+    if (svg.matches(".chart") && !svg.querySelector(".line, .bar, .dot, .cloud, .swarm, .right")) say("empty", svg, "axes only");
     const cell = svg.parentElement.getBoundingClientRect();
     if (!svg.matches(".natural") && (box.right > cell.right + 1)) say("outside", svg, `${box.right} > ${cell.right}`);
     const words = [...svg.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()]);

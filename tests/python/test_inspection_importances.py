@@ -74,15 +74,34 @@ def test_columns_of_a_group_are_shuffled_together():
     np.testing.assert_array_equal(listed.mean, both.mean)
 
 
-def test_error_of_a_permutation_is_that_of_other_rows():
+@pytest.mark.parametrize("scoring", ["r2", "neg_root_mean_squared_error"])
+def test_error_of_a_permutation_is_that_of_other_rows(scoring):
     X, y = signal(300)
     tree = DecisionTreeRegressor(max_depth=4).fit(X, y)
     found, errors = [], []
     for seed in range(60):
-        told = permutation_importance(tree, *signal(150, seed + 1), n_repeats=5, random_state=seed)
+        told = permutation_importance(
+            tree, *signal(150, seed + 1), n_repeats=5, random_state=seed, scoring=scoring
+        )
         found.append(told.mean[0])
         errors.append(told.error[0])
     assert np.std(found) == pytest.approx(np.mean(errors), rel=0.35)
+
+
+def test_a_root_falls_as_scikit_learn_has_it():
+    X, y = signal()
+    tree = DecisionTreeRegressor(max_depth=3).fit(X[::2], y[::2])
+    told = permutation_importance(tree, X, y, scoring="neg_root_mean_squared_error", n_repeats=3)
+    from sklearn.inspection import permutation_importance as theirs
+
+    expected = theirs(
+        tree, X, y, scoring="neg_root_mean_squared_error", n_repeats=3, random_state=0
+    )
+    np.testing.assert_allclose(told.each, expected.importances, atol=1e-12)
+    # Without any error there is nothing to take a root's slope of.
+    known = DecisionTreeRegressor().fit(X, y)
+    none = permutation_importance(known, X, y, scoring="neg_root_mean_squared_error", n_repeats=2)
+    assert np.isfinite(none.error).all()
 
 
 def test_frames_agree():

@@ -144,7 +144,10 @@ def test_page_does_not_depend_on_hashes() -> None:
 # What is on it
 
 EVERYWHERE = ["ranking", "data", "learning"]
-AT_LAST = ["importances", "dependence", "tree", "predictions", "reproduce", "left-out"]
+AT_LAST = [
+    *("importances", "dependence", "contributions", "tree"),
+    *("predictions", "reproduce", "left-out"),
+]
 
 
 def test_every_section_of_classes() -> None:

@@ -272,6 +272,11 @@ def test_show_coefficients_and_importances(run: Run, shop: Path) -> None:
     listed = json.loads(run("show", out, "--json").out)["contents"]["importances"]
     assert listed[0]["column"] == "income"
     assert sum(entry["values"][0] for entry in listed) == pytest.approx(1)
+    assert "decrease of the impurity in training (favours" in run("show", out).out
+    assert run(*common, "random_forest", "--set", "importance_type=corrected").code == 0
+    assert "impurity in rows out of the bag" in run("show", out).out
+    assert run(*common, "boosted_stumps", "--set", "n_estimators=5").code == 0
+    assert "share in the gain of the objective" in run("show", out).out
     assert (
         run("fit", shop, "--target", "city", "-o", out, "--model", "logistic_regression").code == 0
     )

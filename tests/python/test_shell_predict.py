@@ -116,6 +116,95 @@ def test_sets(run: Run, shop: Path) -> None:
     assert "between 0 and 1" in run("predict", out, shop, "--set", "1").err
 
 
+@pytest.mark.parametrize(
+    "name", ["gradient_boosting", "random_forest", "decision_tree_pruned", "logistic_regression"]
+)
+@pytest.mark.parametrize("target", ["bought", "city"])
+def test_explanations_add_up(name: str, target: str, run: Run, shop: Path) -> None:
+    out = shop.parent / "m"
+    fit = ["fit", shop, "--target", target, "--drop", "id", "-o", out, "--model", name]
+    if name == "gradient_boosting":
+        fit += ["--set", "n_estimators=20"]
+    assert run(*fit).code == 0
+    ended = run("predict", out, shop, "--proba", "--explain", "all")
+    assert ended.code == 0
+    assert "base and amounts add up to the" in ended.err
+    table = pd.DataFrame(rows_of(ended.out)[1:], columns=rows_of(ended.out)[0])
+    model = spinney.load(out)
+    amounts = [f"amount_{column}" for column in model.feature_names_in_]
+    names = [f"proba_{label}" for label in model.classes_]
+    assert list(table.columns) == ["prediction", *names, "base", *amounts]
+    total = table[["base", *amounts]].astype(float).sum(axis=1).to_numpy()
+    proba = table[names].astype(float).to_numpy()
+    if "probability" in ended.err:  # of the second of two classes, or of the one predicted
+        chosen = proba[:, 1] if len(names) == 2 else proba.max(axis=1)
+        np.testing.assert_allclose(total, chosen, atol=1e-9)
+    elif len(names) == 2:
+        np.testing.assert_allclose(1 / (1 + np.exp(-total)), proba[:, 1], atol=1e-6)
+    else:
+        assert "score before softmax of the predicted class" in ended.err
+    some = rows_of(run("predict", out, shop, "--explain", 2, "--rows", 70, "-q").out)
+    assert some[0] == ["prediction", "base", "column_1", "amount_1", "column_2", "amount_2"]
+    parts = table[amounts].astype(float).to_numpy()
+    order = np.argsort(-np.abs(parts), axis=1, kind="stable")
+    for row, told in enumerate(some[1:]):
+        assert told[2] == model.feature_names_in_[order[row, 0]]
+        assert float(told[3]) == pytest.approx(parts[row, order[row, 0]], rel=1e-9)
+        assert float(told[5]) == pytest.approx(parts[row, order[row, 1]], rel=1e-9)
+
+
+def test_explanations_of_numbers(run: Run, shop: Path) -> None:
+    out = shop.parent / "m"
+    common = ("fit", shop, "--target", "spent", "--drop", "id", "-o", out, "--model")
+    few = shop.parent / "few.csv"
+    SHOP[:6].to_csv(few, index=False)
+    one = shop.parent / "one.csv"
+    SHOP[:1].to_csv(one, index=False)
+    for name in ("extra_trees", "ridge", "k_neighbors", "ada_boost"):
+        assert run(*common, name).code == 0
+        ended = run("predict", out, few, "--explain", "all", "--json")
+        assert ended.code == 0
+        for line in ended.out.splitlines():
+            told = json.loads(line)
+            assert sum(value for key, value in told.items() if key != "prediction") == (
+                pytest.approx(told["prediction"], rel=1e-7)
+            )
+        sampled = name in ("k_neighbors", "ada_boost")
+        assert ("sampling" in ended.err) is sampled
+        alone = run("predict", out, one, "--explain", 99)  # no more than there are columns
+        assert alone.code == (2 if sampled else 0)
+        if sampled:
+            assert "comparing rows" in alone.err
+        else:
+            assert rows_of(alone.out)[0][-1] == f"amount_{len(SHOP.columns) - 2}"
+    empty = shop.parent / "empty.csv"
+    SHOP[:0].to_csv(empty, index=False)
+    assert rows_of(run("predict", out, empty, "--explain", 1).out) == [
+        ["prediction", "base", "column_1", "amount_1"]
+    ]
+    for wrong in ("0", "-1", "many", "1.5"):
+        refused = run("predict", out, few, "--explain", wrong)
+        assert refused.code == 2
+        assert "--explain must be" in refused.err
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".parquet", ".arrow", ".jsonl"])
+def test_explanations_in_files(ending: str, run: Run, tree: Path, shop: Path) -> None:
+    out = shop.parent / f"out{ending}"
+    assert run("predict", tree, shop, "--explain", 1, "-o", out, "--rows", 50).code == 0
+    table = rows_of(run("predict", tree, shop, "--explain", 1).out)
+    readers: dict[str, Callable[[Path], Any]] = {
+        ".csv.gz": pd.read_csv,
+        ".parquet": pd.read_parquet,
+        ".arrow": pd.read_feather,
+        ".jsonl": lambda path: pd.read_json(path, lines=True, precise_float=True),
+    }
+    frame = readers[ending](out)
+    assert list(frame.columns) == table[0]
+    assert frame.column_1.tolist() == [row[2] for row in table[1:]]
+    np.testing.assert_allclose(frame.amount_1, [float(row[3]) for row in table[1:]], rtol=1e-12)
+
+
 def test_new_data_that_differ(run: Run, tree: Path, shop: Path) -> None:
     other = shop.parent / "other.csv"
     SHOP.drop(columns="city").to_csv(other, index=False)

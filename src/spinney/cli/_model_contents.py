@@ -15,8 +15,8 @@ def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[st
 
     ``tree`` is a text of at most `depth` levels, ``rules`` a list of texts, ``coefficients`` a list
     of columns with a number for each output, the largest first, with ``intercept`` and
-    ``outputs`` beside it, ``importances`` the same with one number. Lists end after `top` entries;
-    ``total`` is how many there are.
+    ``outputs`` beside it, ``importances`` the same with one number; ``kind`` says what they are.
+    Lists end after `top` entries; ``total`` is how many there are.
     """
     inner = model.estimator_ if hasattr(model, "learner_param_names") else model
     names = _names(model, inner)
@@ -37,7 +37,7 @@ def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[st
     if importances is None:
         return {}
     listed = _largest(np.asarray(importances)[None, :], names, top)
-    return {"importances": listed, "total": len(importances)}
+    return {"importances": listed, "total": len(importances), "kind": _importance_kind(inner)}
 
 
 def certainty_of(model: Any) -> str | None:
@@ -68,7 +68,8 @@ def say_contents(contents: dict[str, Any]) -> list[str]:
         if contents["of_scaled_columns"]:
             title = "coefficients of the scaled columns, largest first"
     elif "importances" in contents:
-        key, title = "importances", "importances of the columns, largest first"
+        key = "importances"
+        title = f"importances of the columns, largest first: {contents['kind']}"
     else:
         return []
     lines = [title]
@@ -84,6 +85,23 @@ def say_contents(contents: dict[str, Any]) -> list[str]:
         numbers = "  ".join(f"{value:>11.4g}" for value in contents["intercept"])
         lines.append(f"  {'(intercept)':<{width}}  {numbers}")
     return lines
+
+
+def _importance_kind(model: Any) -> str:
+    """Return what ``feature_importances_`` are, and how far to trust them."""
+    kind = getattr(model, "importance_type", None)
+    if kind == "corrected":
+        return "decrease of the impurity in rows out of the bag (noise comes out at zero)"
+    if kind == "permutation":
+        return "fall of the score out of the bag when a column is shuffled"
+    from spinney.ensemble._boosting import BaseBoosting
+
+    boosted = isinstance(model, BaseBoosting)
+    what = "gain of the objective" if boosted else "decrease of the impurity"
+    # Rows out of the bag are what the correction looks at.
+    can_correct = kind is not None and getattr(model, "bootstrap", False)
+    hint = "; importance_type=corrected does not" if can_correct else ""
+    return f"share in the {what} in training (favours columns of many values{hint})"
 
 
 def _names(model: Any, inner: Any) -> list[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from spinney.cli._numbers import shown_time
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs
 from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.report.families import Task
+
+if TYPE_CHECKING:
+    from spinney.cli._explanations import RowExplainer
 
 __all__ = ["predict"]
 
@@ -53,6 +56,14 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            help="Add the N columns that moved each prediction most, and by how much; or all.",
+            metavar="N|all",
+            show_default=False,
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,12 +99,15 @@ def predict(
         raise UserError(f"--set must lie between 0 and 1, got {classes_set}")
 
     from spinney import set_num_threads
+    from spinney.cli._explanations import read_amount
     from spinney.cli._training_table import source_of
     from spinney.io import read_pieces
 
     if jobs is not None:
         set_num_threads(jobs)
     predictor = _Predictor(model, proba=proba, interval=interval, classes_set=classes_set)
+    if explain is not None:
+        predictor.explain(read_amount(explain))
     kept = list(dict.fromkeys(keep or []))
     wanted = None if keep_all else predictor.columns_to_read(kept)
     source = source_of(data)
@@ -114,6 +128,8 @@ def predict(
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
             write(_beside(_empty(kept), predictor.no_predictions()))
+    if predictor.explained and not quiet:
+        typer.echo(predictor.explained, err=True)
     if output is not None and str(output) != "-" and not quiet:
         seconds = shown_time(perf_counter() - start)
         typer.echo(f"wrote {output}: {n_rows:,} rows in {seconds}", err=True)
@@ -137,6 +153,7 @@ class _Predictor:
         self._interval = interval
         self._set = classes_set
         self._proba = proba
+        self._explainer: RowExplainer | None = None
         if not hasattr(self._model, "predict"):
             raise UserError(f"{path} is a {self._name}, which predicts nothing")
         if proba and not hasattr(self._model, "predict_proba"):
@@ -152,6 +169,20 @@ class _Predictor:
             raise UserError(
                 f"--set: {self._name} in {path} has no sets; these have, for classes: {able}"
             )
+
+    def explain(self, most: int | None) -> None:
+        """Add what moved each prediction: so many columns, or all."""
+        from spinney.cli._explanations import RowExplainer
+
+        known = getattr(self._model, "feature_names_in_", None)
+        n_features = 0 if self._n_features is None else self._n_features
+        names = [f"column {j}" for j in range(n_features)] if known is None else list(known)
+        self._explainer = RowExplainer(self._model, self._name, most, [str(n) for n in names])
+
+    @property
+    def explained(self) -> str:
+        """What the amounts of `explain` are, after the first prediction."""
+        return "" if self._explainer is None else self._explainer.said
 
     def columns_to_read(self, kept: list[str]) -> list[str] | None:
         """Return the columns that are needed of a file, or None for all."""
@@ -188,6 +219,8 @@ class _Predictor:
                 sets = self._model.predict_set(X, coverage=self._set)
                 for number, label in enumerate(self._model.classes_):
                     out[f"set_{label}"] = sets[:, number]
+            if self._explainer is not None:
+                out |= self._explainer.columns(X, out["prediction"])
         except (ValueError, TypeError) as error:
             raise UserError(f"{self._name}: {one_line(error)}") from error
         return out
@@ -204,6 +237,7 @@ class _Predictor:
             "prediction": labels[:0],
             **{name: np.empty(0) for name in names},
             **{name: np.empty(0, dtype=bool) for name in sets},
+            **({} if self._explainer is None else self._explainer.no_columns()),
         }
 
     def _prepare(self, piece: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney._threads import effective_n_jobs
 from spinney.inspection._importances import Importances, score_name, standard_errors
-from spinney.inspection._row_scores import find_row_scores
+from spinney.inspection._row_scores import find_row_scores, of_mean, slope_at
 from spinney.inspection._table_view import TableView, as_vector
 
 __all__ = ["permutation_importance", "read_groups"]
@@ -65,7 +65,7 @@ def permutation_importance(
     Importances
         Means over the repeats. Their standard errors hold both what other shuffles and what other
         rows would have given, where the score is a mean over rows (accuracy, log loss, squared and
-        absolute error, R²); of other scores the shuffles' alone.
+        absolute error, R²) or the root of one (RMSE); of other scores the shuffles' alone.
 
     Examples
     --------
@@ -105,6 +105,8 @@ def permutation_importance(
     by_rows = find_row_scores(model, scoring, y)
     scorer: Any = None if by_rows is not None else check_scoring(model, scoring=scoring)
 
+    kind_of_mean = None if by_rows is None else scoring
+
     def score(table: Any) -> Any:
         if by_rows is not None:
             return by_rows(table)
@@ -114,10 +116,14 @@ def permutation_importance(
 
     def measure(group: list[int]) -> tuple[NDArray[np.float64], float]:
         scores = [score(view.make(None, dict.fromkeys(group, order))) for order in orders]
-        falls = np.array([np.mean(base) - np.mean(one) for one in scores])
+        whole = of_mean(kind_of_mean, float(np.mean(base)))
+        falls = np.array([whole - of_mean(kind_of_mean, float(np.mean(one))) for one in scores])
         if by_rows is None or len(y) < 2:
             return falls, 0.0
-        of_rows = base - np.mean(scores, axis=0)
+        # What a row adds to the fall, to first order: of a root by the slopes at both means.
+        slopes = [slope_at(kind_of_mean, float(np.mean(one))) for one in scores]
+        after = np.mean([s * one for s, one in zip(slopes, scores, strict=True)], axis=0)
+        of_rows = slope_at(kind_of_mean, float(np.mean(base))) * base - after
         return falls, float(of_rows.var(ddof=1)) / len(y)
 
     n_threads = max(1, min(len(groups), effective_n_jobs(n_jobs)))

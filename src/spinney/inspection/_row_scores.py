@@ -1,7 +1,8 @@
-"""Scores that are means over rows: what each row adds, so that the score has a standard error."""
+"""Scores from means over rows: what each row adds, so that the score has a standard error."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 
-__all__ = ["find_row_scores"]
+__all__ = ["find_row_scores", "of_mean", "slope_at"]
 
 Floats = NDArray[np.float64]
 
 
+def of_mean(scoring: Any, mean: float) -> float:
+    """Return the score whose rows add `mean` on average: nearly always that mean itself."""
+    return -math.sqrt(-mean) if scoring == _ROOT else mean
+
+
+def slope_at(scoring: Any, mean: float) -> float:
+    """Return by how much the score changes with the mean: 1, where it is that mean."""
+    if scoring != _ROOT:
+        return 1.0
+    return 0.5 / math.sqrt(-mean) if mean < 0 else 0.0  # without an error there is none to spread
+
+
 def find_row_scores(model: Any, scoring: Any, y: NDArray[Any]) -> Callable[[Any], Floats] | None:
-    """Return a function from X to what each row adds to the score, whose mean the score is.
+    """Return a function from X to what each row adds; `of_mean` makes the score of their mean.
 
     None where the score is no mean over rows (the area under a curve, say), or not one of those
     that are known here.
@@ -85,11 +98,13 @@ def _absolutes(model: Any, y: NDArray[Any]) -> Callable[[Any], Floats]:
     return _errors(model, y, lambda error: -np.abs(error))
 
 
+_ROOT = "neg_root_mean_squared_error"
 _OF_CLASSES = ("accuracy", "neg_log_loss")
 _SCORES: dict[str, Any] = {
     "accuracy": _accuracy,
     "neg_log_loss": _log_loss,
     "r2": _r2,
     "neg_mean_squared_error": _squares,
+    _ROOT: _squares,
     "neg_mean_absolute_error": _absolutes,
 }

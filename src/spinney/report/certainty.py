@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinney._conformal import class_scores, largest_score, sets_within
 from spinney.report.compared import Compared
-from spinney.report.evidence import PredictedRow, Predictions
+from spinney.report.evidence import OwnCertainty, PredictedRow, Predictions
+from spinney.report.leanings import FittedOnFold
 
-__all__ = ["predicted_rows"]
+__all__ = ["own_certainty", "predicted_rows", "show_rows"]
 
 _TYPICAL = 8
 _WORST = 8
@@ -30,6 +33,82 @@ def predicted_rows(
     None where that cannot be said: one fold, or a classifier without probabilities. `numbers` are
     the rows' places in the file, where not all of its rows were given.
     """
+    told = _told(compared, name, coverage, numbers)
+    if told is None:
+        return None
+    return Predictions(
+        name,
+        coverage,
+        told.reached,
+        told.width,
+        told.method,
+        [told.show(row) for row in _typical(compared.tested)],
+        [told.show(row) for row in told.worst],
+    )
+
+
+def show_rows(
+    compared: Compared,
+    name: str,
+    rows: list[int],
+    coverage: float = 0.9,
+    numbers: NDArray[np.intp] | None = None,
+) -> list[PredictedRow]:
+    """Tell about single rows what `predicted_rows` tells; without intervals where it has none."""
+    told = _told(compared, name, coverage, numbers)
+    if told is not None:
+        return [told.show(row) for row in rows]
+    predicted = compared.predictions(name)
+    write = str if compared.classes is not None else _number
+    return [
+        PredictedRow(
+            _given_row(compared, row, numbers),
+            write(compared.y[row]),
+            write(predicted[row]),
+            bool(predicted[row] == compared.y[row]),
+        )
+        for row in rows
+    ]
+
+
+def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty | None:
+    """Ask the model's own intervals or sets about rows that it did not learn from.
+
+    None where it has none.
+    """
+    model, y = fitted.model, fitted.y
+    classes = fitted.compared.classes
+    if classes is None and hasattr(model, "predict_interval"):
+        low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+        held, width = (low <= y) & (y <= high), float(np.median(high - low))
+        method = model.interval_method_
+    elif classes is not None and hasattr(model, "predict_set"):
+        inside = np.asarray(model.predict_set(fitted.X, coverage=coverage))
+        known = np.asarray(model.classes_)
+        places = np.minimum(np.searchsorted(known, y), len(known) - 1)
+        held = inside[np.arange(len(y)), places] & (known[places] == y)
+        width, method = float(inside.sum(axis=1).mean()), model.set_method_
+    else:
+        return None
+    if not math.isfinite(width):
+        return None
+    return OwnCertainty(fitted.name, method, coverage, float(held.mean()), len(y), width)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Intervals or sets of all rows."""
+
+    reached: float
+    width: float
+    method: str
+    worst: NDArray[np.intp]
+    show: Callable[[int], PredictedRow]
+
+
+def _told(
+    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
+) -> _Told | None:
     if len(compared.splits) < 2:
         return None
     if compared.classes is None:
@@ -39,7 +118,7 @@ def predicted_rows(
 
 def _intervals(
     compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> Predictions:
+) -> _Told:
     rows = compared.tested
     predicted, actual = compared.predictions(name), compared.y
     errors = np.abs(actual - predicted)
@@ -57,20 +136,18 @@ def _intervals(
         )
 
     worst = rows[np.argsort(-errors[rows], kind="stable")[:_WORST]]
-    return Predictions(
-        name,
-        coverage,
+    return _Told(
         float(held.mean()),
         float(np.median(2 * half[rows])),
         "The half width is the error that this share of the other folds' rows stay below.",
-        [show(row) for row in _typical(rows)],
-        [show(row) for row in worst],
+        worst,
+        show,
     )
 
 
 def _sets(
     compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> Predictions | None:
+) -> _Told | None:
     probabilities = compared.probabilities(name)
     if probabilities is None or compared.classes is None:
         return None
@@ -102,15 +179,13 @@ def _sets(
 
     wrong = rows[likeliest != truth[rows]]
     worst = wrong[np.argsort(-doubt[wrong], kind="stable")[:_WORST]]
-    return Predictions(
-        name,
-        coverage,
+    return _Told(
         float(held.mean()),
         float(inside[rows].sum(axis=1).mean()),
         "A set has the classes from the likeliest on, until their probabilities add up to what "
         "this share of the other folds' rows need to reach their own class.",
-        [show(row) for row in _typical(rows)],
-        [show(row) for row in worst],
+        worst,
+        show,
     )
 
 

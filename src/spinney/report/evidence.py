@@ -10,12 +10,15 @@ __all__ = [
     "Calibration",
     "ColumnProfile",
     "Confusion",
+    "Contributions",
     "Curve",
     "Dependence",
     "Evidence",
+    "ExplainedRow",
     "Histogram",
     "Importances",
     "LearningCurve",
+    "OwnCertainty",
     "PredictedRow",
     "Predictions",
     "Residuals",
@@ -191,6 +194,9 @@ class Dependence:
         Between them lie 80 % of the single rows' predictions.
     weights : list of float
         The share of rows near each place.
+    accumulated : list of (float or str, float)
+        Places and predictions by accumulated local effects: the changes among the rows near each
+        place, added up from the mean prediction on.
     """
 
     model: str
@@ -201,6 +207,7 @@ class Dependence:
     lows: list[float]
     highs: list[float]
     weights: list[float]
+    accumulated: list[tuple[float | str, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -249,6 +256,92 @@ class Predictions:
 
 
 @dataclass(frozen=True)
+class OwnCertainty:
+    """What ``predict_interval`` or ``predict_set`` of a model holds, in rows not learned from.
+
+    `method` is the model's own word for how it makes them; `width` the median width of the
+    intervals, or the mean number of classes in a set.
+    """
+
+    model: str
+    method: str
+    coverage: float
+    reached: float
+    n_rows: int
+    width: float
+
+
+@dataclass(frozen=True)
+class ExplainedRow:
+    """A row, and the columns that moved its prediction most.
+
+    Attributes
+    ----------
+    title : str
+        Why this row is shown, such as "Most wrong".
+    told : PredictedRow
+        What was predicted, and how surely.
+    base, answer : float
+        The answer when nothing is known of the row, and when all is.
+    parts : list of (str, str, float)
+        Columns, the row's values in them, and by how much they moved the answer; the most first.
+    rest : float
+        By how much all other columns moved it.
+    n_rest : int
+        How many these are.
+    """
+
+    title: str
+    told: PredictedRow
+    base: float
+    answer: float
+    parts: list[tuple[str, str, float]]
+    rest: float = 0.0
+    n_rest: int = 0
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """By how much columns moved predictions (Shapley values), in rows not learned from.
+
+    Attributes
+    ----------
+    model : str
+        The model.
+    about : str
+        What is moved: "prediction", "log-odds of spam", and so on.
+    method : str
+        How the amounts were found, in words.
+    by_row : bool
+        Whether it is about the class that is predicted, another from row to row.
+    n_rows : int
+        Rows that were looked at.
+    columns : list of str
+        The columns, the largest mean first.
+    means : list of float
+        The mean of the amounts without their sign.
+    amounts : list of list of float
+        Of the first columns, the amounts of some rows.
+    places : list of list of (float or None)
+        Where these rows' values lie among the column's: 0 for the lowest, 1 for the highest; None
+        for categories and missing values.
+    examples : list of ExplainedRow
+        Single rows.
+    """
+
+    model: str
+    about: str
+    method: str
+    by_row: bool
+    n_rows: int
+    columns: list[str]
+    means: list[float]
+    amounts: list[list[float]]
+    places: list[list[float | None]]
+    examples: list[ExplainedRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Everything in a report but the ranking.
 
@@ -272,6 +365,10 @@ class Evidence:
         Of the best models.
     dependences : list of Dependence
         Of the best model, for its most important columns.
+    contributions : Contributions or None
+        Of the best model.
+    own_certainty : OwnCertainty or None
+        Of the best model, if it has intervals or sets of its own.
     tree_svg : str or None
         The pruned tree as a drawing.
     tree_text : str
@@ -297,6 +394,8 @@ class Evidence:
     residuals: Residuals | None = None
     importances: list[Importances] = field(default_factory=list)
     dependences: list[Dependence] = field(default_factory=list)
+    contributions: Contributions | None = None
+    own_certainty: OwnCertainty | None = None
     tree_svg: str | None = None
     tree_text: str = ""
     predictions: Predictions | None = None

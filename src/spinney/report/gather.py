@@ -7,7 +7,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from spinney.report.certainty import predicted_rows
+from spinney.report.certainty import own_certainty, predicted_rows
 from spinney.report.compared import Compared
 from spinney.report.comparison import Comparison
 from spinney.report.deadline import TimeUp, deadline
@@ -16,6 +16,7 @@ from spinney.report.families import select_families
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
 from spinney.report.leanings import FittedOnFold, dependences, importances
 from spinney.report.learning import learning_curve, learning_seconds
+from spinney.report.movers import contributions
 from spinney.report.profile import profile_columns, profile_target
 from spinney.report.recipe import Origin, recipe, settings
 
@@ -159,26 +160,54 @@ class _Gathering:
 
     def _lean_on(self, shown: list[str]) -> None:
         self.found["importances"], self.found["dependences"] = [], []
+        best: list[FittedOnFold] = []
 
         def look(name: str, models_left: int) -> None:
             fitted = FittedOnFold(self.compared, name)
+            if name == shown[0]:
+                best.append(fitted)
             found = importances(fitted, self._left() / (2 * models_left))
             if found is None:
                 raise TimeUp
             self.found["importances"].append(found)
-            if name == shown[0]:
-                leaned_on = [
-                    column
-                    for column, mean in zip(found.columns, found.means, strict=True)
-                    if mean > 0
-                ]
-                self.found["dependences"] = dependences(
-                    fitted, leaned_on[:_SHOWN_COLUMNS], self.origin.target
-                )
 
         for place, name in enumerate(shown):
             seconds = self.compared.trials[name][0].fit_seconds
             self._do(f"what {name} leans on", partial(look, name, len(shown) - place), seconds)
+            if place == 0 and best:
+                self._explain(best[0])
+
+    def _explain(self, fitted: FittedOnFold) -> None:
+        """Say what the best model does with its columns, and how sure it is by itself."""
+        numbers, name = self.row_numbers, fitted.name
+        found = self.found["importances"]
+
+        def depend() -> None:
+            leaned_on = [
+                column
+                for column, mean in zip(found[0].columns, found[0].means, strict=True)
+                if mean > 0
+            ]
+            self.found["dependences"] = dependences(
+                fitted, leaned_on[:_SHOWN_COLUMNS], self.origin.target
+            )
+
+        if found:
+            self._do(f"how {name} depends on its columns", depend)
+
+        def explain() -> None:
+            self.found["contributions"] = contributions(fitted, self._left() / 4, numbers)
+
+        def ask() -> None:
+            try:
+                self.found["own_certainty"] = own_certainty(fitted)
+            except ValueError as error:  # it needs rows that it did not hold out
+                said = str(error).partition(";")[0].partition(" (")[0]
+                self.left_out.append(f"how sure {name} is by itself: {said}")
+
+        if name != "baseline":  # which no column moves
+            self._do(f"what moved predictions of {name}", explain)
+        self._do(f"how sure {name} is by itself", ask)
 
     def _learn(self, shown: list[str]) -> None:
         curves: list[LearningCurve] = []

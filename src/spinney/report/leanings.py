@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from spinney.inspection._accumulated import accumulated_local_effects
 from spinney.inspection._dependence import partial_dependence
 from spinney.inspection._permutation import permutation_importance
 from spinney.inspection._table_view import TableView
@@ -19,12 +20,14 @@ __all__ = ["FittedOnFold", "dependences", "importances"]
 _REPEATS = 5
 _MOST_ROWS = 2_000
 _ROWS_OF_CURVES = 300
-# Measures that are means over rows, by the name of scikit-learn's score that falls as much as they
-# get worse: importances by these have an error that holds the rows as well as the shuffles.
+# Measures that are means over rows, or roots of such, by the name of scikit-learn's score that
+# falls as much as they get worse: importances by these have an error that holds the rows as well as
+# the shuffles.
 _MEANS = {
     "error": "accuracy",
     "accuracy": "accuracy",
     "mae": "neg_mean_absolute_error",
+    "rmse": "neg_root_mean_squared_error",
     "r2": "r2",
 }
 
@@ -42,11 +45,13 @@ class FittedOnFold:
 
     def __init__(self, compared: Compared, name: str) -> None:
         train, test = compared.splits[0]
+        self.train = train
         self.name = name
         self.compared = compared
         self.model = compared.make(name).fit(take_rows(compared.X, train), compared.y[train])
         if len(test) > _MOST_ROWS:
             test = test[draw_rows(compared.y[test], _MOST_ROWS, 0)]
+        self.rows = test
         self.X = take_rows(compared.X, test)
         self.y = compared.y[test]
         share = len(test) / len(compared.splits[0][1])
@@ -124,9 +129,24 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
                 [float(v) for v in low],
                 [float(v) for v in high],
                 _weights(fitted, column, grid.values, told.observed[0]),
+                _accumulated(fitted, column, label),
             )
         )
     return found
+
+
+def _accumulated(fitted: FittedOnFold, column: str, label: Any) -> list[tuple[float | str, float]]:
+    """Add up how predictions change among the rows near each value, from their mean on."""
+    try:
+        told = accumulated_local_effects(
+            fitted.model, fitted.X, column, target=label, n_intervals=24
+        )
+    except ValueError:  # no row has a value
+        return []
+    grid = told.grids[0].values
+    places = grid if isinstance(grid, list) else [float(value) for value in grid]
+    levels = [float(effect + told.mean[0]) for effect in told.effect[0]]
+    return list(zip(places, levels, strict=True))
 
 
 def _weights(fitted: FittedOnFold, column: str, values: Any, observed: Any) -> list[float]:

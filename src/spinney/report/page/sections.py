@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from spinney.report.evidence import Curve, Evidence
+from spinney.report.evidence import Curve, Evidence, PredictedRow
 from spinney.report.page import numbers
 from spinney.report.page.charts.calibration import draw_calibration
 from spinney.report.page.charts.confusion import (
@@ -14,12 +14,13 @@ from spinney.report.page.charts.confusion import (
     draw_confusion,
     hardest_classes,
 )
+from spinney.report.page.charts.contributions import draw_contributions, draw_explained
 from spinney.report.page.charts.curves import KEYED, draw_curves, order_curves
 from spinney.report.page.charts.dependence import draw_dependence, prediction_ends
 from spinney.report.page.charts.importances import draw_importances
 from spinney.report.page.charts.learning import draw_learning_curves, last_steps
 from spinney.report.page.charts.residuals import draw_histogram, draw_predicted
-from spinney.report.page.charts.svg import drawable, plain
+from spinney.report.page.charts.svg import drawable, plain, short
 from spinney.report.page.numbers import Measure
 from spinney.report.page.predictions import prediction_tables
 
@@ -76,6 +77,8 @@ def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
             for dependence in evidence.dependences
             if (drawing := draw_dependence(dependence, ends)) is not None
         ],
+        "contribution_figures": _contributions(evidence),
+        "explained_figures": _explained(evidence),
         "prediction_tables": (
             prediction_tables(evidence.predictions) if evidence.predictions else []
         ),
@@ -132,3 +135,36 @@ def _importances(evidence: Evidence) -> list[Figure]:
         if drawing is not None:
             figures.append(Figure(plain(importances.model), drawing))
     return figures
+
+
+def _contributions(evidence: Evidence) -> list[Figure]:
+    told = evidence.contributions
+    drawing = draw_contributions(told) if told else None
+    return [] if told is None or drawing is None else [Figure(plain(told.model), drawing)]
+
+
+def _explained(evidence: Evidence) -> list[Figure]:
+    told = evidence.contributions
+    figures = []
+    for row in told.examples if told else []:
+        assert told is not None
+        about = plain(told.about)
+        if told.by_row:
+            about = about.replace("the predicted class", plain(row.told.predicted))
+        drawing = draw_explained(row, about)
+        if drawing is not None:
+            heading = f"{plain(row.title)}: row {row.told.row:,}"
+            figures.append(Figure(heading, drawing, _outcome(row.told)))
+    return figures
+
+
+def _outcome(row: PredictedRow) -> str:
+    """Say what was predicted, how surely, and what was true."""
+    said = f"predicted {short(row.predicted, 150)}"
+    if row.probability is not None and drawable(row.probability):
+        said += f" with {numbers.share(row.probability)}"
+    if row.low is not None and row.high is not None:
+        said += f", interval {numbers.value(row.low)} … {numbers.value(row.high)}"
+    elif row.told:
+        said += ", set of " + short(", ".join(plain(name) for name in row.told), 150)
+    return f"{said}; actual {short(row.actual, 150)}"

@@ -1,8 +1,10 @@
-"""Partial dependence: the mean prediction as one column goes through its values."""
+"""Partial dependence, and accumulated local effects: predictions as one column goes through its
+values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup
@@ -11,7 +13,7 @@ from spinney.report.evidence import Dependence
 from spinney.report.page.charts.axis import padded
 from spinney.report.page.charts.dots import NamedDot, draw_dots
 from spinney.report.page.charts.frame import make_frame
-from spinney.report.page.charts.svg import drawable, picture, plain, polyline, tag
+from spinney.report.page.charts.svg import coordinate, drawable, picture, plain, polyline, tag
 from spinney.report.page.numbers import share, value
 
 __all__ = ["draw_dependence", "prediction_ends"]
@@ -23,7 +25,12 @@ MOST_CATEGORIES = 12
 
 def prediction_ends(dependences: Sequence[Dependence]) -> tuple[float, float]:
     """Return one scale of predictions for all columns, so that charts can be compared."""
-    numbers = [n for d in dependences for n in (*d.means, *d.lows, *d.highs) if drawable(n)]
+    numbers = [
+        number
+        for d in dependences
+        for number in (*d.means, *d.lows, *d.highs, *(level for _, level in _near(d)))
+        if drawable(number)
+    ]
     return padded(numbers)
 
 
@@ -38,8 +45,14 @@ def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup
         if all(drawable(number) for number in row[1:4])
     ]
     if any(isinstance(place, str) for place in dependence.places):
+        levels = {str(place): level for place, level in _near(dependence)}
         dots = [
-            NamedDot(str(place), low, mean, high, _title(str(place), mean, low, high, weight))
+            NamedDot(
+                str(place),
+                *(low, mean, high),
+                _title(str(place), mean, low, high, weight),
+                levels.get(str(place)),
+            )
             for place, mean, low, high, weight in rows[:MOST_CATEGORIES]
         ]
         return draw_dots(dots, dependence.about, about, ends=ends, width=WIDTH)
@@ -67,7 +80,33 @@ def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup
         title = _title(f"{plain(dependence.column)} = {value(place)}", mean, low, high, weight)
         radius = 3.4 if len(points) == 1 else 1.6
         parts.append(tag("circle", tag("title", title), cx=x, cy=y, r=radius, class_="dot s1"))
+    local = [(frame.x.at(float(place)), frame.y.at(level)) for place, level in _near(dependence)]
+    if len(local) > 1:
+        title = tag("title", "accumulated local effects")
+        path = "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in local)
+        parts.append(tag("path", title, d=f"M{path}", class_="line s2"))
     return picture(WIDTH, HEIGHT, about, frame.drawn, *parts)
+
+
+def _near(dependence: Dependence) -> list[tuple[float | str, float]]:
+    """Return accumulated effects at the places that are drawn: of numbers, none beyond the ends."""
+    kept = [
+        (place, level)
+        for place, level in dependence.accumulated
+        if drawable(level) and (isinstance(place, str) or drawable(place))
+    ]
+    numbers = [p for p in dependence.places if not isinstance(p, str) and drawable(p)]
+    if not numbers:
+        return kept
+    low, high = min(numbers), max(numbers)
+    points = sorted((float(place), level) for place, level in kept if not isinstance(place, str))
+    inside: list[tuple[float | str, float]] = [p for p in points if low <= p[0] <= high]
+    # Where a step leads beyond an end, it is followed as far as that.
+    for end in (low, high):
+        for (x, a), (z, b) in pairwise(points):
+            if x < end < z:
+                inside.append((end, a + (b - a) * ((end - x) / (z - x))))
+    return sorted(inside, key=lambda point: float(point[0]))
 
 
 def _rug(

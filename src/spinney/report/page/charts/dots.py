@@ -18,13 +18,17 @@ ROW, TOP, FOOT = 19.0, 6.0, 34.0
 
 @dataclass(frozen=True)
 class NamedDot:
-    """A number with the ends of its whisker; `title` is shown under the pointer."""
+    """A number with the ends of its whisker; `title` is shown under the pointer.
+
+    `other` is a second number, drawn as a ring.
+    """
 
     name: str
     low: float
     middle: float
     high: float
     title: str
+    other: float | None = None
 
 
 def draw_dots(
@@ -69,6 +73,8 @@ def draw_dots(
             marks.append(polyline([(low, y), (high, y)], class_="whisker"))
         if not bars:
             marks.append(tag("circle", cx=x, cy=y, r=3.4, class_="dot s1"))
+        if dot.other is not None:
+            marks.append(tag("circle", cx=axis.at(dot.other), cy=y, r=4.4, class_="ring s2"))
         parts.append(
             label(left - 8, y + 3.6, dot.name, room=name_room, class_="name", text_anchor="end")
         )

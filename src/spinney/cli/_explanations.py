@@ -1,0 +1,110 @@
+"""Columns of ``spinney predict --explain``: what moved each row's prediction, and by how much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spinney.cli._errors import UserError
+
+__all__ = ["RowExplainer", "read_amount"]
+
+_MOST_NUMBERS = 4_000_000  # that are held at once: rows × columns × classes
+_REFERENCE_ROWS = 1_000  # of the first piece, where a model is explained by comparing rows
+
+
+def read_amount(text: str) -> int | None:
+    """Return how many columns are asked for, None for all of them."""
+    if text == "all":
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise UserError(f"--explain must be a positive number of columns or 'all', got {text!r}")
+    return number
+
+
+class RowExplainer:
+    """Explains piece after piece of a table.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        The model.
+    name : str
+        How messages call it.
+    most : int or None
+        So many columns a row, those that moved it most; None for all, one column of numbers each.
+    names : list of str
+        The columns that the model was fitted on.
+    """
+
+    def __init__(self, model: Any, name: str, most: int | None, names: list[str]) -> None:
+        from spinney.report.contributions import ModelExplainer
+
+        self._explainer = ModelExplainer(model)
+        self._name, self._names = name, names
+        self._most = None if most is None else min(most, len(names))
+        self._reference: Any = None
+        classes = getattr(model, "classes_", ())
+        if isinstance(classes, list):
+            raise UserError(f"--explain: {name} has several columns of classes")
+        width = max(1, len(names) * max(1, len(classes)))
+        # Sampling asks the model about many rows for each, and looks after its memory itself.
+        self._rows = max(64, _MOST_NUMBERS // width) if self._explainer.exact else 1_000_000
+        self.said = ""
+
+    def columns(self, X: Any, predicted: Any) -> dict[str, Any]:
+        """Return the columns to write for some rows."""
+        if self._explainer.compares and self._reference is None:
+            self._reference = self._spread_rows(X, len(predicted))
+        parts = [
+            self._explain(_slice(X, first, self._rows), predicted[first : first + self._rows])
+            for first in range(0, len(predicted), self._rows)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def no_columns(self) -> dict[str, Any]:
+        """Return the columns to write where there are no rows."""
+        if self._most is None:
+            return {name: np.empty(0) for name in ("base", *map("amount_{}".format, self._names))}
+        out: dict[str, Any] = {"base": np.empty(0)}
+        for place in range(1, self._most + 1):
+            out[f"column_{place}"] = np.empty(0, dtype="U1")
+            out[f"amount_{place}"] = np.empty(0)
+        return out
+
+    def _spread_rows(self, X: Any, n_rows: int) -> Any:
+        """Return rows from all over the first piece: a file may be sorted."""
+        from spinney.report.rows import take_rows
+
+        if n_rows == 1:
+            raise UserError(
+                f"--explain: {self._name} is explained by comparing rows with those of the first "
+                "piece, and there is one only"
+            )
+        n_taken = min(n_rows, _REFERENCE_ROWS)
+        return take_rows(X, (np.arange(n_taken) * n_rows) // n_taken)
+
+    def _explain(self, X: Any, predicted: Any) -> dict[str, Any]:
+        told = self._explainer.explain(X, predicted, self._reference)
+        self.said = f"base and amounts add up to the {told.about} ({told.method})"
+        out: dict[str, Any] = {"base": told.base}
+        if self._most is None:
+            for number, name in enumerate(self._names):
+                out[f"amount_{name}"] = told.values[:, number]
+            return out
+        order = np.argsort(-np.abs(told.values), axis=1, kind="stable")[:, : self._most]
+        largest = np.take_along_axis(told.values, order, axis=1)
+        named = np.asarray(self._names, dtype=object)
+        for place in range(self._most):
+            out[f"column_{place + 1}"] = named[order[:, place]]
+            out[f"amount_{place + 1}"] = largest[:, place]
+        return out
+
+
+def _slice(X: Any, first: int, n_rows: int) -> Any:
+    return X.slice(first, n_rows) if hasattr(X, "slice") else X[first : first + n_rows]

@@ -1,0 +1,202 @@
+"""What moved predictions of the best model: columns over many rows, and single rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.inspection._table_view import TableView
+from spinney.report.certainty import show_rows
+from spinney.report.contributions import Amounts, ModelExplainer
+from spinney.report.deadline import TimeUp
+from spinney.report.evidence import Contributions, ExplainedRow
+from spinney.report.leanings import FittedOnFold
+from spinney.report.measure import class_probabilities
+from spinney.report.rows import take_rows
+
+__all__ = ["contributions"]
+
+_MOST_ROWS = 500
+_FEWEST_ROWS = 30
+_MOST_NUMBERS = 4_000_000  # rows × columns × classes that are held at once
+_BACKGROUND = 1_000  # training rows that a line is compared with
+_SAMPLED = ((200, 20), (100, 20), (50, 10), (_FEWEST_ROWS, 5))  # rows, and rows to compare with
+_MOST_SECONDS = 10.0
+_EXACT_SECONDS = 3.0
+# Seconds that a leaf takes for a row, and more for each output: forests of 100 trees, of 500 leaves
+# and 2 classes and of 3,000 leaves and 26 classes, on two cores of 2026.
+_A_LEAF, _AN_OUTPUT = 15e-9, 3e-9
+_COLUMNS = 15  # with the amounts of single rows
+_DRAWN = 200  # of them
+_PARTS = 6  # columns that are named for a single row
+
+
+def contributions(
+    fitted: FittedOnFold, seconds: float, numbers: NDArray[np.intp] | None = None
+) -> Contributions:
+    """Explain rows that the model did not learn from, exactly or by as much as time allows.
+
+    Parameters
+    ----------
+    fitted : FittedOnFold
+        The model, and its rows.
+    seconds : float
+        `TimeUp` where sampling would take longer.
+    numbers : array or None
+        Places of the rows in the file, where not all of its rows were given.
+    """
+    explainer = ModelExplainer(fitted.model)
+    rows, n_background = _affordable(fitted, explainer, min(seconds, _MOST_SECONDS))
+    X = take_rows(fitted.X, rows)
+    train = fitted.train[_spread(len(fitted.train), _BACKGROUND)]
+    background = None if explainer.exact and not explainer.compares else train
+    table = None if background is None else take_rows(fitted.compared.X, background)
+    predicted = np.asarray(fitted.model.predict(X))
+    told = explainer.explain(X, predicted, table, max_background=n_background)
+    view = TableView(X, fitted.model)
+    means = np.abs(told.values).mean(axis=0)
+    order = np.argsort(-means, kind="stable")
+    first = [int(j) for j in order[:_COLUMNS] if means[j] > 0]
+    drawn = slice(0, _DRAWN)
+    return Contributions(
+        fitted.name,
+        told.about,
+        told.method,
+        told.by_row,
+        len(rows),
+        [view.names[j] for j in order],
+        [float(means[j]) for j in order],
+        [[float(v) for v in told.values[drawn, j]] for j in first],
+        [_places(view, j)[drawn] for j in first],
+        _examples(fitted, rows, X, predicted, told, view, numbers),
+    )
+
+
+def _affordable(
+    fitted: FittedOnFold, explainer: ModelExplainer, seconds: float
+) -> tuple[NDArray[np.intp], int]:
+    """Return rows to explain, and how many others each is compared with.
+
+    By what a row takes on a usual machine, and by a few fixed steps, so that the same rows are
+    explained on every run that has the time.
+    """
+    n_rows, n_columns = len(fitted.y), fitted.X.shape[1]
+    classes = fitted.compared.classes
+    n_outputs = 1 if classes is None else len(classes)
+    if explainer.exact:
+        a_row = explainer.n_leaves * (_A_LEAF + _AN_OUTPUT * n_outputs)
+        in_time = int(_EXACT_SECONDS / a_row) if a_row > 0 else _MOST_ROWS
+        in_memory = _MOST_NUMBERS // (n_columns * n_outputs)
+        most = max(_FEWEST_ROWS, min(_MOST_ROWS, in_time, in_memory))
+        if most * a_row > seconds:
+            raise TimeUp
+        return _spread(n_rows, most), 0
+    # A table of changed rows has to be made for each prediction.
+    a_row = fitted.predict_seconds / n_rows + 1e-7 * n_columns + 2e-6
+    for most, n_background in _SAMPLED:
+        rows = _spread(n_rows, most)
+        if len(rows) * 2 * n_columns * n_background * a_row <= seconds:
+            return rows, n_background
+    raise TimeUp
+
+
+def _spread(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many places, evenly over all."""
+    n_taken = min(n_rows, most)
+    return (np.arange(n_taken) * n_rows) // n_taken
+
+
+def _places(view: TableView, j: int) -> list[float | None]:
+    """Return where each row's number lies among the others: from 0, the lowest, to 1, the highest.
+
+    Equal numbers share the mean of their places, but the lowest have 0, however many they are.
+    """
+    if view.is_category(j):
+        return [None] * view.n_rows
+    column = view.numbers(j)
+    known = np.sort(column[~np.isnan(column)])
+    if len(known) == 0 or known[0] == known[-1]:
+        return [None] * view.n_rows
+    below, above = np.searchsorted(known, column), np.searchsorted(known, column, side="right")
+    rank = (below + above).astype(np.float64)
+    lowest, highest = rank[~np.isnan(column)].min(), rank[~np.isnan(column)].max()
+    rank = (rank - lowest) / (highest - lowest)
+    return [None if math.isnan(v) else float(r) for v, r in zip(column, rank, strict=True)]
+
+
+def _examples(
+    fitted: FittedOnFold,
+    rows: NDArray[np.intp],
+    X: Any,
+    predicted: NDArray[Any],
+    told: Amounts,
+    view: TableView,
+    numbers: NDArray[np.intp] | None,
+) -> list[ExplainedRow]:
+    chosen = _choose(fitted, rows, X, predicted)
+    titles: dict[int, str] = {}
+    for title, place in chosen:
+        titles.setdefault(place, title)
+    places = list(titles)
+    given = [int(fitted.rows[rows[place]]) for place in places]
+    shown = show_rows(fitted.compared, fitted.name, given, numbers=numbers)
+    values = view.values()
+    found = []
+    for place, one in zip(places, shown, strict=True):
+        amounts = told.values[place]
+        order = np.argsort(-np.abs(amounts), kind="stable")
+        named = [int(j) for j in order[:_PARTS] if amounts[j] != 0]
+        rest = [int(j) for j in order if int(j) not in named]
+        found.append(
+            ExplainedRow(
+                titles[place],
+                one,
+                float(told.base[place]),
+                _total(told.base[place], amounts),
+                [(view.names[j], _written(values[place, j]), float(amounts[j])) for j in named],
+                float(amounts[rest].sum()),
+                len(rest),
+            )
+        )
+    return found
+
+
+def _choose(
+    fitted: FittedOnFold, rows: NDArray[np.intp], X: Any, predicted: NDArray[Any]
+) -> list[tuple[str, int]]:
+    """Return a few rows, and why: the ends and the middle of what is predicted, and the worst."""
+    y, classes = fitted.y[rows], fitted.compared.classes
+    if classes is None:
+        off = np.abs(y - predicted)
+        words, key = ("Lowest", "In the middle", "Highest"), predicted
+    else:
+        wrong = predicted != y
+        words, key = ("Least sure", "In the middle", "Surest"), np.zeros(len(rows))
+        off = wrong.astype(np.float64)
+        if hasattr(fitted.model, "predict_proba"):
+            shares = class_probabilities(fitted.model, X, classes)
+            key = shares.max(axis=1)
+            doubt = 1 - shares[np.arange(len(y)), np.searchsorted(classes, y)]
+            off = np.where(wrong, doubt, 0.0)
+    order = np.argsort(key, kind="stable")
+    middle = order[len(order) // 2]
+    chosen = [(words[2], order[-1]), (words[1], middle), (words[0], order[0])]
+    if off.max() > 0:
+        chosen.insert(0, ("Most wrong", np.argmax(off)))
+    return [(word, int(place)) for word, place in chosen]
+
+
+def _total(base: float, amounts: NDArray[np.float64]) -> float:
+    total = float(base + amounts.sum())
+    # What is left when numbers cancel is rounding, and is not to be read as a number.
+    largest = max(abs(float(base)), float(np.abs(amounts).max()))
+    return 0.0 if abs(total) < 1e-9 * largest else total
+
+
+def _written(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
