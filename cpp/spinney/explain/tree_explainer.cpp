@@ -4,9 +4,11 @@
 #include <bit>
 
 #include "spinney/common/check.h"
+#include "spinney/common/lanes.h"
 #include "spinney/common/parallel.h"
 #include "spinney/explain/pair_walk.h"
 #include "spinney/explain/pattern_tables.h"
+#include "spinney/explain/row_walk.h"
 #include "spinney/explain/share_walk.h"
 
 namespace spinney {
@@ -18,6 +20,8 @@ constexpr std::size_t block_bytes = std::size_t{1} << 19;  // of explanations
 constexpr std::size_t batch_bytes = std::size_t{1} << 26;  // of tables
 constexpr std::size_t most_batch = 64;                     // trees
 constexpr std::size_t first_batch = 8;
+constexpr std::size_t few_rows = 12;        // so many walk through the trees before tables pay
+constexpr std::size_t few_rows_parts = 32;  // of the trees, whatever the number of threads
 
 std::size_t whole_log2(std::size_t n) { return n == 0 ? 0 : std::bit_width(n) - 1; }
 
@@ -138,6 +142,10 @@ void TreeExplainer::explain(const Table& table, bool interactions, int n_threads
   const RowValues* const background = background_.n > 0 ? &background_ : nullptr;
   const std::size_t block_rows = std::clamp<std::size_t>(
       block_bytes / (8 * std::max<std::size_t>(per_row, 1)) / 16 * 16, 64, most_block_rows);
+  if (background == nullptr && !interactions && table.n_rows <= few_rows &&
+      explain_few(table, n_threads, out, watch)) {
+    return;
+  }
   std::vector<TableScratch> table_scratch(static_cast<std::size_t>(n_threads));
   std::vector<WalkScratch> walk_scratch(static_cast<std::size_t>(n_threads));
   for (std::size_t first = 0; first < table.n_rows; first += chunk_rows) {
@@ -189,6 +197,48 @@ void TreeExplainer::explain(const Table& table, bool interactions, int n_threads
       begin = end;
     }
   }
+}
+
+bool TreeExplainer::explain_few(const Table& table, int n_threads, double* out,
+                                Watch& watch) const {
+  std::vector<PathSizes> paths;
+  for (const GameTree& tree : trees_) {
+    paths.push_back(measure_paths(tree, n_features()));
+    if (!Quadratures::serves(paths.back().n_conditions)) return false;
+  }
+  const Quadratures quadratures;
+  RowValues rows;
+  read_rows(table, 0, table.n_rows, slot_, n_slots_, rows);
+  const std::size_t n_parts = std::min(few_rows_parts, trees_.size());
+  const std::size_t per_part = rows.n * n_slots_ * n_outputs_;
+  std::vector<double> sums(n_parts * per_part);  // [part][row][slot][output]
+  std::vector<RowWalkScratch> scratch(static_cast<std::size_t>(n_threads));
+  parallel_for(n_parts, n_threads, [&](std::size_t part, int worker) {
+    std::vector<double> lanes(per_part * n_lanes);
+    const std::size_t end = (part + 1) * trees_.size() / n_parts;
+    for (std::size_t i = part * trees_.size() / n_parts; i < end; ++i) {
+      add_rows(trees_[i], paths[i], quadratures, rows, n_slots_, n_outputs_,
+               scratch[static_cast<std::size_t>(worker)], lanes.data());
+      watch.poll(100'000);
+    }
+    for (std::size_t i = 0; i < per_part; ++i) {
+      sums[part * per_part + i] = add_up_lanes(lanes.data() + i * n_lanes);
+    }
+  });
+  for (std::size_t part = 0; part < n_parts; ++part) {
+    for (std::size_t row = 0; row < rows.n; ++row) {
+      for (std::size_t f = 0; f < n_features(); ++f) {
+        if (slot_[f] < 0) continue;
+        const auto slot = static_cast<std::size_t>(slot_[f]);
+        for (std::size_t o = 0; o < n_outputs_; ++o) {
+          out[(row * n_features() + f) * n_outputs_ + o] +=
+              sums[part * per_part + (row * n_slots_ + slot) * n_outputs_ + o];
+        }
+      }
+    }
+  }
+  watch.advance(trees_.size() * rows.n);
+  return true;
 }
 
 }  // namespace spinney

@@ -36,6 +36,8 @@ class TreeExplainer {
 
  private:
   void check_table(const Table& table) const;
+  // As explain, without pairs or background; false if some path is too long for it.
+  bool explain_few(const Table& table, int n_threads, double* out, Watch& watch) const;
 
   std::vector<std::int32_t> n_categories_;
   std::size_t n_outputs_;
