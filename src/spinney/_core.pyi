@@ -716,6 +716,15 @@ class TreeExplainer:
         width: int,
         output: int,
     ) -> None: ...
+    def append_forest(
+        self,
+        forest: Forest,
+        n_trees: int,
+        n_scores: int,
+        one_each: bool,
+        by_rows: bool,
+        n_threads: int,
+    ) -> None: ...
     def set_background(self, table: Table) -> None: ...
     def base_values(self) -> NDArray[float64]: ...
     def explain(
