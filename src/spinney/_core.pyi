@@ -736,6 +736,18 @@ class TreeExplainer:
         progress: Callable[[int, int], Any] | None,
     ) -> None: ...
 
+def score_shuffles(
+    forest: Forest,
+    table: Table,
+    groups: list[list[int]],
+    orders: NDArray[int64],
+    n_trees: int,
+    n_scores: int,
+    one_each: bool,
+    hard_votes: bool,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
 def score_settings(
     forest: Forest,
     table: Table,
