@@ -204,6 +204,16 @@ def test_over_its_own_rows_it_is_the_decrease_of_the_impurity():
         )
 
 
+@pytest.mark.parametrize("classes", [True, False])
+def test_corrected_importances_of_fit_are_the_same(classes):
+    X, y = signal()
+    forest = RandomForestClassifier if classes else RandomForestRegressor
+    y = np.digitize(y, [-1, 1]) if classes else y
+    model = forest(8, importance_type="corrected", random_state=0).fit(X, y)
+    told = impurity_importance(model, X, y)
+    np.testing.assert_allclose(told.each.mean(axis=1), model.feature_importances_, atol=1e-12)
+
+
 def test_rows_of_the_bag_are_found_again():
     X, y = signal(80)
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
