@@ -1,12 +1,14 @@
-"""Shapley values of boosters and forests against LightGBM, XGBoost and shap.
+"""Shapley values and permutation importance against LightGBM, XGBoost, shap and scikit-learn.
 
     python benchmarks/explain.py [--rows N] [--trees N] [--repeats N] [--only NAME]
 
 Two threads each, the libraries take turns, the best time counts. The boosters are the libraries'
-own models, explained by themselves and, imported, by Spinney; their values are compared. shap's
-TreeExplainer (which has one thread) explains scikit-learn's forest: fewer rows, because of the time
-it takes, scaled up where Spinney explains more. Time of processors (of all threads) is printed too:
-it tells more where others use the machine.
+own models, explained by themselves and, imported, by Spinney; their values are compared. The others
+explain a fifth of the rows, and their time is scaled up; so is that of shap's TreeExplainer (which
+has one thread), which explains scikit-learn's forests: once of depth 12, once without a limit.
+Single rows are timed too. Permutation importance is Spinney's and scikit-learn's of the same forest
+(Spinney's), and scikit-learn's of its own. Time of processors (of all threads) is printed too: it
+tells more where others use the machine.
 """
 
 from __future__ import annotations
@@ -72,10 +74,11 @@ def boosters(X, y, n_rows, n_trees, repeats, wanted):
         tree_method="hist",
         n_jobs=THREADS,
     ).fit(X, y)
-    matrix = xgboost.DMatrix(rows, nthread=THREADS)
+    some = rows[: max(1, n_rows // 5)]
+    matrix = xgboost.DMatrix(some, nthread=THREADS)
     ours = {"lightgbm": spinney.from_lightgbm(light), "xgboost": spinney.from_xgboost(extreme)}
     theirs = {
-        "lightgbm": lambda: light.predict(rows, pred_contrib=True, num_threads=THREADS),
+        "lightgbm": lambda: light.predict(some, pred_contrib=True, num_threads=THREADS),
         "xgboost": lambda: extreme.get_booster().predict(matrix, pred_contribs=True),
     }
     for name, model in ours.items():
@@ -85,18 +88,19 @@ def boosters(X, y, n_rows, n_trees, repeats, wanted):
             {"spinney": lambda m=model: shap_values(m, rows, n_jobs=THREADS), name: theirs[name]},
             repeats,
         )
-        difference = np.abs(told["spinney"] - told[name][:, :-1]).max()
+        difference = np.abs(told["spinney"][: len(some)] - told[name][:, :-1]).max()
+        scaled = tuple(t * len(rows) / len(some) for t in best.pop(name))
         label = f"{n_trees} trees of 31 leaves, {n_rows:,} rows, {X.shape[1]} columns, {name}"
-        report(label, best, {name: difference})
+        report(label, best | {f"{name} (from {len(some):,} rows)": scaled}, {name: difference})
     if "interactions" in wanted:
         few = rows[: max(1, n_rows // 500)]
-        some = xgboost.DMatrix(few, nthread=THREADS)
+        pairs = xgboost.DMatrix(few, nthread=THREADS)
         best, told = take_turns(
             {
                 "spinney": lambda: shap_interaction_values(ours["xgboost"], few, n_jobs=THREADS),
-                "xgboost": lambda: extreme.get_booster().predict(some, pred_interactions=True),
+                "xgboost": lambda: extreme.get_booster().predict(pairs, pred_interactions=True),
             },
-            1,
+            repeats,
         )
         difference = np.abs(told["spinney"] - told["xgboost"][:, :-1, :-1]).max()
         report(f"interactions, {len(few)} rows", best, {"xgboost": difference})
@@ -120,19 +124,50 @@ def forest(X, y, n_rows, repeats, max_depth):
     leaves = np.mean([tree.tree_.n_leaves for tree in theirs.estimators_])
     depth = np.mean([tree.tree_.max_depth for tree in theirs.estimators_])
     shape = f"forest of 100 trees, on average {leaves:.0f} leaves and depth {depth:.0f}"
-    best, told = take_turns(
-        {
-            "spinney": lambda: shap_values(ours, X[:few], n_jobs=THREADS),
-            "shap": lambda: explainer.shap_values(X[:few]),
-        },
-        1,
-    )
-    difference = np.abs(told["spinney"] - told["shap"]).max()
-    report(f"{shape}, {few:,} rows", best, {"shap": difference})
+    for n in (1, few):
+        best, told = take_turns(
+            {
+                "spinney": lambda n=n: shap_values(ours, X[:n], n_jobs=THREADS),
+                "shap": lambda n=n: explainer.shap_values(X[:n]),
+            },
+            repeats,
+        )
+        difference = np.abs(told["spinney"] - told["shap"]).max()
+        report(f"{shape}, {n:,} {'row' if n == 1 else 'rows'}", best, {"shap": difference})
     many = n_rows // 10
     scaled = tuple(t * many / few for t in best["shap"])
     best, _ = take_turns({"spinney": lambda: shap_values(ours, X[:many], n_jobs=THREADS)}, repeats)
-    report(f"{shape}, {many:,} rows", best | {"shap (scaled from fewer rows)": scaled}, {})
+    report(f"{shape}, {many:,} rows", best | {f"shap (from {few} rows)": scaled}, {})
+
+
+def permutations(repeats):
+    import pandas as pd
+    from sklearn.ensemble import RandomForestClassifier as TheirForest
+    from sklearn.inspection import permutation_importance as their_importance
+
+    from spinney.ensemble import RandomForestClassifier
+    from spinney.inspection import permutation_importance
+
+    X, y = spinney.datasets.load_spam(return_X_y=True)
+    X = pd.DataFrame(np.asarray(X)).add_prefix("column ")
+    y = np.asarray(y)
+    ours = RandomForestClassifier(100, random_state=0, n_jobs=THREADS).fit(X[::2], y[::2])
+    theirs = TheirForest(100, random_state=0, n_jobs=THREADS).fit(X[::2], y[::2])
+    X, y = X[1::2], y[1::2]
+    options = {"n_repeats": 5, "random_state": 0, "n_jobs": THREADS}
+    own = {"n_repeats": 5, "random_state": 0}  # the forest has its threads
+    best, told = take_turns(
+        {
+            "spinney": lambda: permutation_importance(ours, X, y, **options),
+            "scikit-learn, the same forest": lambda: their_importance(ours, X, y, **own),
+            "scikit-learn, its own forest": lambda: their_importance(theirs, X, y, **own),
+        },
+        repeats,
+    )
+    expected = told["scikit-learn, the same forest"].importances_mean
+    difference = np.abs(told["spinney"].mean - expected).max()
+    label = f"permutation importance, {len(X):,} rows, {X.shape[1]} columns of pandas, 5 repeats"
+    report(label, best, {"scikit-learn": difference})
 
 
 def main():
@@ -140,7 +175,7 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--trees", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", choices=[*BOOSTERS, "forest", "deepest"])
+    parser.add_argument("--only", choices=[*BOOSTERS, "forest", "deepest", "permutation"])
     args = parser.parse_args()
     X, y = make_rows(max(args.rows, 20_000))
     if args.only in (None, *BOOSTERS):
@@ -150,6 +185,8 @@ def main():
         forest(X, y, args.rows, args.repeats, 12)
     if args.only in (None, "deepest"):
         forest(X, y, args.rows, args.repeats, None)
+    if args.only in (None, "permutation"):
+        permutations(args.repeats)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include "bindings.h"
 #include "spinney/common/check.h"
 #include "spinney/explain/dependence.h"
+#include "spinney/explain/shuffles.h"
 #include "table.h"
 #include "tree.h"
 
@@ -31,4 +32,26 @@ void bind_dependence(nb::module_& m) {
       nb::arg("forest"), nb::arg("table"), nb::arg("features"), nb::arg("values"),
       nb::arg("n_trees"), nb::arg("n_scores"), nb::arg("one_each"), nb::arg("hard_votes"),
       nb::arg("by_row"), nb::arg("n_threads"), nb::arg("out"));
+  m.def(
+      "score_shuffles",
+      [](const Forest& forest, const BoundTable& bound,
+         std::vector<std::vector<std::uint32_t>> groups, const Matrix<std::int64_t>& orders,
+         std::size_t n_trees, std::size_t n_scores, bool one_each, bool hard_votes, int n_threads,
+         const OutArray<double>& out) {
+        const std::size_t n_settings = groups.size() * orders.shape(0);
+        if (orders.shape(1) != bound.table.n_rows || n_threads < 1 ||
+            out.size() != bound.table.n_rows * n_settings * n_scores) {
+          throw InputError("shuffles need other places than were given");
+        }
+        if (hard_votes && !is_classification(forest.shape.criterion)) {
+          throw InputError("a forest of numbers has no votes");
+        }
+        const Shuffles shuffles{std::move(groups), orders.shape(0), orders.data()};
+        const TreeSum sum{forest, n_trees, n_scores, one_each, hard_votes};
+        const nb::gil_scoped_release release;
+        score_shuffles(sum, bound.table, shuffles, n_threads, out.data());
+      },
+      nb::arg("forest"), nb::arg("table"), nb::arg("groups"), nb::arg("orders"), nb::arg("n_trees"),
+      nb::arg("n_scores"), nb::arg("one_each"), nb::arg("hard_votes"), nb::arg("n_threads"),
+      nb::arg("out"));
 }

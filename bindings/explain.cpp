@@ -1,7 +1,11 @@
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bindings.h"
 #include "spinney/common/check.h"
+#include "spinney/common/parallel.h"
+#include "spinney/ensemble/forest.h"
 #include "spinney/explain/tree_explainer.h"
 #include "table.h"
 #include "tree.h"
@@ -19,6 +23,33 @@ struct BoundExplainer {
 template <class To, class From>
 std::vector<To> list_of(const Array<From>& array) {
   return {array.data(), array.data() + array.size()};
+}
+
+// by_rows: shares of rows, not of their weights.
+GameTree as_game(Tree&& from, bool by_rows, std::size_t output) {
+  GameTree tree;
+  tree.width = from.value_size;
+  tree.output = output;
+  tree.share_left.assign(from.size(), 0.5);
+  const auto cover = [&](NodeIndex node) {
+    const auto at = static_cast<std::size_t>(node);
+    return by_rows ? static_cast<double>(from.n_rows[at]) : std::max(from.weight[at], 0.0);
+  };
+  for (std::size_t node = 0; node < from.size(); ++node) {
+    if (from.left[node] == no_child) continue;
+    const double left = cover(from.left[node]);
+    const double total = left + cover(from.right[node]);
+    if (total > 0) tree.share_left[node] = left / total;
+  }
+  tree.left = {from.left.begin(), from.left.end()};
+  tree.right = {from.right.begin(), from.right.end()};
+  tree.feature = std::move(from.feature);
+  tree.threshold = std::move(from.threshold);
+  tree.missing_left = std::move(from.missing_left);
+  tree.category_start = std::move(from.category_start);
+  tree.category_bits = std::move(from.category_bits);
+  tree.value = std::move(from.value);
+  return tree;
 }
 
 }  // namespace
@@ -57,6 +88,24 @@ void bind_explain(nb::module_& m) {
           nb::arg("left"), nb::arg("right"), nb::arg("feature"), nb::arg("threshold"),
           nb::arg("missing_left"), nb::arg("category_start"), nb::arg("category_bits"),
           nb::arg("share_left"), nb::arg("value"), nb::arg("width"), nb::arg("output"))
+      .def(
+          "append_forest",
+          [](BoundExplainer& self, const Forest& forest, std::size_t n_trees, std::size_t n_scores,
+             bool one_each, bool by_rows, int n_threads) {
+            if (n_trees > forest.trees.size() || n_scores == 0 || n_threads < 1) {
+              throw InputError("append_forest: there are fewer trees");
+            }
+            const nb::gil_scoped_release release;
+            std::vector<GameTree> trees(n_trees);
+            parallel_for(n_trees, n_threads, [&](std::size_t t, int) {
+              trees[t] = as_game(expand(forest.trees[t], forest.shape, forest.n_categories),
+                                 by_rows, one_each ? t % n_scores : 0);
+            });
+            for (GameTree& tree : trees) self.explainer.append(std::move(tree));
+            self.n_trees += n_trees;
+          },
+          nb::arg("forest"), nb::arg("n_trees"), nb::arg("n_scores"), nb::arg("one_each"),
+          nb::arg("by_rows"), nb::arg("n_threads"))
       .def(
           "set_background",
           [](BoundExplainer& self, const BoundTable& bound) {

@@ -716,6 +716,15 @@ class TreeExplainer:
         width: int,
         output: int,
     ) -> None: ...
+    def append_forest(
+        self,
+        forest: Forest,
+        n_trees: int,
+        n_scores: int,
+        one_each: bool,
+        by_rows: bool,
+        n_threads: int,
+    ) -> None: ...
     def set_background(self, table: Table) -> None: ...
     def base_values(self) -> NDArray[float64]: ...
     def explain(
@@ -727,6 +736,18 @@ class TreeExplainer:
         progress: Callable[[int, int], Any] | None,
     ) -> None: ...
 
+def score_shuffles(
+    forest: Forest,
+    table: Table,
+    groups: list[list[int]],
+    orders: NDArray[int64],
+    n_trees: int,
+    n_scores: int,
+    one_each: bool,
+    hard_votes: bool,
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
 def score_settings(
     forest: Forest,
     table: Table,

@@ -170,6 +170,13 @@ def test_large_ensembles_tell_how_sure_they_are():
     [
         ({"x": 500}, ValueError, "x: expected a number below 40"),
         ({"x": 1.5}, TypeError, "x: expected the number"),
+        ({"x": "0"}, TypeError, "x: expected the number"),
+        ({"x": True}, TypeError, "x: expected the number"),
+        ({"x": None}, TypeError, "x: expected the number"),
+        ({"x": np.zeros((1, 1, 2))}, TypeError, "x: expected the number"),
+        ({"x": [1.0]}, ValueError, "x: expected one row of 2 values"),
+        ({"x": np.zeros((2, 2))}, ValueError, "x: expected one row of 2 values"),
+        ({"x": ["a", "b"]}, ValueError, "x: expected numbers"),
         ({"target": 7}, ValueError, "target: expected a class"),
         ({"fixed": ["no"]}, ValueError, "fixed: expected a column"),
         ({"bounds": {0: (2, 1)}}, ValueError, "bounds: expected low <= high"),
@@ -190,3 +197,77 @@ def test_models_that_are_not_trees_are_refused_by_name():
     X = np.random.default_rng(0).normal(size=(40, 2))
     with pytest.raises(ValueError, match="LinearRegression"):
         counterfactual(LinearRegression().fit(X, X[:, 0]), 0, X, at_least=1.0)
+
+
+def as_given(kind, row):
+    """One row in the ways users hold it."""
+    return {
+        "frame": lambda: row,
+        "shuffled": lambda: row[row.columns[::-1]],
+        "series": lambda: row.iloc[0],
+        "dict": lambda: row.iloc[0].to_dict(),
+        "list": lambda: row.iloc[0].tolist(),
+        "array": lambda: row.to_numpy(),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", ["frame", "shuffled", "series", "dict", "list", "array"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_row_beside_the_table(kind, library):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "a": rng.normal(size=120),
+            "b": rng.integers(0, 9, 120),
+            "c": rng.choice(["red", "green", "blue"], 120),
+        }
+    )
+    y = (X["a"] + 0.3 * X["b"] + (X["c"] == "red") > 1.5).to_numpy().astype(int)
+    table, usual = X, X.iloc[1:]
+    if library == "polars":
+        polars = pytest.importorskip("polars")
+        table, usual = polars.from_pandas(X), polars.from_pandas(X.iloc[1:])
+    model = RandomForestClassifier(8, max_depth=4, random_state=0).fit(table, y)
+    inside = counterfactual(model, 0, table)
+    told = counterfactual(model, as_given(kind, X.iloc[:1]), table)
+    assert told.status == inside.status == "optimal"
+    assert told.cost == pytest.approx(inside.cost)
+    assert told.prediction == inside.prediction != model.predict(table[:1])[0]
+    # The row is none of those that say what is usual.
+    away = counterfactual(model, as_given(kind, X.iloc[:1]), usual)
+    assert type(away.row) is type(table)
+    assert model.predict(away.row)[0] == away.prediction != model.predict(table[:1])[0]
+
+
+def test_a_row_that_is_unlike_the_table():
+    X = np.arange(40).reshape(20, 2)
+    tree = DecisionTreeClassifier().fit(X, (X[:, 0] > 20).astype(int))
+    told = counterfactual(tree, [3.5, np.nan], X)  # whole numbers, and a half
+    assert told.status == "optimal"
+    assert told.changes == {"column 0": (3.5, 22.0)}
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    tree = DecisionTreeClassifier().fit(frame, (X[:, 0] > 20).astype(int))
+    told = counterfactual(tree, {"a": 3.5, "b": None, "more": 1}, frame)
+    assert told.changes == {"a": (3.5, 22.0)}
+    with pytest.raises(ValueError, match="x: expected a value for every column of X, got none"):
+        counterfactual(tree, {"a": 3.5}, frame)
+    with pytest.raises(ValueError, match="x: expected a number in column 'b', got 'much'"):
+        counterfactual(tree, {"a": 3.5, "b": "much"}, frame)
+    with pytest.raises(ValueError, match="x: expected one row, got 2"):
+        counterfactual(tree, frame[:2], frame)
+
+
+def test_the_start_is_near_the_best():
+    """Before boxes are opened, what is found costs little more on average than the best cell."""
+    found, best = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30, 3))
+        y = (X @ [1.0, 1.0, -1.0] + 0.5 * rng.normal(size=30) > 0).astype(int)
+        model = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y)
+        now = model.predict(X[:1])[0]
+        best.append(by_force(model, 0, X, lambda told, now=now: told != now))
+        told = counterfactual(model, 0, X, max_boxes=1)
+        found.append(told.cost)
+        assert told.lower_bound <= best[-1] + 1e-9 <= told.cost + 2e-9
+    assert np.mean(found) < 1.1 * np.mean(best)

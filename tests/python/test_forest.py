@@ -362,18 +362,22 @@ def test_corrected_importance_by_hand(cls):
     ):
         out = np.setdiff1d(np.arange(len(X)), rows)
         nodes = tree.tree_
-        for i in out:
-            node = 0
-            while nodes.children_left[node] >= 0:
-                f = nodes.feature[node]
-                left = X[i, f] <= nodes.threshold[node]
-                child = (nodes.children_left if left else nodes.children_right)[node]
+        stack = [(0, out)]
+        while stack:
+            node, here = stack.pop()
+            if nodes.children_left[node] < 0 or len(here) == 0:
+                continue
+            f = nodes.feature[node]
+            left = X[here, f] <= nodes.threshold[node]
+            targets = np.eye(len(model.classes_))[y] if is_classifier(model) else y[:, np.newaxis]
+            off = targets - targets[here].mean(axis=0)  # of rows out of the bag, not the tree's
+            for child, some in (
+                (nodes.children_left[node], here[left]),
+                (nodes.children_right[node], here[~left]),
+            ):
                 change = nodes.value[child, 0] - nodes.value[node, 0]
-                if is_classifier(model):
-                    expected[t, f] += change[y[i]]
-                else:
-                    expected[t, f] += change[0] * (y[i] - nodes.value[0, 0, 0])
-                node = child
+                expected[t, f] += (change * off[some]).sum()
+                stack.append((child, some))
         expected[t] /= len(out)
     np.testing.assert_allclose(
         model.feature_importances_, expected.mean(axis=0), rtol=1e-7, atol=1e-10

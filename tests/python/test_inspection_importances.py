@@ -4,13 +4,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.inspection import permutation_importance as theirs
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, cross_val_score
 
 from spinney.ensemble import (
+    AdaBoostClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -48,6 +51,42 @@ def test_permutation_of_classes_is_scikit_learns(scoring):
     told = permutation_importance(forest, X, y > 0, scoring=scoring, n_repeats=3, random_state=3)
     expected = theirs(forest, X, y > 0, scoring=scoring, n_repeats=3, random_state=3)
     np.testing.assert_allclose(told.each, expected.importances, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(6, random_state=0),
+        RandomForestClassifier(6, max_depth=3, voting="hard", random_state=0),
+        GradientBoostingClassifier(n_estimators=8, random_state=0),
+        AdaBoostClassifier(n_estimators=5, random_state=0),
+        DecisionTreeClassifier(max_depth=5),
+        RandomForestRegressor(6, random_state=0),
+        GradientBoostingRegressor(n_estimators=8, loss="poisson", random_state=0),
+        DecisionTreeRegressor(max_depth=5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+def test_permutation_in_the_core_is_prediction(model, kind):
+    """With missing values, categories, several classes and groups: as if rows were predicted."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(150, 4))
+    X[random.random(X.shape) < 0.1] = np.nan
+    y = np.exp(np.nan_to_num(X[:, 0] - X[:, 1]) / 2)
+    if kind != "array":
+        X = pd.DataFrame(X, columns=list("abcd"))
+        X["e"] = random.choice(["x", "y", "z"], 150)
+        y = y * (1 + (X["e"] == "x").to_numpy())
+        X = pl.from_pandas(X) if kind == "polars" else X.astype({"e": "category"})
+    y = np.digitize(y, [0.7, 1.5]) if is_classifier(model) else y
+    model = clone(model).fit(X[:100], y[:100])
+    told = permutation_importance(model, X, y, n_repeats=9, random_state=3)
+    expected = theirs(model, X, y, n_repeats=9, random_state=3)
+    np.testing.assert_allclose(told.each, expected.importances, atol=1e-12)
+    groups = permutation_importance(model, X, y, columns=[[0, 1], [1], [3, 0]], n_repeats=2)
+    alone = permutation_importance(model, X, y, columns=[1], n_repeats=2)
+    np.testing.assert_array_equal(groups.each[1], alone.each[0])
 
 
 def test_threads_change_nothing():
@@ -182,6 +221,16 @@ def test_over_its_own_rows_it_is_the_decrease_of_the_impurity():
         np.testing.assert_allclose(
             told.mean, tree.tree_.compute_feature_importances(normalize=False), atol=1e-12
         )
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_corrected_importances_of_fit_are_the_same(classes):
+    X, y = signal()
+    forest = RandomForestClassifier if classes else RandomForestRegressor
+    y = np.digitize(y, [-1, 1]) if classes else y
+    model = forest(8, importance_type="corrected", random_state=0).fit(X, y)
+    told = impurity_importance(model, X, y)
+    np.testing.assert_allclose(told.each.mean(axis=1), model.feature_importances_, atol=1e-12)
 
 
 def test_rows_of_the_bag_are_found_again():

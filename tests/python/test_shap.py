@@ -395,10 +395,34 @@ def test_shap_takes_our_explanations():
     mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    for draw in (shap.plots.beeswarm, shap.plots.bar):
+    for draw in (shap.plots.beeswarm, shap.plots.bar, shap.plots.heatmap, shap.plots.violin):
         draw(theirs, show=False)
         plt.close("all")
     shap.plots.waterfall(theirs[0], show=False)
+    shap.plots.scatter(theirs[:, X.columns[0]], show=False)
+    plt.close("all")
+    # These take anything with the attributes.
+    ours = explain(model, X.iloc[:20])
+    shap.plots.violin(ours, show=False)
+    shap.summary_plot(ours, show=False)
+    plt.close("all")
+    shap.plots.force(ours[0], matplotlib=True, show=False)
+    plt.close("all")
+
+
+def test_shap_takes_one_of_several_outputs():
+    shap = pytest.importorskip("shap")
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    ours = explain(forest, X)
+    theirs = ours.to_shap()[:, :, 1]
+    np.testing.assert_array_equal(theirs.values, ours.of_output(1).values)
+    shap.plots.beeswarm(theirs, show=False)
     plt.close("all")
 
 
@@ -544,3 +568,93 @@ def test_shaps_values_of_scikit_learns_models():
         assert np.allclose(shap_values(ours, X[:40], X[50:70]), wanted, atol=1e-6)
     wanted = shap.TreeExplainer(number).shap_interaction_values(X[:10])
     assert np.allclose(shap_interaction_values(ours, X[:10]), wanted, atol=1e-6)
+
+
+# ------------------------------------------------------------------ few rows, many background rows
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 10, 11, 17, 48, 49])
+@pytest.mark.parametrize("depth", [2, 7, None])
+def test_few_rows_have_the_values_of_many(n_rows, depth):
+    """Single rows, some rows and many go through the trees in ways of their own."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 12))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + rng.normal(size=300)
+    for model in (
+        RandomForestRegressor(7, max_depth=depth, random_state=0).fit(X, y),
+        RandomForestClassifier(5, max_depth=depth, random_state=0).fit(X, np.digitize(y, [-1, 1])),
+    ):
+        many = shap_values(model, X)
+        few = shap_values(model, X[:n_rows])
+        np.testing.assert_allclose(few, many[:n_rows], rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(shap_values(model, X[:n_rows], n_jobs=1), few)
+        np.testing.assert_array_equal(shap_values(model, X[:n_rows], n_jobs=3), few)
+
+
+def test_few_rows_of_trees_with_long_paths():
+    """More conditions on a path than quadratures are kept for: the plan of many rows serves."""
+    n = 80
+    X, y = np.eye(n), 1.5 ** np.arange(n)  # each question is about a column of its own
+    tree = DecisionTreeRegressor(random_state=0).fit(X, y)
+    assert tree.get_depth() > 70
+    values = shap_values(tree, X[:2])
+    base = explain(tree, X[:1]).base_values[0]
+    np.testing.assert_allclose(values.sum(axis=1) + base, tree.predict(X[:2]), atol=1e-9 * y.max())
+
+
+def test_a_background_is_taken_part_by_part():
+    """A tree of many nodes and many rows of background: as many parts as memory asks for."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 3)), rng.normal(size=3000)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, y)
+    background = rng.normal(size=(25_000, 3))
+    assert tree.tree_.node_count * len(background) > 2 * 2**26
+    values = shap_values(tree, X[:2], background)
+    parts = [shap_values(tree, X[:2], some) for some in np.array_split(background, 5)]
+    np.testing.assert_allclose(values, np.mean(parts, axis=0), atol=1e-10)
+
+
+LIGHTGBM = """tree
+num_class=1
+num_tree_per_iteration=1
+max_feature_idx=0
+objective=regression
+feature_names=height
+feature_infos=[0:2]
+
+Tree=0
+num_leaves=2
+num_cat=0
+split_feature=0
+split_gain=1
+threshold=1.5
+decision_type=2
+left_child=-1
+right_child=-2
+leaf_value=10 20
+{covers}
+
+end of trees
+"""
+
+
+def imported(tmp_path, covers):
+    path = tmp_path / "model.txt"
+    path.write_text(LIGHTGBM.format(covers=covers))
+    return spinney.from_lightgbm(path)
+
+
+def test_files_without_covers_need_a_background(tmp_path):
+    rows = pd.DataFrame({"height": [1.0, 2.0]})
+    counted = imported(tmp_path, "leaf_weight=1 1\nleaf_count=1 3")
+    np.testing.assert_allclose(shap_values(counted, rows), [[-7.5], [2.5]])
+    weighed = imported(tmp_path, "leaf_weight=3 1")
+    np.testing.assert_allclose(shap_values(weighed, rows), [[-2.5], [7.5]])
+    with pytest.raises(ValueError, match="cover: expected 'weight' or 'auto'"):
+        shap_values(weighed, rows, cover="rows")
+    bare = imported(tmp_path, "")
+    for cover in ("auto", "rows", "weight"):
+        with pytest.raises(ValueError, match=r"model: expected one that knows .* a background"):
+            shap_values(bare, rows, cover=cover)
+    np.testing.assert_allclose(shap_values(bare, rows, rows), [[-5.0], [5.0]])

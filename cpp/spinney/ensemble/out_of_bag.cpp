@@ -167,12 +167,16 @@ void OutOfBagTally::importances(std::size_t piece, const Tree& grown, const Comp
   }
 }
 
-// The impurity decrease measured where it was not sought: for each row out of the bag and each
-// question on its way, how much nearer the child's value is to the row's target than the node's
-// (Li, Wang, Basu, Kumbier, Yu 2019). A column that only chance made useful gains nothing.
+// The impurity decrease measured where it was not sought (Li, Wang, Basu, Kumbier, Yu 2019): each
+// row out of the bag gives every question on its way the step from the node's value to the child's,
+// times how far its target is from the mean of such rows in the node. A column that only chance
+// made useful gains nothing. The mean is not the tree's: rows that were drawn twice draw the node's
+// value towards themselves, and are missing out of the bag on the side that they chose.
 void OutOfBagTally::corrected(const Tree& grown, const std::vector<Row>& rows, double* out) const {
   const bool classes = is_classification(forest_.shape.criterion);
   const std::size_t stride = width_ / targets_.n_outputs;
+  std::vector<double> count(grown.size());
+  std::vector<double> sum(grown.size() * width_);  // of targets, or how many have each class
   for (const Row row : rows) {
     std::size_t node = 0;
     while (grown.left[node] != no_child) {
@@ -186,19 +190,38 @@ void OutOfBagTally::corrected(const Tree& grown, const std::vector<Row>& rows, d
         const auto start = static_cast<std::size_t>(grown.category_start[node]);
         left = ((grown.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
       }
-      const auto child = static_cast<std::size_t>(left ? grown.left[node] : grown.right[node]);
-      for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
-        if (classes) {
-          const std::size_t k = o * stride + targets_.labels[o * targets_.n_rows + row];
-          out[feature] += grown.value[child * width_ + k] - grown.value[node * width_ + k];
-        } else {
-          // Targets are taken from the root's value, so that no constant weighs on the result.
-          const double y = targets_.values[o * targets_.n_rows + row] - grown.value[o];
-          out[feature] += (grown.value[child * width_ + o] - grown.value[node * width_ + o]) * y;
-        }
-      }
-      node = child;
+      node = static_cast<std::size_t>(left ? grown.left[node] : grown.right[node]);
     }
+    count[node] += 1;
+    for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
+      if (classes) {
+        sum[node * width_ + o * stride + targets_.labels[o * targets_.n_rows + row]] += 1;
+      } else {
+        // Targets are taken from the root's value, so that no constant costs digits.
+        sum[node * width_ + o] += targets_.values[o * targets_.n_rows + row] - grown.value[o];
+      }
+    }
+  }
+  for (std::size_t node = grown.size(); node-- > 0;) {  // children come after their parents
+    if (grown.left[node] == no_child) continue;
+    const std::size_t children[] = {static_cast<std::size_t>(grown.left[node]),
+                                    static_cast<std::size_t>(grown.right[node])};
+    for (const std::size_t child : children) {
+      count[node] += count[child];
+      for (std::size_t k = 0; k < width_; ++k) {
+        sum[node * width_ + k] += sum[child * width_ + k];
+      }
+    }
+    if (!(count[node] > 0)) continue;
+    double total = 0;
+    for (const std::size_t child : children) {
+      for (std::size_t k = 0; k < width_; ++k) {
+        const double mean = sum[node * width_ + k] / count[node];
+        total += (grown.value[child * width_ + k] - grown.value[node * width_ + k]) *
+                 (sum[child * width_ + k] - count[child] * mean);
+      }
+    }
+    out[grown.feature[node]] += total;
   }
   for (std::size_t f = 0; f < forest_.n_features(); ++f) {
     out[f] /= static_cast<double>(rows.size() * targets_.n_outputs);

@@ -27,7 +27,7 @@ class PairWalk {
     beta_.resize(most_ * most_);
     for (std::size_t a = 0; a < most_; ++a) {
       for (std::size_t b = 0; b < most_; ++b) {
-        beta_[a * most_ + b] = beta(a, b) / static_cast<double>(background.n);
+        beta_[a * most_ + b] = beta(a, b) / static_cast<double>(background.n_whole);
       }
     }
   }

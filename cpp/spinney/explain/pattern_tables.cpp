@@ -238,7 +238,7 @@ class Planner {
     share_of_set_.assign(std::size_t{1} << m, 0.0);
     for (const std::uint16_t pattern : pattern_) share_of_set_[pattern] += 1;
     sum_supersets(m, share_of_set_);
-    for (double& share : share_of_set_) share /= static_cast<double>(background_->n);
+    for (double& share : share_of_set_) share /= static_cast<double>(background_->n_whole);
   }
 
   void add_leaf(const LeafOfPart& leaf, std::size_t width, PatternTable& part) {

@@ -1,6 +1,7 @@
 // Rows turned into columns, a block at a time, only the features that some tree asks about.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -12,6 +13,7 @@ namespace spinney {
 
 struct RowValues {
   std::size_t n = 0;
+  std::size_t n_whole = 0;         // rows of the whole of which these are a part
   std::size_t stride = 0;          // from one feature to the next
   std::vector<std::int32_t> slot;  // of each feature, -1 if nobody asks
   std::vector<double> values;      // [slot][row]
@@ -25,6 +27,7 @@ struct RowValues {
 inline void read_rows(const Table& table, std::size_t first, std::size_t n,
                       const std::vector<std::int32_t>& slot, std::size_t n_slots, RowValues& out) {
   out.n = n;
+  out.n_whole = n;
   out.stride = (n + 15) / 16 * 16;
   out.slot = slot;
   out.values.assign(n_slots * out.stride, 0.0);
@@ -39,6 +42,22 @@ inline void read_rows(const Table& table, std::size_t first, std::size_t n,
     double* const to = out.values.data() + static_cast<std::size_t>(slot[f]) * out.stride;
     for (std::size_t i = 0; i < n; ++i) to[i] = column.value(first + i);
   }
+}
+
+// Some of the rows; n_whole says of how many.
+inline RowValues take_rows(const RowValues& from, std::size_t first, std::size_t n) {
+  RowValues out;
+  out.n = n;
+  out.n_whole = from.n_whole;
+  out.stride = (n + 15) / 16 * 16;
+  out.slot = from.slot;
+  const std::size_t n_slots = from.stride == 0 ? 0 : from.values.size() / from.stride;
+  out.values.assign(n_slots * out.stride, 0.0);
+  for (std::size_t slot = 0; slot < n_slots; ++slot) {
+    const double* const row = from.values.data() + slot * from.stride + first;
+    std::copy(row, row + n, out.values.data() + slot * out.stride);
+  }
+  return out;
 }
 
 }  // namespace spinney

@@ -356,9 +356,13 @@ void gauss_legendre(std::size_t n, std::vector<double>& nodes, std::vector<doubl
   }
 }
 
-SharePlan plan_walk(const GameTree& tree, const TreePlan& tables) {
-  SharePlan plan;
-  if (!tables.any_walked() || tree.is_leaf(0)) return plan;
+void plan_walk(const GameTree& tree, const TreePlan* tables, SharePlan& plan) {
+  plan.edges.clear();
+  plan.steps.clear();
+  plan.features.clear();
+  plan.weight.clear();
+  plan.depth = 0;
+  if ((tables != nullptr && !tables->any_walked()) || tree.is_leaf(0)) return;
   struct Visit {
     std::size_t node;
     std::int32_t edge;  // that led here, or -1
@@ -404,7 +408,7 @@ SharePlan plan_walk(const GameTree& tree, const TreePlan& tables) {
     for (const bool left : {false, true}) {
       const auto child =
           static_cast<std::size_t>(left ? tree.left[visit.node] : tree.right[visit.node]);
-      if (tables.walked[child] == 0) continue;
+      if (tables != nullptr && tables->walked[child] == 0) continue;
       const auto number = static_cast<std::int32_t>(plan.edges.size());
       plan.edges.push_back(
           {static_cast<std::int32_t>(visit.node), tree.feature[visit.node], 0, -1, -1, left});
@@ -439,7 +443,6 @@ SharePlan plan_walk(const GameTree& tree, const TreePlan& tables) {
       own[part_met * plan.n_nodes + k] = weights[k] * (1 - share[e]) / yes;
     }
   }
-  return plan;
 }
 
 void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows,

@@ -43,8 +43,9 @@ struct SharePlan {
   std::vector<double> constants;  // [edge][five][node]: see share_walk.cpp
 };
 
-// None if the plan of tables leaves nothing to walk.
-SharePlan plan_walk(const GameTree& tree, const TreePlan& tables);
+// None if the plan of tables leaves nothing to walk; without tables, all is walked. The memory of
+// the plan that was there before is used again.
+void plan_walk(const GameTree& tree, const TreePlan* tables, SharePlan& plan);
 
 struct WalkScratch {
   std::vector<double> buffer;

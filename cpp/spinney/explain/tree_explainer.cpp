@@ -4,9 +4,11 @@
 #include <bit>
 
 #include "spinney/common/check.h"
+#include "spinney/common/lanes.h"
 #include "spinney/common/parallel.h"
 #include "spinney/explain/pair_walk.h"
 #include "spinney/explain/pattern_tables.h"
+#include "spinney/explain/row_walk.h"
 #include "spinney/explain/share_walk.h"
 
 namespace spinney {
@@ -18,6 +20,10 @@ constexpr std::size_t block_bytes = std::size_t{1} << 19;  // of explanations
 constexpr std::size_t batch_bytes = std::size_t{1} << 26;  // of tables
 constexpr std::size_t most_batch = 64;                     // trees
 constexpr std::size_t first_batch = 8;
+constexpr std::size_t few_rows = 48;     // so many go through the trees before tables pay
+constexpr std::size_t single_rows = 10;  // … and so many one by one
+constexpr std::size_t answer_bytes = std::size_t{1} << 26;  // of the background, for one tree
+constexpr std::size_t few_rows_parts = 32;  // of the trees, whatever the number of threads
 
 std::size_t whole_log2(std::size_t n) { return n == 0 ? 0 : std::bit_width(n) - 1; }
 
@@ -133,16 +139,38 @@ void TreeExplainer::base_values(double* out) const {
 void TreeExplainer::explain(const Table& table, bool interactions, int n_threads, double* out,
                             Watch& watch) const {
   check_table(table);
+  std::size_t most_nodes = 1;
+  for (const GameTree& tree : trees_) most_nodes = std::max(most_nodes, tree.size());
+  // What the background answers at every node is held while a tree is planned: part by part, if
+  // there are many rows. Values are means over them.
+  const std::size_t at_once = std::max<std::size_t>(answer_bytes / most_nodes, 1);
+  if (background_.n <= at_once) {
+    explain_with(background_.n > 0 ? &background_ : nullptr, table, interactions, n_threads, out,
+                 watch);
+    return;
+  }
+  for (std::size_t first = 0; first < background_.n; first += at_once) {
+    const RowValues part = take_rows(background_, first, std::min(at_once, background_.n - first));
+    explain_with(&part, table, interactions, n_threads, out, watch);
+  }
+}
+
+void TreeExplainer::explain_with(const RowValues* background, const Table& table, bool interactions,
+                                 int n_threads, double* out, Watch& watch) const {
   const Places places{n_features(), n_outputs_, interactions};
   const std::size_t per_row = places.per_row();
-  const RowValues* const background = background_.n > 0 ? &background_ : nullptr;
   const std::size_t block_rows = std::clamp<std::size_t>(
       block_bytes / (8 * std::max<std::size_t>(per_row, 1)) / 16 * 16, 64, most_block_rows);
+  if (background == nullptr && !interactions && table.n_rows <= few_rows &&
+      explain_few(table, n_threads, out, watch)) {
+    return;
+  }
   std::vector<TableScratch> table_scratch(static_cast<std::size_t>(n_threads));
   std::vector<WalkScratch> walk_scratch(static_cast<std::size_t>(n_threads));
   for (std::size_t first = 0; first < table.n_rows; first += chunk_rows) {
     const std::size_t n_rows = std::min(chunk_rows, table.n_rows - first);
-    const TableLimits limits = limits_for(n_rows, background_.n, places);
+    const TableLimits limits =
+        limits_for(n_rows, background == nullptr ? 0 : background->n, places);
     // Small jobs in blocks that leave something to every thread.
     const std::size_t threads = static_cast<std::size_t>(n_threads);
     const std::size_t fair = (n_rows + 4 * threads - 1) / (4 * threads);
@@ -161,7 +189,7 @@ void TreeExplainer::explain(const Table& table, bool interactions, int n_threads
       parallel_for(plans.size(), n_threads, [&](std::size_t i, int) {
         const GameTree& tree = trees_[begin + i];
         plans[i].tables = plan_tree(tree, limits, background, places);
-        if (background == nullptr) plans[i].walk = plan_walk(tree, plans[i].tables);
+        if (background == nullptr) plan_walk(tree, &plans[i].tables, plans[i].walk);
         watch.poll(100'000);
       });
       parallel_for(n_blocks, n_threads, [&](std::size_t block, int worker) {
@@ -189,6 +217,62 @@ void TreeExplainer::explain(const Table& table, bool interactions, int n_threads
       begin = end;
     }
   }
+}
+
+bool TreeExplainer::explain_few(const Table& table, int n_threads, double* out,
+                                Watch& watch) const {
+  std::vector<PathSizes> paths;
+  for (const GameTree& tree : trees_) {
+    paths.push_back(measure_paths(tree, n_features()));
+    if (!Quadratures::serves(paths.back().n_conditions)) return false;
+  }
+  const Quadratures quadratures;
+  RowValues rows;
+  read_rows(table, 0, table.n_rows, slot_, n_slots_, rows);
+  const std::size_t n_parts = std::min(few_rows_parts, trees_.size());
+  const std::size_t per_part = rows.n * n_slots_ * n_outputs_;
+  std::vector<double> sums(n_parts * per_part);  // [part][row][slot][output]
+  std::vector<RowWalkScratch> scratch(static_cast<std::size_t>(n_threads));
+  std::vector<WalkScratch> walk_scratch(static_cast<std::size_t>(n_threads));
+  std::vector<SharePlan> plans(static_cast<std::size_t>(n_threads));
+  const Places slots{n_slots_, n_outputs_, false};
+  parallel_for(n_parts, n_threads, [&](std::size_t part, int worker) {
+    const auto thread = static_cast<std::size_t>(worker);
+    const std::size_t end = (part + 1) * trees_.size() / n_parts;
+    if (rows.n > single_rows) {
+      for (std::size_t i = part * trees_.size() / n_parts; i < end; ++i) {
+        plan_walk(trees_[i], nullptr, plans[thread]);
+        for (std::int32_t& f : plans[thread].features) f = slot_[static_cast<std::size_t>(f)];
+        add_walk(trees_[i], plans[thread], rows, slots, walk_scratch[thread],
+                 sums.data() + part * per_part);
+        watch.poll(100'000);
+      }
+      return;
+    }
+    std::vector<double> lanes(per_part * n_lanes);
+    for (std::size_t i = part * trees_.size() / n_parts; i < end; ++i) {
+      add_rows(trees_[i], paths[i], quadratures, rows, n_slots_, n_outputs_, scratch[thread],
+               lanes.data());
+      watch.poll(100'000);
+    }
+    for (std::size_t i = 0; i < per_part; ++i) {
+      sums[part * per_part + i] = add_up_lanes(lanes.data() + i * n_lanes);
+    }
+  });
+  for (std::size_t part = 0; part < n_parts; ++part) {
+    for (std::size_t row = 0; row < rows.n; ++row) {
+      for (std::size_t f = 0; f < n_features(); ++f) {
+        if (slot_[f] < 0) continue;
+        const auto slot = static_cast<std::size_t>(slot_[f]);
+        for (std::size_t o = 0; o < n_outputs_; ++o) {
+          out[(row * n_features() + f) * n_outputs_ + o] +=
+              sums[part * per_part + (row * n_slots_ + slot) * n_outputs_ + o];
+        }
+      }
+    }
+  }
+  watch.advance(trees_.size() * rows.n);
+  return true;
 }
 
 }  // namespace spinney

@@ -36,6 +36,11 @@ class TreeExplainer {
 
  private:
   void check_table(const Table& table) const;
+  // As explain, with these rows of the background, or none.
+  void explain_with(const RowValues* background, const Table& table, bool interactions,
+                    int n_threads, double* out, Watch& watch) const;
+  // As explain, without pairs or background; false if some path is too long for it.
+  bool explain_few(const Table& table, int n_threads, double* out, Watch& watch) const;
 
   std::vector<std::int32_t> n_categories_;
   std::size_t n_outputs_;

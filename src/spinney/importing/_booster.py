@@ -38,7 +38,7 @@ class BoosterSource:
         Labels of a classifier, in the order of its scores.
     params : dict
         Parameters of the estimator.
-    cover : {"rows", "weight"}
+    cover : {"rows", "weight", "unknown"}
         What is known of the training rows in a leaf: their number, or their weight alone.
     """
 

@@ -115,6 +115,8 @@ def _read_model(document: Any) -> BoosterSource:
     source.n_features = len(numbers)
     source.names = names if all(names) else None
     source.trees = [[] for _ in baseline]
+    if not all(tree.get("leaf_weights") for tree in document.get("oblivious_trees", ())):
+        source.cover = "unknown"
     for t, tree in enumerate(document.get("oblivious_trees", document.get("trees"))):
         label = f"tree {t}"
         nodes = (

@@ -128,6 +128,10 @@ def _read_model(text: str, classes: Any) -> BoosterSource:
     blocks = [_pairs(part) for part in parts[1:]]
     asked: list[set[int]] = [set() for _ in range(n_features)]
     read = [_read_tree(block, f"tree {t}", asked) for t, block in enumerate(blocks)]
+    divided = [block for block in blocks if _whole(block, "num_leaves") > 1]
+    if not all("leaf_count" in block for block in divided):
+        weighed = all("leaf_weight" in block for block in divided)
+        source.cover = "weight" if weighed else "unknown"
     source.n_features = n_features
     source.names = _read_names(header, n_features)
     source.categories, codes = _read_categories(text, header, settings, asked)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.export import _form
 from spinney.export._tree_models import read_trees
+from spinney.inspection._given_row import with_row
 from spinney.inspection._leaf_boxes import LeafBoxes, find_cuts
 from spinney.inspection._nearest_flip import Goal, NearestFlip, Point
 from spinney.inspection._table_view import TableView
@@ -61,7 +62,7 @@ class Counterfactual:
 
 def counterfactual(
     model: Any,
-    x: int,
+    x: Any,
     X: Any,
     *,
     target: Any = None,
@@ -83,8 +84,8 @@ def counterfactual(
     ----------
     model : fitted tree, forest, bagging, booster or AdaBoost classifier of Spinney's
         The model, of one target.
-    x : int
-        The number of the row in X.
+    x : int, table of one row, array, dict or Series
+        The number of a row of X, or a row: its values in the order of X's columns, or by name.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         Rows that say what is usual: scales (median absolute deviations), ranges, which columns hold
         whole numbers alone (they stay whole), categories. Values that are missing in the row stay.
@@ -127,13 +128,9 @@ def counterfactual(
             "model: expected a tree, a forest, bagging, boosting or AdaBoost's classifier of "
             f"Spinney's, with one target, got {type(model).__name__}"
         )
-    view = TableView(X, model)
-    if isinstance(x, bool) or not isinstance(x, int | np.integer):
-        raise TypeError(f"x: expected the number of a row of X, got {type(x).__name__}")
-    if not -view.n_rows <= x < view.n_rows:
-        raise ValueError(f"x: expected a number below {view.n_rows}, the rows of X, got {x}")
-    row = int(x) % view.n_rows
-    task = _Task(model, tree_sum, view, X, row, fixed, bounds or {}, costs or {})
+    table, row, n_usual = with_row(X, x)
+    view = TableView(table, model)
+    task = _Task(model, tree_sum, view, n_usual, row, fixed, bounds or {}, costs or {})
     goals = task.goals(target, at_least, at_most)
     found = [task.search(goal, wanted, max_boxes) for goal, wanted in goals]
     best = min(found, key=lambda one: one.cost)
@@ -156,7 +153,7 @@ class _Task:
         model: Any,
         tree_sum: TreeSum,
         view: TableView,
-        X: Any,
+        n_usual: int,
         row: int,
         fixed: Any,
         bounds: Mapping[Any, Any],
@@ -166,6 +163,7 @@ class _Task:
         self._scores, self._outcome = read_trees(model)
         everything = list(range(view.n_columns))
         self._seen = tree_sum.values(view.make(None, {}), everything)
+        self._usual = self._seen[:n_usual]  # without a row that was given beside them
         still = {view.find(column, "fixed") for column in fixed}
         limits = {view.find(column, "bounds"): ends for column, ends in bounds.items()}
         prices = {view.find(column, "costs"): float(cost) for column, cost in costs.items()}
@@ -187,17 +185,19 @@ class _Task:
         self.leaves = LeafBoxes(self._scores, self._seen[row], cuts, categories)
 
     def _set_categories(self, j: int, n: int, price: float) -> None:
-        codes = self._seen[:, j]
+        codes = self._usual[:, j]
         rows = np.full(n, -1)
         known = ~np.isnan(codes)
         rows[codes[known].astype(np.int64)] = np.flatnonzero(known)
         costs = np.where(rows >= 0, price, np.inf)  # categories that X has
-        costs[int(codes[self._row])] = 0.0
+        costs[int(self._seen[self._row, j])] = 0.0
         self.costs[j], self._places[j] = costs, rows
 
     def _set_numbers(self, j: int, cuts: Floats, price: float, ends: Any) -> None:
-        values = self._seen[:, j]
+        values = self._usual[:, j]
         values = values[~np.isnan(values)]
+        if len(values) == 0:  # nothing is usual: the value stays
+            values = self._seen[self._row, j : j + 1]
         own = float(self._seen[self._row, j])
         low, high = float(values.min()), float(values.max())
         try:
@@ -303,7 +303,7 @@ class _Task:
         """Return points of rows of X that have the wanted answer, the nearest ones first."""
         told = np.asarray(self._model.predict(self._view.make(None, {}))).reshape(-1)
         columns = [*self.leaves.numbers, *self.leaves.classes]
-        free = ~np.isnan(self._seen[:, columns]).any(axis=1)
+        free = ~np.isnan(self._usual[:, columns]).any(axis=1)
         rows = [i for i in np.flatnonzero(free) if reached(told[i])]
         points = []
         for i in rows:

@@ -18,7 +18,8 @@ class Explanation:
     """Parts of a model's answers, a number for each row and column, that add up to the answer.
 
     Attributes have the names and shapes of ``shap.Explanation``, so that what reads those reads
-    this; `to_shap` makes one where a class is asked for.
+    this: of shap's plots, ``violin``, ``force`` and ``summary_plot``. The others ask for the class,
+    which `to_shap` makes.
 
     Attributes
     ----------
@@ -142,7 +143,13 @@ class Explanation:
         Returns
         -------
         shap.Explanation
-            With the same numbers.
+            With the same numbers. Its ``[0]`` is the first row, as ``shap.plots.waterfall`` wants
+            it, its ``[:, "age"]`` a column, as ``shap.plots.scatter`` does, and its ``[:, :, 1]``
+            the second of several outputs.
+
+        Examples
+        --------
+        >>> shap.plots.beeswarm(explain(model, X).to_shap())  # doctest: +SKIP
         """
         try:
             import shap

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.inspection._leaf_boxes import Boxes, LeafBoxes
+from spinney.inspection._local_search import LocalSearch
 
 __all__ = ["Found", "Goal", "NearestFlip"]
 
@@ -181,81 +182,10 @@ class NearestFlip:
                 ]
         return []
 
-    # ---------------------------------------------------------------- walks along single columns
-
     def _walk(self, start: Point, candidates: list[Point]) -> tuple[Point | None, float]:
-        """Return a good point, or None, by changing one column at a time."""
-        best, least = None, np.inf
-        for point in [self._climb(start), *candidates]:
-            if point is None:
-                continue
-            point, cost = self._cheapen(point)
-            if cost < least and self._confirm(point):
-                best, least = point, cost
-        return best, least
-
-    def _profile(self, point: Point, column: int) -> Floats:
-        """Return the margins for every option of one column, (n_options, n_margins)."""
-        leaves = self._leaves
-        held = np.flatnonzero(leaves.inside(*point, but=column))
-        n = len(self._costs[column])
-        if column in leaves.kept:
-            return self._base + leaves.kept[column][held].T.astype(float) @ self._margins[held]
-        k = leaves.numbers.index(column)
-        steps = np.zeros((n + 1, len(self._base)))
-        np.add.at(steps, leaves.low[held, k], self._margins[held])
-        np.subtract.at(steps, leaves.high[held, k], self._margins[held])
-        return self._base + np.cumsum(steps[:-1], axis=0)
-
-    def _option(self, point: Point, column: int) -> int:
-        if column in point[1]:
-            return point[1][column]
-        return int(point[0][self._leaves.numbers.index(column)])
-
-    def _moved(self, point: Point, column: int, option: int) -> Point:
-        numbers, classes = point[0].copy(), dict(point[1])
-        if column in classes:
-            classes[column] = option
-        else:
-            numbers[self._leaves.numbers.index(column)] = option
-        return numbers, classes
-
-    def _climb(self, point: Point) -> Point | None:
-        """Take the change that brings most for its cost, until the goal is reached."""
-        columns = [*self._leaves.numbers, *self._leaves.classes]
-        for _ in range(3 * len(columns)):
-            best, most = None, 0.0
-            for j in columns:
-                margins = self._profile(point, j)
-                now = self._option(point, j)
-                worst = np.minimum(margins, 0).sum(axis=1)
-                more = self._costs[j] - self._costs[j][now]
-                reached = (margins > self._close).all(axis=1) & np.isfinite(more)
-                if reached.any():
-                    option = int(np.argmin(np.where(reached, more, np.inf)))
-                    return self._moved(point, j, option)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    rate = (worst - worst[now]) / np.maximum(more, 1e-3)
-                rate = np.where(np.isfinite(more), rate, -np.inf)
-                option = int(np.argmax(rate))
-                if rate[option] > most:
-                    best, most = (j, option), float(rate[option])
-            if best is None:
-                return None
-            point = self._moved(point, *best)
-        return None
-
-    def _cheapen(self, point: Point) -> tuple[Point, float]:
-        """Move single columns to cheaper options as long as the goal stays reached."""
-        columns = [*self._leaves.numbers, *self._leaves.classes]
-        changed = True
-        while changed:
-            changed = False
-            for j in sorted(columns, key=lambda j: -self._costs[j][self._option(point, j)]):
-                now = self._option(point, j)
-                good = (self._profile(point, j) > self._close).all(axis=1)
-                cost = np.where(good, self._costs[j], np.inf)
-                option = int(np.argmin(cost))
-                if cost[option] < self._costs[j][now]:
-                    point, changed = self._moved(point, j, option), True
-        return point, float(sum(self._costs[j][self._option(point, j)] for j in columns))
+        """Return a good point, or None."""
+        local = LocalSearch(self._leaves, self._margins, self._base, self._close, self._costs)
+        for point, cost in local.search(start, candidates):
+            if self._confirm(point):
+                return point, cost
+        return None, np.inf

@@ -14,10 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney._threads import effective_n_jobs
 from spinney.inspection._importances import Importances, score_name, standard_errors
-from spinney.inspection._row_scores import find_row_scores, of_mean, slope_at
+from spinney.inspection._row_scores import RowScores, find_row_scores
 from spinney.inspection._table_view import TableView, as_vector
+from spinney.inspection._tree_sums import TreeSum, read_tree_sum
 
 __all__ = ["permutation_importance", "read_groups"]
+
+Floats = NDArray[np.float64]
+_NUMBERS_AT_ONCE = 16_000_000  # scores that are held together
 
 
 def permutation_importance(
@@ -105,8 +109,6 @@ def permutation_importance(
     by_rows = find_row_scores(model, scoring, y)
     scorer: Any = None if by_rows is not None else check_scoring(model, scoring=scoring)
 
-    kind_of_mean = None if by_rows is None else scoring
-
     def score(table: Any) -> Any:
         if by_rows is not None:
             return by_rows(table)
@@ -114,21 +116,17 @@ def permutation_importance(
 
     base = score(view.make(None, {}))
 
-    def measure(group: list[int]) -> tuple[NDArray[np.float64], float]:
+    def measure(group: list[int]) -> tuple[Floats, float]:
         scores = [score(view.make(None, dict.fromkeys(group, order))) for order in orders]
-        whole = of_mean(kind_of_mean, float(np.mean(base)))
-        falls = np.array([whole - of_mean(kind_of_mean, float(np.mean(one))) for one in scores])
-        if by_rows is None or len(y) < 2:
-            return falls, 0.0
-        # What a row adds to the fall, to first order: of a root by the slopes at both means.
-        slopes = [slope_at(kind_of_mean, float(np.mean(one))) for one in scores]
-        after = np.mean([s * one for s, one in zip(slopes, scores, strict=True)], axis=0)
-        of_rows = slope_at(kind_of_mean, float(np.mean(base))) * base - after
-        return falls, float(of_rows.var(ddof=1)) / len(y)
+        return _falls(base, scores, by_rows)
 
-    n_threads = max(1, min(len(groups), effective_n_jobs(n_jobs)))
-    with ThreadPoolExecutor(n_threads) as pool:
-        found = list(pool.map(measure, groups))
+    tree_sum = None if by_rows is None else read_tree_sum(model)
+    if by_rows is not None and tree_sum is not None:
+        found = _of_trees(tree_sum, by_rows, view, groups, orders, base, effective_n_jobs(n_jobs))
+    else:
+        n_threads = max(1, min(len(groups), effective_n_jobs(n_jobs)))
+        with ThreadPoolExecutor(n_threads) as pool:
+            found = list(pool.map(measure, groups))
     each = np.array([falls for falls, _ in found]).reshape(len(groups), n_repeats)
     of_repeats = np.nan_to_num(standard_errors(each)) ** 2
     error = np.sqrt(of_repeats + np.array([variance for _, variance in found]))
@@ -136,6 +134,43 @@ def permutation_importance(
         error = np.full(len(groups), np.nan)
     kind = f"fall of the {score_name(model, scoring)} when shuffled"
     return Importances(names, each.mean(axis=1), error, kind, each)
+
+
+def _falls(base: Any, scores: list[Any], by_rows: RowScores | None) -> tuple[Floats, float]:
+    """Return how much the score falls in each repeat, and the variance from other rows."""
+    if by_rows is None:
+        return np.array([base - one for one in scores]), 0.0
+    mean, means = float(np.mean(base)), [float(np.mean(one)) for one in scores]
+    falls = np.array([by_rows.of_mean(mean) - by_rows.of_mean(one) for one in means])
+    if len(base) < 2:
+        return falls, 0.0
+    # What a row adds to the fall, to first order: of a root by the slopes at both means.
+    slopes = [by_rows.slope_at(one) for one in means]
+    after = np.mean([s * one for s, one in zip(slopes, scores, strict=True)], axis=0)
+    of_rows = by_rows.slope_at(mean) * base - after
+    return falls, float(of_rows.var(ddof=1)) / len(base)
+
+
+def _of_trees(
+    tree_sum: TreeSum,
+    by_rows: RowScores,
+    view: TableView,
+    groups: list[list[int]],
+    orders: list[NDArray[np.intp]],
+    base: Floats,
+    n_threads: int,
+) -> list[tuple[Floats, float]]:
+    """Measure sums over trees in the core, where a row only walks where shuffles part its way."""
+    rows, _ = tree_sum.read(view.make(None, {}))
+    numbers = view.n_rows * tree_sum.n_scores * len(orders)
+    at_once = max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
+    found = []
+    for first in range(0, len(groups), at_once):
+        some = groups[first : first + at_once]
+        for scores in tree_sum.score_shuffled(rows, some, np.array(orders), n_threads):
+            told = [by_rows.from_outputs(tree_sum.predict(one)) for one in scores]
+            found.append(_falls(base, told, by_rows))
+    return found
 
 
 def read_groups(view: TableView, columns: Any) -> tuple[list[str], list[list[int]]]:

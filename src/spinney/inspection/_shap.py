@@ -16,7 +16,7 @@ from spinney.export._linear_models import LINEAR_MODELS
 from spinney.inspection._explanation import Explanation
 from spinney.inspection._shap_linear import explain_linear
 from spinney.inspection._shap_sampling import explain_by_sampling
-from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_sum
+from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_stored, read_sum
 from spinney.inspection._table_view import TableView
 
 __all__ = ["explain", "shap_interaction_values", "shap_values"]
@@ -53,9 +53,9 @@ def shap_values(
         The rows that are explained.
     background : table of the same columns or None, default=None
         Rows that stand for "nothing is known of this column": a sample of the training rows, of
-        which some hundred will do (the time grows with their number). None: trees use the
-        shares of training rows that they remember; linear models and sampling take X itself, if it
-        has more than one row.
+        which some hundred will do. All of them are used: the time grows with their number, the
+        memory (some 64 MB a thread) does not. None: trees use the shares of training rows that they
+        remember; linear models and sampling take X itself, if it has more than one row.
     method : {"auto", "tree", "linear", "sampling"}, default="auto"
         "auto" is exact where it can be.
     feature_perturbation : {"tree_path_dependent", "interventional"} or None, default=None
@@ -257,9 +257,9 @@ def _parts(
     n_threads = effective_n_jobs(n_jobs)
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
-    told = None
+    told, stored = None, None
     if method in ("auto", "tree") and not isinstance(model, LINEAR_MODELS):
-        told, why = _tree_sum(model)
+        told, stored, why = _tree_sum(model)
         if told is None and method == "tree":
             raise TypeError(f"method='tree': {why}")
         if told is None and interactions:
@@ -277,6 +277,7 @@ def _parts(
             told,
             X,
             background,
+            stored=stored,
             cover=cover,
             interactions=interactions,
             n_threads=n_threads,
@@ -307,15 +308,16 @@ def _parts(
     )
 
 
-def _tree_sum(model: Any) -> tuple[TreeSum | None, str]:
-    """Return the sum over trees that a model is, or why it is none."""
+def _tree_sum(model: Any) -> tuple[TreeSum | None, Any, str]:
+    """Return the sum over trees that a model is, where its trees are, or why it is none."""
     if not type(model).__module__.startswith("spinney."):
         name = type(model).__name__
-        return None, f"expected a model of trees or a linear model of Spinney, got {name}"
+        return None, None, f"expected a model of trees or a linear model of Spinney, got {name}"
     try:
-        return read_sum(model), ""
+        told = read_stored(model)
+        return (read_sum(model), None, "") if told is None else (*told, "")
     except NotExpressible as error:
-        return None, str(error)
+        return None, None, str(error)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

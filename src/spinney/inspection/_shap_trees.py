@@ -13,6 +13,8 @@ from spinney.ensemble._forest import read_for_core
 from spinney.export import _form
 from spinney.export._form import NotExpressible, TreeScores
 from spinney.export._tree_models import read_trees
+from spinney.inspection._tree_sums import TreeSum as StoredSum
+from spinney.inspection._tree_sums import read_tree_sum
 from spinney.tree._tree import Tree
 
 __all__ = ["Parts", "TreeSum", "explain_trees", "read_sum"]
@@ -42,9 +44,35 @@ class TreeSum:
     output_names: list[str] | None
 
 
+@dataclass(frozen=True)
+class _Start:
+    """Of scores whose trees are in the core: where they begin, and how many trees there are."""
+
+    start: Floats
+    trees: range
+
+
+def read_stored(model: Any) -> tuple[TreeSum, StoredSum] | None:
+    """Return the sum that a forest's or booster's answer is, without its trees as arrays.
+
+    None where the trees have to be read out of the model (`read_sum`), as their leaves follow from
+    more than what the core holds.
+    """
+    if not hasattr(model, "_store"):
+        return None
+    stored = read_tree_sum(model)
+    if stored is None or stored.hard:
+        return None
+    start: Any = _Start(stored.start, range(stored.n_trees))
+    return _describe(model, start, stored.outcome), stored
+
+
 def read_sum(model: Any) -> TreeSum:
     """Return the sum that a model's answer is; NotExpressible says why it is none."""
-    scores, outcome = read_trees(model)
+    return _describe(model, *read_trees(model))
+
+
+def _describe(model: Any, scores: TreeScores, outcome: Any) -> TreeSum:
     name = type(model).__name__
     classes: Any = getattr(outcome, "classes", None)
     if isinstance(outcome, _form.WeightedMedian):
@@ -90,6 +118,7 @@ def explain_trees(
     X: Any,
     background: Any,
     *,
+    stored: StoredSum | None = None,
     cover: str,
     interactions: bool,
     n_threads: int,
@@ -102,6 +131,8 @@ def explain_trees(
         A fitted model of Spinney.
     told : TreeSum
         What `read_sum` said of it.
+    stored : StoredSum or None, default=None
+        What `read_stored` said of it, if `told` came from there.
     X, background : table, table or None
         What is explained, and rows that decide in place of the trees' own shares.
     cover : {"auto", "rows", "weight"}
@@ -117,9 +148,20 @@ def explain_trees(
     n_features = int(model.n_features_in_)
     sizes = [0 if c is None else len(c) for c in model._schema.categories]
     core = _core.TreeExplainer(sizes, n_outputs)
+    usual = _usual_cover(model)
+    if background is None:
+        _check_cover(cover, vars(model).get("_cover"))
     if cover == "auto":
-        cover = _usual_cover(model)
-    for tree, values, place in zip(scores.trees, scores.values, scores.adds_to, strict=True):
+        cover = usual
+    if stored is not None:
+        core.append_forest(
+            *(stored.core, stored.n_trees, stored.n_scores, stored.one_each),
+            *(cover == "rows", n_threads),
+        )
+        read: Any = ()
+    else:
+        read = zip(scores.trees, scores.values, scores.adds_to, strict=True)
+    for tree, values, place in read:
         width = values.shape[1]
         core.append(
             tree.children_left,
@@ -163,6 +205,21 @@ def _usual_cover(model: Any) -> str:
     if isinstance(model, BaseBoosting):
         return str(vars(model).get("_cover", "rows"))
     return "weight"
+
+
+def _check_cover(cover: str, known: str | None) -> None:
+    """Refuse shares of training rows that an imported model does not know."""
+    if known == "unknown":
+        raise ValueError(
+            "model: expected one that knows how many training rows came to each leaf; the file it "
+            "was imported from does not say (leaf_count of LightGBM's, leaf_weights of CatBoost's);"
+            " a background, some hundred of the training rows, serves instead"
+        )
+    if cover == "rows" and known == "weight":
+        raise ValueError(
+            "cover: expected 'weight' or 'auto', as the file that the model was imported from has "
+            "the weights of leaves alone, got 'rows'"
+        )
 
 
 def _shares_left(tree: Tree, cover: str) -> Floats:

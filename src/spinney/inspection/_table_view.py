@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from spinney._table import fit_table
 from spinney.report.target import missing_rows
 
-__all__ = ["Levels", "TableView", "as_numbers", "as_vector"]
+__all__ = ["Levels", "TableView", "as_numbers", "as_vector", "dense", "stacked"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -55,7 +55,7 @@ class TableView:
     """
 
     def __init__(self, X: Any, model: Any = None) -> None:
-        self._native = _dense(X)
+        self._native = dense(X)
         self._table, schema = fit_table(
             _Reader(), self._native, categorical_features=_categorical(self._native, model)
         )
@@ -189,7 +189,7 @@ class _Reader(BaseEstimator):  # type: ignore[misc]
     """Receives what `fit_table` tells an estimator."""
 
 
-def _dense(X: Any) -> Any:
+def dense(X: Any) -> Any:
     """Return X as something whose rows can be taken by number: a frame or an array."""
     if hasattr(X, "toarray"):
         return X.toarray()
@@ -260,12 +260,12 @@ def stacked(X: Any, others: Any) -> tuple[Any, int, Rows]:
     (table, int, ndarray of int)
         The table, the number of its rows that are X's, and the numbers of the others.
     """
-    X = _dense(X)
+    X = dense(X)
     upper = nw.from_native(X, eager_only=True, pass_through=True)
     n = len(upper)
     if others is None:
         return X, n, np.arange(n)
-    others = _dense(others)
+    others = dense(others)
     lower = nw.from_native(others, eager_only=True, pass_through=True)
     if isinstance(upper, nw.DataFrame) != isinstance(lower, nw.DataFrame):
         raise TypeError(

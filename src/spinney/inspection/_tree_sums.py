@@ -103,6 +103,38 @@ class TreeSum:
         out += self.start
         return out
 
+    def score_shuffled(
+        self, rows: Any, groups: list[list[int]], orders: NDArray[np.int64], n_threads: int
+    ) -> Floats:
+        """Return scores, (n_groups, n_repeats, n_rows, n_scores), of rows with shuffled columns.
+
+        Parameters
+        ----------
+        rows : Table of the core
+            The rows.
+        groups : list of list of int
+            Columns that are shuffled together, one list at a time.
+        orders : ndarray of shape (n_repeats, n_rows)
+            The rows whose values each row gets.
+        n_threads : int
+            At most so many.
+        """
+        out = np.empty((rows.n_rows, self.n_scores, len(groups), len(orders)))
+        out[:] = self.start[:, np.newaxis, np.newaxis]
+        _core.score_shuffles(
+            self.core,
+            rows,
+            groups,
+            np.ascontiguousarray(orders, dtype=np.int64),
+            self.n_trees,
+            self.n_scores,
+            self.one_each,
+            self.hard,
+            n_threads,
+            out,
+        )
+        return out.transpose(2, 3, 0, 1)
+
     def predict(self, scores: Floats) -> Floats:
         """Return predictions, (…, n_outputs), from scores."""
         return _OUTCOMES[type(self.outcome)](self.outcome, scores)
