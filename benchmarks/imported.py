@@ -81,7 +81,7 @@ def race(title, theirs, X, repeats):
         for side, model in (("theirs", theirs), ("spinney", ours)):
             time.sleep(
                 0.05
-            )  # the other's threads keep their processors for a while after an answer
+            )  # the other's threads spin for a while after an answer
             start = time.perf_counter()
             getattr(model, name)(X)
             seconds[side] = min(seconds[side], time.perf_counter() - start)
