@@ -1,8 +1,10 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -75,13 +77,46 @@ struct BoundValidation {
   Validation validation;
 };
 
+// Other workers, as Python reaches them: an object with add(array of int64) and max(array of
+// float64), which change the array in place.
+class PythonExchange : public Exchange {
+ public:
+  explicit PythonExchange(nb::object object) : object_(std::move(object)) {}
+
+  void add(std::int64_t* values, std::size_t n) override { call("add", values, n); }
+  void max(double* values, std::size_t n) override { call("max", values, n); }
+
+ private:
+  template <class T>
+  void call(const char* name, T* values, std::size_t n) {
+    const nb::gil_scoped_acquire acquire;
+    using View = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+    // The array does not own the memory, which lives as long as the call.
+    object_.attr(name)(nb::cast(View(values, {n}, nb::handle()), nb::rv_policy::reference));
+  }
+
+  nb::object object_;
+};
+
 nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
                     const std::optional<Array<std::uint32_t>>& rows, const Array<double>& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
                     BoundValidation* watched, BoostOptions options, Forest& forest,
-                    nb::object own_gradients, nb::handle progress) {
+                    nb::object own_gradients, nb::handle progress, nb::object exchange,
+                    nb::object after_round) {
   std::vector<Row> learned;
   if (rows) learned.assign(rows->data(), rows->data() + rows->size());
+  for (const Row row : learned) {
+    if (row >= matrix->n_rows()) throw InputError("rows: no such row");
+  }
+  std::optional<PythonExchange> others;
+  if (!exchange.is_none()) options.exchange = &others.emplace(exchange);
+  if (!after_round.is_none()) {
+    options.after_round = [&](std::size_t round) {
+      const nb::gil_scoped_acquire acquire;
+      after_round(round);
+    };
+  }
   BoostHistory history;
   const std::size_t n = matrix->n_rows() * options.loss.n_scores;
   if (!own_gradients.is_none()) {
@@ -103,8 +138,9 @@ nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
   {
     const nb::gil_scoped_release release;
     Validation none;
-    boost(*matrix, learned, targets.data(), weights ? weights->data() : nullptr, scores.data(),
-          watched == nullptr ? none : watched->validation, options, forest, history, watch);
+    boost(*matrix, rows ? &learned : nullptr, targets.data(), weights ? weights->data() : nullptr,
+          scores.data(), watched == nullptr ? none : watched->validation, options, forest, history,
+          watch);
   }
   return nb::make_tuple(to_numpy(std::move(history.train)),
                         to_numpy(std::move(history.validation)));
@@ -126,7 +162,17 @@ void bind_boosting(nb::module_& m) {
       nb::arg("table"), nb::arg("sorted"), nb::arg("n_threads"));
   nb::class_<BinnedMatrix, RowMatrix>(m, "BinnedMatrix")
       .def("derive", &BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
-           nb::arg("of_category"));
+           nb::arg("of_category"))
+      .def_prop_ro("n_codes", &BinnedMatrix::n_codes)
+      // Numbers of rows of each code, one column after another: of this part of a table, …
+      .def("count_codes", [](const BinnedMatrix& self) { return to_numpy(self.code_counts()); })
+      // … and of all of it.
+      .def(
+          "set_code_counts",
+          [](BinnedMatrix& self, const Array<std::int64_t>& counts) {
+            self.set_code_counts(view(counts));
+          },
+          nb::arg("counts"));
   m.def(
       "bin_table",
       [](const BoundTable& bound, std::uint32_t max_bins, int n_threads,
@@ -141,6 +187,54 @@ void bind_boosting(nb::module_& m) {
       },
       nb::arg("table"), nb::arg("max_bins"), nb::arg("n_threads"),
       nb::arg("among").none() = nb::none());
+  m.def(
+      "bin_given",
+      [](const BoundTable& bound, const nb::list& given, int n_threads) {
+        std::vector<BinnedColumn> bins;
+        for (const nb::handle item : given) {
+          const auto one = nb::cast<nb::tuple>(item);  // cuts or bins of categories, …
+          BinnedColumn column;
+          column.categorical = nb::cast<bool>(one[0]);
+          if (column.categorical) {
+            const auto of = nb::cast<Array<std::uint8_t>>(one[1]);
+            column.bin_of.assign(of.data(), of.data() + of.size());
+            std::uint32_t n_bins = 1;
+            for (const std::uint8_t bin : column.bin_of) n_bins = std::max(n_bins, bin + 1U);
+            column.n_bins = n_bins;
+          } else {
+            const auto cuts = nb::cast<Array<double>>(one[1]);
+            column.cuts.assign(cuts.data(), cuts.data() + cuts.size());
+            if (!std::is_sorted(column.cuts.begin(), column.cuts.end())) {
+              throw InputError("bins: expected cuts that ascend");
+            }
+            column.n_bins = static_cast<std::uint32_t>(column.cuts.size() + 1);
+          }
+          column.has_missing = nb::cast<bool>(one[2]);
+          column.n_rows_of.assign(column.n_codes(), 0);
+          bins.push_back(std::move(column));
+        }
+        const nb::gil_scoped_release release;
+        return std::make_shared<BinnedMatrix>(bound.table, std::move(bins), n_threads);
+      },
+      nb::arg("table"), nb::arg("bins"), nb::arg("n_threads"));
+  m.def(
+      "find_cuts",
+      [](const Array<double>& values, const Array<std::uint64_t>& counts, std::uint32_t max_bins) {
+        if (values.size() != counts.size()) throw InputError("counts: expected one for each value");
+        if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+        return to_numpy(find_cuts(view(values), view(counts), max_bins));
+      },
+      nb::arg("values"), nb::arg("counts"), nb::arg("max_bins"));
+  m.def(
+      "bin_categories",
+      [](const Array<std::uint64_t>& counts, std::uint32_t max_bins) {
+        if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+        return to_numpy(bin_categories(view(counts), max_bins));
+      },
+      nb::arg("counts"), nb::arg("max_bins"));
+  m.def(
+      "sample_rows", [](std::uint64_t n_rows) { return to_numpy(sample_rows(n_rows)); },
+      nb::arg("n_rows"));
   m.def(
       "bin_like",
       [](const BoundTable& bound, const std::shared_ptr<BinnedMatrix>& like, int n_threads) {
@@ -191,7 +285,19 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("min_gain", tree.split.min_gain)
       SPINNEY_RW("min_hessian", tree.split.min_hessian)
       SPINNEY_RW("min_rows", tree.split.min_rows)
-      SPINNEY_RW("monotonic", tree.split.monotonic);
+      SPINNEY_RW("monotonic", tree.split.monotonic)
+      .def_prop_rw(
+          "stretches",
+          [](const BoostOptions& self) {
+            std::vector<std::pair<std::size_t, std::uint64_t>> out;
+            for (const RowStretch& of : self.stretches) out.push_back({of.begin, of.number});
+            return out;
+          },
+          [](BoostOptions& self,
+             const std::vector<std::pair<std::size_t, std::uint64_t>>& stretches) {
+            self.stretches.clear();
+            for (const auto& [begin, number] : stretches) self.stretches.push_back({begin, number});
+          });
   // clang-format on
 #undef SPINNEY_RW
 
@@ -217,7 +323,8 @@ void bind_boosting(nb::module_& m) {
   m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(), nb::arg("targets"),
         nb::arg("weights").none(), nb::arg("scores"), nb::arg("validation").none(),
         nb::arg("options"), nb::arg("forest"), nb::arg("own_gradients").none(),
-        nb::arg("progress").none());
+        nb::arg("progress").none(), nb::arg("exchange").none() = nb::none(),
+        nb::arg("after_round").none() = nb::none());
 
   m.def(
       "add_rounds",
@@ -302,7 +409,10 @@ void bind_boosting(nb::module_& m) {
         std::vector<float> first(n);
         std::vector<float> second(n);
         differentiate(loss, data, 0, targets.size(), {first.data(), second.data()});
-        const double sum = loss_sum(loss, data, 0, targets.size());
+        const LossSum rough = loss_sum(loss, data, 0, targets.size(), 1);
+        const double units = units_in_one(rough.largest, targets.size());
+        const double sum =
+            static_cast<double>(loss_sum(loss, data, 0, targets.size(), units).units) / units;
         return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
       },
       nb::arg("loss"), nb::arg("parameter"), nb::arg("n_scores"), nb::arg("targets"),

@@ -272,6 +272,26 @@ void bind_ensemble(nb::module_& m) {
             if (n_trees < self.trees.size()) self.trees.resize(n_trees);
           },
           nb::arg("n_trees"))
+      // Copies of the trees [first, last), and those of another forest after these.
+      .def(
+          "part",
+          [](const Forest& self, std::size_t first, std::size_t last) {
+            if (first > last || last > self.trees.size()) throw InputError("part: no such trees");
+            Forest out{self.shape, self.n_categories, {}};
+            for (std::size_t t = first; t < last; ++t) out.trees.push_back(self.trees[t]);
+            return out;
+          },
+          nb::arg("first"), nb::arg("last"))
+      .def(
+          "extend",
+          [](Forest& self, const Forest& more) {
+            if (more.shape.width() != self.shape.width() ||
+                more.n_categories != self.n_categories) {
+              throw InputError("extend: trees of another kind");
+            }
+            self.trees.insert(self.trees.end(), more.trees.begin(), more.trees.end());
+          },
+          nb::arg("more"))
       .def(
           "append",
           [](Forest& self, const nb::dict& arrays) {

@@ -14,6 +14,7 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from spinney.ensemble._boosting_split import split_rows
 
 PLAIN = {"n_estimators": 60, "early_stopping": True, "n_folds": 1, "random_state": 3}
 
@@ -85,7 +86,8 @@ def test_a_scored_fit_goes_on():
 def test_rows_to_watch_have_no_say_in_the_bins():
     X, y = load_diabetes(return_X_y=True)
     inside = GradientBoostingRegressor(**PLAIN).fit(X, y)
-    learned, watched = train_test_split(np.arange(len(y)), test_size=0.1, random_state=inside._seed)
+    learned, watched = split_rows(len(y), 1, 0.1, None, None, None, inside._seed)[0]
+    assert len(watched) == np.ceil(0.1 * len(y))
     outside = GradientBoostingRegressor(**PLAIN).fit(
         X[learned], y[learned], eval_set=(X[watched], y[watched])
     )

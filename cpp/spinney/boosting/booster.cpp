@@ -6,9 +6,13 @@
 #include <numeric>
 
 #include "spinney/boosting/block_scorer.h"
+#include "spinney/boosting/leaf_refit.h"
+#include "spinney/common/check.h"
 #include "spinney/common/exp.h"
+#include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/forest_reader.h"
+#include "spinney/table/binned_matrix.h"
 #include "spinney/table/row_block.h"
 
 namespace spinney {
@@ -25,9 +29,71 @@ void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& bod
   });
 }
 
+// The size from which rows are drawn for certain, so that `wanted` are drawn in all: the chance of
+// a row is its size over this one. With S(v) the sum of the sizes below v and N(v) the number of
+// the others, S(v)/v + N(v) falls with v; the bits of the largest v at which it is above `wanted`
+// are found ten at a time, from sums over all workers.
+double certain_size(const std::vector<std::int64_t>& sizes, double wanted, Exchange* exchange) {
+  constexpr int digit_bits = 10;
+  constexpr std::size_t n_digits = std::size_t{1} << digit_bits;
+  std::vector<std::int64_t> found(2 * n_digits);  // sums, numbers
+  std::int64_t low = 0;
+  std::int64_t small = 0;  // sum of sizes that are known to be below
+  std::int64_t large = 0;  // sizes that are known to be above
+  for (int shift = 4 * digit_bits; shift >= 0; shift -= digit_bits) {
+    std::fill(found.begin(), found.end(), 0);
+    for (const std::int64_t size : sizes) {
+      const std::int64_t from = size - low;
+      if (from < 0 || from >> shift >= static_cast<std::int64_t>(n_digits)) continue;
+      const auto digit = static_cast<std::size_t>(from >> shift);
+      found[digit] += size;
+      ++found[n_digits + digit];
+    }
+    add_up(exchange, found.data(), found.size());
+    std::int64_t below = small;
+    std::int64_t above = large;
+    for (std::size_t digit = 0; digit < n_digits; ++digit) above += found[n_digits + digit];
+    std::size_t last = 0;
+    for (std::size_t digit = 0; digit < n_digits; ++digit) {
+      if (digit > 0) {
+        const std::int64_t value = low + (static_cast<std::int64_t>(digit) << shift);
+        const double drawn =
+            static_cast<double>(below) / static_cast<double>(value) + static_cast<double>(above);
+        if (!(drawn > wanted)) break;
+        last = digit;
+        small = below;
+      }
+      below += found[digit];
+      above -= found[n_digits + digit];
+    }
+    for (std::size_t digit = last + 1; digit < n_digits; ++digit) large += found[n_digits + digit];
+    low += static_cast<std::int64_t>(last) << shift;
+    if (shift == 0) small += found[last];
+  }
+  const double rest = wanted - static_cast<double>(large);
+  return rest > 0 ? static_cast<double>(small) / rest : 0.0;
+}
+
+// Numbers of rows in the whole table, of which this worker may have a part.
+class RowNumbers {
+ public:
+  explicit RowNumbers(const std::vector<RowStretch>& stretches) : stretches_(stretches) {}
+
+  // Of rows that ascend from call to call.
+  std::uint64_t operator()(std::size_t row) {
+    if (stretches_.empty()) return row;
+    while (at_ + 1 < stretches_.size() && stretches_[at_ + 1].begin <= row) ++at_;
+    return stretches_[at_].number + (row - stretches_[at_].begin);
+  }
+
+ private:
+  const std::vector<RowStretch>& stretches_;
+  std::size_t at_ = 0;
+};
+
 class Boosting {
  public:
-  Boosting(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+  Boosting(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest)
       : matrix_(matrix),
@@ -37,32 +103,29 @@ class Boosting {
         scores_(scores),
         validation_(validation),
         options_(options),
+        exchange_(options.exchange),
         forest_(forest),
         n_rows_(matrix.n_rows()),
         n_scores_(options.loss.n_scores),
         width_(forest.shape.width()),
         n_trees_(width_ > 1 ? 1 : n_scores_) {
+    n_learned_ = rows == nullptr ? n_rows_ : rows->size();
+    meet();
     // The trees of a round do not depend on each other: where there are enough of them, each thread
-    // grows its own, and they share what is left over.
+    // grows its own, and they share what is left over. With other workers one after the other.
     const auto n_threads = static_cast<std::size_t>(std::max(1, options.n_threads));
-    if (n_threads > 1) n_side_by_side_ = n_trees_ / n_threads * n_threads;
+    if (n_threads > 1 && exchange_ == nullptr) n_side_by_side_ = n_trees_ / n_threads * n_threads;
     for (std::size_t i = 0; n_side_by_side_ > 0 && i < n_threads; ++i) {
       workers_.push_back({make_builder(matrix, width_, options.tree, 1), {}, 1});
     }
     if (n_side_by_side_ < n_trees_) {
       together_ = {
           make_builder(matrix, width_, options.tree, options.n_threads), {}, options.n_threads};
+      together_.builder->join(company_);
     }
+    for (Worker& worker : workers_) worker.builder->join(company_);
     first_.resize(n_rows_ * n_scores_);
     second_.resize(n_rows_ * n_scores_);
-    n_learned_ = rows.empty() ? n_rows_ : rows.size();
-    // Where every second derivative is 1 their sums are numbers of rows, if weights are.
-    row_weights_.values = weights;
-    if (weights != nullptr) {
-      row_weights_.whole = std::all_of(weights, weights + n_rows_, [](double weight) {
-        return weight == std::floor(weight) && weight < 0x1p31;
-      });
-    }
     constant_hessian_ = !options.own_gradients && !samples_by_gradient() &&
                         options.loss.constant_hessian() &&
                         (weights == nullptr || row_weights_.whole);
@@ -72,37 +135,111 @@ class Boosting {
     for (std::size_t i = 0; i < options_.n_rounds; ++i) {
       const std::size_t round = options_.first_round + i;
       // What the round before came to is found with the derivatives of this one.
-      const double so_far = find_gradients(i > 0 && sums_on_the_way());
-      if (i > 0 && sums_on_the_way()) history.train.push_back(so_far);
+      const bool with_loss = i > 0 && sums_on_the_way();
+      const double so_far = find_gradients(with_loss);
+      if (with_loss) history.train.push_back(so_far);
       draw_rows(round);
       const std::size_t before = forest_.trees.size();
       forest_.trees.resize(before + n_trees_);
-      parallel_for(n_side_by_side_, options_.n_threads, [&](std::size_t k, int worker) {
-        forest_.trees[before + k] =
-            grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
-      });
-      for (std::size_t k = n_side_by_side_; k < n_trees_; ++k) {
-        forest_.trees[before + k] = grow_tree(together_, round, k, watch);
+      try {
+        parallel_for(n_side_by_side_, options_.n_threads, [&](std::size_t k, int worker) {
+          forest_.trees[before + k] =
+              grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
+        });
+        for (std::size_t k = n_side_by_side_; k < n_trees_; ++k) {
+          forest_.trees[before + k] = grow_tree(together_, round, k, watch);
+        }
+      } catch (...) {
+        forest_.trees.resize(before);  // no half rounds
+        throw;
       }
       watch.advance(1);
-      if (options_.own_gradients) continue;  // nobody told what the loss is
-      if (!sums_on_the_way() || i + 1 == options_.n_rounds) {
-        history.train.push_back(
-            mean_loss({targets_, weights_, scores_, n_rows_}, rows_, options_.groups));
-      }
-      if (validation_.matrix == nullptr) continue;
-      history.validation.push_back(mean_loss({validation_.targets, validation_.weights,
-                                              validation_.scores, validation_.matrix->n_rows()},
-                                             validation_.rows, validation_.groups));
+      note(history, !sums_on_the_way() || i + 1 == options_.n_rounds);
+      if (options_.after_round) options_.after_round(round);
     }
+  }
+
+  // Adds what the scores are worth now.
+  void note(BoostHistory& history, bool of_train) {
+    if (options_.own_gradients) return;  // nobody told what the loss is
+    if (of_train) {
+      history.train.push_back(mean_loss({targets_, weights_, scores_, n_rows_}, rows_,
+                                        options_.groups, learned_total_));
+    }
+    if (validation_.matrix == nullptr) return;
+    const LossData watched{validation_.targets, validation_.weights, validation_.scores,
+                           validation_.matrix->n_rows()};
+    history.validation.push_back(
+        mean_loss(watched, &validation_.rows, validation_.groups, watched_total_));
   }
 
  private:
   Derivatives derivatives() { return {first_.data(), second_.data()}; }
 
+  // Rows whose mean loss is followed, of all workers: how many, what they weigh, and what their
+  // largest loss was thought to be.
+  struct Total {
+    std::uint64_t n_rows = 0;
+    double weight = 0;
+    double bound = 0.75;
+  };
+
+  // Finds out what the workers have together.
+  void meet() {
+    if (exchange_ != nullptr &&
+        (width_ > 1 || dynamic_cast<const BinnedMatrix*>(&matrix_) == nullptr)) {
+      throw InputError(width_ > 1 ? "several workers: expected one output, got several"
+                                  : "several workers: expected max_bins to be a number, got None");
+    }
+    const bool watches = validation_.matrix != nullptr;
+    double largest[2] = {largest_weight(weights_, n_rows_), 0};
+    if (watches) {
+      largest[1] = largest_weight(validation_.weights, validation_.matrix->n_rows());
+    }
+    find_max(exchange_, largest, 2);
+    row_weights_.values = weights_;
+    const auto is_whole = [](double weight) {
+      return weight == std::floor(weight) && weight < 0x1p31;
+    };
+    const bool whole = weights_ != nullptr && std::all_of(weights_, weights_ + n_rows_, is_whole);
+    std::int64_t counts[4] = {static_cast<std::int64_t>(n_learned_), whole ? 0 : 1,
+                              static_cast<std::int64_t>(watches ? validation_.rows.size() : 0),
+                              static_cast<std::int64_t>(n_rows_)};
+    add_up(exchange_, counts, 4);
+    // Where every second derivative is 1 their sums are numbers of rows, if weights are.
+    row_weights_.whole = counts[1] == 0;
+    learned_total_.n_rows = static_cast<std::uint64_t>(counts[0]);
+    watched_total_.n_rows = static_cast<std::uint64_t>(counts[2]);
+    company_ = {exchange_, learned_total_.n_rows};
+    heaviest_ = largest[0];
+    learned_total_.weight = sum_of_weights(weights_, rows_, n_rows_, largest[0], counts[0]);
+    if (watches) {
+      watched_total_.weight = sum_of_weights(validation_.weights, &validation_.rows,
+                                             validation_.matrix->n_rows(), largest[1], counts[2]);
+    }
+  }
+
+  static double largest_weight(const double* weights, std::size_t n) {
+    if (weights == nullptr || n == 0) return 0;
+    return *std::max_element(weights, weights + n);
+  }
+
+  double sum_of_weights(const double* weights, const std::vector<Row>* rows, std::size_t n_rows,
+                        double largest, std::int64_t n_all) {
+    if (weights == nullptr) return static_cast<double>(n_all);
+    const double units = units_in_one(largest, static_cast<std::uint64_t>(n_all));
+    std::int64_t sum = 0;
+    const std::size_t n = rows == nullptr ? n_rows : rows->size();
+    for (std::size_t i = 0; i < n; ++i) {
+      sum += nearest(weights[rows == nullptr ? i : (*rows)[i]] * units);
+    }
+    add_up(exchange_, &sum, 1);
+    return static_cast<double>(sum) / units;
+  }
+
   // Whether the mean loss can be found along with the derivatives: both are about all rows.
   bool sums_on_the_way() const {
-    return rows_.empty() && !options_.own_gradients && options_.loss.kind != LossKind::ranking;
+    return rows_ == nullptr && !options_.own_gradients && options_.loss.kind != LossKind::ranking;
   }
 
   // Returns the mean loss, if it is wanted.
@@ -122,35 +259,121 @@ class Boosting {
                    });
       return 0;
     }
-    std::vector<double> sums((n_rows_ + row_block - 1) / row_block);
+    if (with_loss) {
+      bool differentiated = false;
+      return mean_of(learned_total_, [&](double units) {
+        const LossSum sum =
+            differentiated ? sum_losses(data, units) : differentiate_and_sum_all(data, units);
+        differentiated = true;
+        return sum;
+      });
+    }
     by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
-              [&](std::size_t block, std::size_t begin, std::size_t end) {
-                if (with_loss) {
-                  sums[block] =
-                      differentiate_and_sum(options_.loss, data, begin, end, derivatives());
-                } else {
-                  differentiate(options_.loss, data, begin, end, derivatives());
-                }
+              [&](std::size_t, std::size_t begin, std::size_t end) {
+                differentiate(options_.loss, data, begin, end, derivatives());
               });
-    return std::accumulate(sums.begin(), sums.end(), 0.0) / total_weight(weights_, n_rows_);
+    return 0;
   }
 
-  bool samples_by_gradient() const { return options_.by_gradient && options_.subsample < 1; }
+  template <class Sum>
+  LossSum sum_blocks(std::size_t n, const Sum& sum) {
+    std::vector<LossSum> sums((n + row_block - 1) / row_block);
+    by_blocks(n, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
+              [&](std::size_t block, std::size_t begin, std::size_t end) {
+                sums[block] = sum(begin, end);
+              });
+    LossSum total;
+    for (const LossSum& of_block : sums) total.add(of_block);
+    return total;
+  }
 
-  void draw_rows(std::size_t round) {
-    if (options_.subsample >= 1) return;
-    if (options_.by_gradient) {
-      draw_by_gradient(round);
-    } else {
-      draw_evenly(round);
+  LossSum differentiate_and_sum_all(const LossData& data, double units) {
+    return sum_blocks(n_rows_, [&](std::size_t begin, std::size_t end) {
+      return differentiate_and_sum(options_.loss, data, begin, end, units, derivatives());
+    });
+  }
+
+  LossSum sum_losses(const LossData& data, double units) {
+    return sum_blocks(data.n_rows, [&](std::size_t begin, std::size_t end) {
+      return loss_sum(options_.loss, data, begin, end, units);
+    });
+  }
+
+  // A weighted mean in fixed point. How fine it is follows from the largest term of all workers,
+  // rounded up to a power of 256: that is guessed, most often rightly, and else added up again.
+  template <class Sum>
+  double mean_of(Total& total, const Sum& sum) {
+    const std::size_t n_scores = options_.loss.is_separate() ? n_scores_ : std::size_t{1};
+    for (;;) {
+      const double units = units_in_one(total.bound, total.n_rows * n_scores);
+      const LossSum found = sum(units);
+      const double bound = round_up(found.largest);
+      // The guess is right if nobody has a larger term and somebody has one that needs it.
+      std::int64_t told[3] = {found.units, bound > total.bound ? 1 : 0,
+                              bound == total.bound ? 1 : 0};
+      add_up(exchange_, told, 3);
+      if (told[1] == 0 && told[2] > 0) {
+        return static_cast<double>(told[0]) / units / static_cast<double>(n_scores) / total.weight;
+      }
+      double largest = found.largest;
+      find_max(exchange_, &largest, 1);
+      if (largest == 0) return 0;
+      if (!(largest <= std::numeric_limits<double>::max())) return largest;
+      total.bound = round_up(largest);
     }
   }
 
-  void draw_by_gradient(std::size_t round) {
+  // A number below a power of 256, and not below the next smaller one.
+  static double round_up(double size) {
+    if (size == 0 || !(size <= std::numeric_limits<double>::max())) return size;
+    int exponent = 0;
+    std::frexp(size, &exponent);
+    const int step = exponent >= 0 ? (exponent + 7) / 8 : -(-exponent / 8);
+    return std::ldexp(0.75, 8 * step);
+  }
+
+  bool samples_by_gradient() const { return options_.by_gradient && options_.subsample < 1; }
+  bool draws() const { return options_.subsample < 1; }
+
+  void draw_rows(std::size_t round) {
+    if (!draws()) return;
+    drawn_.clear();
+    left_out_.clear();
+    Stream stream(options_.tree.seed, Purpose::rows, round);
+    if (options_.by_gradient) {
+      draw_by_gradient(stream);
+    } else {
+      draw_evenly(stream);
+    }
+    auto n_drawn = static_cast<std::int64_t>(drawn_.size());
+    add_up(exchange_, &n_drawn, 1);
+    if (n_drawn > 0) return;
+    drawn_.swap(left_out_);  // nobody drew a row: all count
+    for (const Row row : drawn_) {
+      if (options_.by_gradient) drawn_weights_[row] = weights_ == nullptr ? 1.0 : weights_[row];
+    }
+  }
+
+  Row learned_row(std::size_t i) const {
+    return rows_ == nullptr ? static_cast<Row>(i) : (*rows_)[i];
+  }
+
+  // A row is drawn or not by its number in the whole table, whoever has it.
+  void draw_evenly(const Stream& stream) {
+    RowNumbers number(options_.stretches);
+    for (std::size_t i = 0; i < n_learned_; ++i) {
+      const Row row = learned_row(i);
+      const bool drawn = stream.uniform_at(number(row)) < options_.subsample;
+      (drawn ? drawn_ : left_out_).push_back(row);
+    }
+  }
+
+  void draw_by_gradient(const Stream& stream) {
     const double curvature = options_.tree.split.l2;
     std::vector<double> sizes(n_learned_);
+    double largest = 0;
     for (std::size_t i = 0; i < n_learned_; ++i) {
-      const std::size_t row = rows_.empty() ? i : rows_[i];
+      const std::size_t row = learned_row(i);
       double sum = 0;
       for (std::size_t k = 0; k < n_scores_; ++k) {
         const auto g = static_cast<double>(first_[k * n_rows_ + row]);
@@ -158,70 +381,28 @@ class Boosting {
         sum += g * g + curvature * h * h;
       }
       sizes[i] = std::sqrt(sum) * (weights_ == nullptr ? 1.0 : weights_[row]);
+      largest = std::max(largest, sizes[i]);
     }
-    const double wanted = options_.subsample * static_cast<double>(n_learned_);
-    const double certain = certain_size(sizes, wanted);
-    drawn_.clear();
-    left_out_.clear();
-    drawn_weights_.resize(n_rows_);
-    Stream stream(options_.tree.seed, Purpose::rows, round);
+    find_max(exchange_, &largest, 1);
+    const double units = units_in_one(largest, company_.n_rows);
+    std::vector<std::int64_t> of_row(n_learned_);
     for (std::size_t i = 0; i < n_learned_; ++i) {
-      const Row row = rows_.empty() ? static_cast<Row>(i) : rows_[i];
-      const double chance = certain > 0 ? std::min(1.0, sizes[i] / certain) : 1.0;
-      if (stream.uniform() < chance) {
+      of_row[i] = std::min(nearest(sizes[i] * units), (std::int64_t{1} << 50) - 1);
+    }
+    const double wanted = options_.subsample * static_cast<double>(company_.n_rows);
+    const double certain = certain_size(of_row, wanted, exchange_);
+    drawn_weights_.resize(n_rows_);
+    RowNumbers number(options_.stretches);
+    for (std::size_t i = 0; i < n_learned_; ++i) {
+      const Row row = learned_row(i);
+      const double chance =
+          certain > 0 ? std::min(1.0, static_cast<double>(of_row[i]) / certain) : 1.0;
+      if (stream.uniform_at(number(row)) < chance) {
         drawn_.push_back(row);
         drawn_weights_[row] = (weights_ == nullptr ? 1.0 : weights_[row]) / chance;
       } else {
         left_out_.push_back(row);
       }
-    }
-    if (drawn_.empty()) {  // gradients of nothing: any row will do
-      drawn_.push_back(left_out_.front());
-      drawn_weights_[left_out_.front()] = weights_ == nullptr ? 1.0 : weights_[left_out_.front()];
-      left_out_.erase(left_out_.begin());
-    }
-  }
-
-  // The size from which rows are drawn for certain, so that `wanted` are drawn in all: the chance
-  // of a row is its size over this one. Found like a quantile, by parting and looking at one side.
-  static double certain_size(std::vector<double> sizes, double wanted) {
-    double small = 0;       // sum of sizes that are known to be below it
-    std::size_t large = 0;  // sizes that are known to be above it
-    std::size_t begin = 0;
-    std::size_t end = sizes.size();
-    while (begin < end) {
-      const double pivot = sizes[begin + (end - begin) / 2];
-      const auto first = sizes.begin() + static_cast<std::ptrdiff_t>(begin);
-      const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(end);
-      const auto middle = std::partition(first, last, [&](double s) { return s < pivot; });
-      const auto after = std::partition(middle, last, [&](double s) { return s == pivot; });
-      const double below = std::accumulate(first, middle, 0.0);
-      const auto equal = static_cast<double>(after - middle);
-      const auto above = static_cast<double>(last - after) + static_cast<double>(large);
-      if (pivot > 0 && (small + below) / pivot + equal + above > wanted) {
-        small += below + equal * pivot;  // the pivot is below it, too
-        begin = static_cast<std::size_t>(after - sizes.begin());
-      } else {
-        large += static_cast<std::size_t>(last - middle);
-        end = static_cast<std::size_t>(middle - sizes.begin());
-      }
-    }
-    const double rest = wanted - static_cast<double>(large);
-    return rest > 0 ? small / rest : 0.0;
-  }
-
-  // Each remaining row is taken with the probability that makes the number right.
-  void draw_evenly(std::size_t round) {
-    const auto wanted = static_cast<std::size_t>(
-        std::max(1.0, std::round(options_.subsample * static_cast<double>(n_learned_))));
-    drawn_.clear();
-    left_out_.clear();
-    Stream stream(options_.tree.seed, Purpose::rows, round);
-    for (std::size_t i = 0; i < n_learned_; ++i) {
-      const Row row = rows_.empty() ? static_cast<Row>(i) : rows_[i];
-      const double chance =
-          static_cast<double>(wanted - drawn_.size()) / static_cast<double>(n_learned_ - i);
-      (stream.uniform() < chance ? drawn_ : left_out_).push_back(row);
     }
   }
 
@@ -232,23 +413,24 @@ class Boosting {
   };
 
   CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k, Watch& watch) {
-    const bool draws = options_.subsample < 1;
-    const std::vector<Row>& learned = draws ? drawn_ : rows_;
+    const std::vector<Row>* const learned = draws() ? &drawn_ : rows_;
     RowWeights row_weights = row_weights_;
     if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
-    const Row* const rows = learned.empty() ? nullptr : learned.data();
-    const std::size_t n = learned.empty() ? n_rows_ : learned.size();
+    const Row* const rows = learned == nullptr ? nullptr : learned->data();
+    const std::size_t n = learned == nullptr ? n_rows_ : learned->size();
     worker.builder->grow(round * n_trees_ + k, rows, n, derivatives().from(k * n_rows_),
                          row_weights, constant_hessian_, watch);
     Tree& tree = worker.builder->tree();
     double* const scores = scores_ + k * n_rows_;
+    const std::uint64_t n_all =
+        exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
-    if (n <= few_rows) worker.builder->refine_leaves(derivatives().from(k * n_rows_));
+    if (n_all <= few_rows) worker.builder->refine_leaves(derivatives().from(k * n_rows_));
     if (options_.loss.refits_leaves() && !options_.own_gradients)
-      refit_leaves(worker, options_.loss.of_score(k), row_weights.values, scores);
+      refit(worker, options_.loss.of_score(k), row_weights.values, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
     update(worker, scores);
-    if (draws) follow(worker, matrix_, left_out_, scores);
+    if (draws()) follow(worker, matrix_, left_out_, scores);
     if (validation_.matrix != nullptr) {
       follow(worker, *validation_.matrix, validation_.rows,
              validation_.scores + k * validation_.matrix->n_rows());
@@ -256,25 +438,38 @@ class Boosting {
     return compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit_leaves(Worker& worker, const Loss& loss, const double* row_weights,
-                    const double* scores) {
+  void refit(Worker& worker, const Loss& loss, const double* row_weights, const double* scores) {
     Tree& tree = worker.builder->tree();
     const std::vector<LeafRows>& leaves = worker.builder->leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
-    parallel_for(
-        leaves.size(), worthwhile_threads(work, worker.n_threads, true), [&](std::size_t i, int) {
-          const LeafRows& leaf = leaves[i];
-          const std::size_t n = leaf.end - leaf.begin;
-          std::vector<double> residuals(n);
-          std::vector<double> weights(row_weights == nullptr ? 0 : n);
-          for (std::size_t j = 0; j < n; ++j) {
-            const std::size_t row = leaf.rows == nullptr ? j : leaf.rows[j];
-            residuals[j] = targets_[row] - scores[row];
-            if (row_weights != nullptr) weights[j] = row_weights[row];
-          }
-          tree.value[static_cast<std::size_t>(leaf.node)] =
-              std::clamp(refit(loss, residuals, weights), leaf.bounds.low, leaf.bounds.high);
-        });
+    const int threads = worthwhile_threads(work, worker.n_threads, true);
+    double heaviest = heaviest_;
+    if (samples_by_gradient()) {
+      heaviest = 0;
+      for (const Row row : drawn_) heaviest = std::max(heaviest, row_weights[row]);
+      find_max(exchange_, &heaviest, 1);
+    }
+    const double units = units_in_one(heaviest, company_.n_rows);
+    std::vector<LeafResiduals> of(leaves.size());
+    parallel_for(leaves.size(), threads, [&](std::size_t i, int) {
+      const LeafRows& leaf = leaves[i];
+      const std::size_t n = leaf.end - leaf.begin;
+      of[i].residuals.resize(n);
+      if (row_weights != nullptr) of[i].weights.resize(n);
+      for (std::size_t j = 0; j < n; ++j) {
+        const std::size_t row = leaf.rows == nullptr ? j : leaf.rows[j];
+        of[i].residuals[j] = targets_[row] - scores[row] + 0.0;  // −0 becomes 0
+        if (row_weights != nullptr) {
+          of[i].weights[j] = std::max<std::int64_t>(1, nearest(row_weights[row] * units));
+        }
+      }
+    });
+    const double heaviest_units = row_weights == nullptr ? 1.0 : heaviest * units;
+    const std::vector<double> steps = refit_leaves(loss, of, heaviest_units, company_, threads);
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      tree.value[static_cast<std::size_t>(leaves[i].node)] =
+          std::clamp(steps[i], leaves[i].bounds.low, leaves[i].bounds.high);
+    }
   }
 
   void update(Worker& worker, double* scores) {
@@ -321,22 +516,17 @@ class Boosting {
     }
   }
 
-  // Over the given rows, all if there are none.
-  double mean_loss(const LossData& data, const std::vector<Row>& rows,
-                   const std::vector<std::uint32_t>& groups) {
-    if (options_.loss.kind == LossKind::ranking) return mean_rank_loss(data, rows, groups);
-    if (!rows.empty() && rows.size() < data.n_rows) return mean_loss_of(data, rows);
-    std::vector<double> sums((data.n_rows + row_block - 1) / row_block);
-    by_blocks(data.n_rows, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
-              [&](std::size_t block, std::size_t begin, std::size_t end) {
-                sums[block] = loss_sum(options_.loss, data, begin, end);
-              });
-    return std::accumulate(sums.begin(), sums.end(), 0.0) / total_weight(data.weights, data.n_rows);
+  // Over the given rows, all if null.
+  double mean_loss(const LossData& data, const std::vector<Row>* rows,
+                   const std::vector<std::uint32_t>& groups, Total& total) {
+    if (options_.loss.kind == LossKind::ranking) return mean_rank_loss(data, rows, groups, total);
+    if (rows != nullptr && rows->size() < data.n_rows) return mean_loss_of(data, *rows, total);
+    return mean_of(total, [&](double units) { return sum_losses(data, units); });
   }
 
   // Mean over groups whose rows are among the given ones.
-  double mean_rank_loss(const LossData& data, const std::vector<Row>& rows,
-                        const std::vector<std::uint32_t>& groups) {
+  double mean_rank_loss(const LossData& data, const std::vector<Row>* rows,
+                        const std::vector<std::uint32_t>& groups, Total& total) {
     std::vector<double> losses(groups.size() - 1);
     parallel_for(
         losses.size(),
@@ -344,19 +534,28 @@ class Boosting {
         [&](std::size_t g, int) {
           losses[g] = rank_loss(options_.ranking, data, groups[g], groups[g + 1]);
         });
-    double sum = 0;
-    double n = 0;
-    for (std::size_t g = 0; g < losses.size(); ++g) {
-      if (std::isnan(losses[g])) continue;
-      if (!rows.empty() && !std::binary_search(rows.begin(), rows.end(), groups[g])) continue;
-      sum += losses[g];
-      n += 1;
-    }
-    return n > 0 ? sum / n : 0.0;
+    const auto is_meant = [&](std::size_t g) {
+      return !std::isnan(losses[g]) &&
+             (rows == nullptr || std::binary_search(rows->begin(), rows->end(), groups[g]));
+    };
+    std::int64_t n = 0;
+    for (std::size_t g = 0; g < losses.size(); ++g) n += is_meant(g) ? 1 : 0;
+    add_up(exchange_, &n, 1);
+    if (n == 0) return 0;
+    Total of_groups{static_cast<std::uint64_t>(n), static_cast<double>(n), total.bound};
+    const double mean = mean_of(of_groups, [&](double units) {
+      LossSum sum;
+      for (std::size_t g = 0; g < losses.size(); ++g) {
+        if (is_meant(g)) sum.add({nearest(losses[g] * units), std::abs(losses[g])});
+      }
+      return sum;
+    });
+    total.bound = of_groups.bound;
+    return mean;
   }
 
   // Rows here and there: copied side by side first.
-  double mean_loss_of(const LossData& data, const std::vector<Row>& rows) {
+  double mean_loss_of(const LossData& data, const std::vector<Row>& rows, Total& total) {
     const std::size_t n = rows.size();
     const std::size_t n_targets = options_.loss.many_targets ? n_scores_ : 1;
     std::vector<double> targets(n * n_targets);
@@ -372,21 +571,17 @@ class Boosting {
       }
     }
     const double* const given = data.weights == nullptr ? nullptr : weights.data();
-    return mean_loss({targets.data(), given, scores.data(), n}, {}, {});
-  }
-
-  static double total_weight(const double* weights, std::size_t n) {
-    if (weights == nullptr) return static_cast<double>(n);
-    return std::accumulate(weights, weights + n, 0.0);
+    return mean_loss({targets.data(), given, scores.data(), n}, nullptr, {}, total);
   }
 
   const RowMatrix& matrix_;
-  const std::vector<Row>& rows_;
+  const std::vector<Row>* rows_;  // null: all
   const double* targets_;
   const double* weights_;
   double* scores_;
   Validation& validation_;
   const BoostOptions& options_;
+  Exchange* exchange_;
   Forest& forest_;
   std::size_t n_side_by_side_ = 0;  // trees of a round that threads grow one each
   std::vector<Worker> workers_;     // for these
@@ -396,7 +591,11 @@ class Boosting {
   std::size_t width_;    // weights of a leaf
   std::size_t n_trees_;  // of a round
   std::size_t n_learned_ = 0;
+  Company company_;
+  Total learned_total_;
+  Total watched_total_;
   RowWeights row_weights_;
+  double heaviest_ = 0;  // weight of a row, of all workers
   bool constant_hessian_ = false;
   LargeArray<float> first_;
   LargeArray<float> second_;
@@ -407,10 +606,12 @@ class Boosting {
 
 }  // namespace
 
-void boost(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
-  Boosting(matrix, rows, targets, weights, scores, validation, options, forest).run(history, watch);
+  Boosting boosting(matrix, rows, targets, weights, scores, validation, options, forest);
+  if (options.n_rounds == 0) boosting.note(history, true);
+  boosting.run(history, watch);
 }
 
 void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds,

@@ -11,6 +11,12 @@
 
 namespace spinney {
 
+// Rows from `begin` on, up to the next stretch, have the numbers from `number` on.
+struct RowStretch {
+  std::size_t begin = 0;
+  std::uint64_t number = 0;
+};
+
 struct BoostOptions {
   Loss loss;
   TreeRules tree;
@@ -24,6 +30,12 @@ struct BoostOptions {
   int n_threads = 1;
   RankingRules ranking;
   std::vector<std::uint32_t> groups;  // of a ranking: where each begins, then the number of rows
+  // Other workers with other rows of the same table, and how many rows come before each stretch of
+  // this worker's own in the whole table. Null, empty: all rows are here.
+  Exchange* exchange = nullptr;
+  std::vector<RowStretch> stretches;
+  // Called after each round with its number; the forest has its trees.
+  std::function<void(std::size_t round)> after_round;
   // A loss of the caller's: derivatives from the scores. Null: `loss`.
   std::function<void(const double* scores, const Derivatives& out)> own_gradients;
 };
@@ -44,9 +56,9 @@ struct BoostHistory {
 };
 
 // Appends trees to the forest, n_scores a round, or one where its leaves have a weight for each
-// score. rows: those to learn from, empty for all; scores: [score][row], before the first round,
-// afterwards those of the last.
-void boost(const RowMatrix& matrix, const std::vector<Row>& rows, const double* targets,
+// score. rows: those to learn from, ascending, null for all; scores: [score][row], before the first
+// round, afterwards those of the last. No rounds: only the losses of the scores are found.
+void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
 

@@ -160,7 +160,7 @@ bool ExactBuilder::may_split(const Node& node) const {
 void ExactBuilder::search(Node& node) {
   if (!may_split(node)) return;
   const std::vector<std::uint8_t> allowed =
-      allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
+      allowed_columns(matrix_.n_features(), node.depth, node.name, node.path);
   std::vector<Split> best(matrix_.n_features());
   const double work = 10.0 * static_cast<double>((node.end - node.begin) * matrix_.n_features());
   parallel_for(best.size(), worthwhile_threads(work, n_threads_, true), [&](std::size_t f, int) {
@@ -226,6 +226,8 @@ void ExactBuilder::part(std::size_t which) {
     tighten(rules_.split.monotonic[split.feature], left.total, right.total, left.bounds,
             right.bounds);
   }
+  left.name = name_of_child(parent.name, true);
+  right.name = name_of_child(parent.name, false);
   left.path = parent.path;
   if (!rules_.interactions.empty()) left.path.push_back(split.feature);
   right.path = left.path;
@@ -263,6 +265,13 @@ void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_row
     std::iota(rows_.begin(), rows_.end(), Row{0});
   } else {
     std::copy(rows, rows + n_rows, rows_.begin());
+  }
+  largest_ = {};
+  for (const Row row : rows_) {
+    const double weight = weights.values == nullptr ? 1.0 : weights.values[row];
+    largest_.gradient =
+        std::max(largest_.gradient, weight * std::abs(static_cast<double>(of.first[row])));
+    largest_.hessian = std::max(largest_.hessian, weight * static_cast<double>(of.second[row]));
   }
   std::fill(goes_left_.begin(), goes_left_.end(), std::uint8_t{0});
   for (const Row row : rows_) goes_left_[row] = 1;  // drawn

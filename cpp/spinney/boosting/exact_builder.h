@@ -35,6 +35,7 @@ class ExactBuilder : public RoundBuilder {
     std::size_t end = 0;
     std::size_t depth = 0;
     NodeIndex index = 0;
+    std::uint64_t name = 1;
     Sums total;
     double n_rows = 0;  // whole weights count as repeated rows
     Bounds bounds;

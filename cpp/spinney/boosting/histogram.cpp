@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
 
 namespace spinney {
@@ -14,51 +15,74 @@ namespace {
 
 constexpr std::size_t pack_block = 16'384;
 
-struct Magnitude {
-  double gradient = 0;  // sums of absolute values, with weights
+// The largest of each row's parts, with weights.
+struct Largest {
+  double gradient = 0;
   double hessian = 0;
-  double most = 0;  // the largest second derivative of a row that counts once
+  double of_one = 0;  // second derivative of a row that counts once
 };
 
-constexpr std::size_t n_chains = 16;  // added up in a fixed order, whatever the vectors are
+constexpr std::size_t n_chains = 16;  // side by side, so that loops become vectors
 
-SPINNEY_KERNEL Magnitude measure(const float* first, const float* second, const double* weights,
-                                 bool whole, std::size_t n) {
-  double gradient[n_chains] = {};
-  double hessian[n_chains] = {};
-  double most[n_chains] = {};
-  std::size_t i = 0;
-  for (; i + n_chains <= n; i += n_chains) {
-    double of_row[n_chains];
-    for (std::size_t k = 0; k < n_chains; ++k) of_row[k] = weights == nullptr ? 1 : weights[i + k];
-    for (std::size_t k = 0; k < n_chains; ++k) {
-      const float g = first[i + k];
-      const float h = second[i + k];
-      gradient[k] += of_row[k] * static_cast<double>(g < 0 ? -g : g);
-      hessian[k] += of_row[k] * static_cast<double>(h);
-      const double of_one = (whole ? 1 : of_row[k]) * static_cast<double>(h);
-      most[k] = of_one > most[k] ? of_one : most[k];
+SPINNEY_KERNEL Largest find_largest(const float* first, const float* second, const double* weights,
+                                    bool whole, std::size_t n) {
+  Largest found;
+  if (weights == nullptr) {
+    float gradient[n_chains] = {};
+    float hessian[n_chains] = {};
+    std::size_t i = 0;
+    for (; i + n_chains <= n; i += n_chains) {
+      for (std::size_t k = 0; k < n_chains; ++k) {
+        const float g = first[i + k] < 0 ? -first[i + k] : first[i + k];
+        gradient[k] = g > gradient[k] ? g : gradient[k];
+        hessian[k] = second[i + k] > hessian[k] ? second[i + k] : hessian[k];
+      }
     }
+    for (; i < n; ++i) {
+      gradient[0] = std::max(gradient[0], std::abs(first[i]));
+      hessian[0] = std::max(hessian[0], second[i]);
+    }
+    for (std::size_t k = 0; k < n_chains; ++k) {
+      found.gradient = std::max(found.gradient, static_cast<double>(gradient[k]));
+      found.hessian = std::max(found.hessian, static_cast<double>(hessian[k]));
+    }
+    found.of_one = found.hessian;
+    return found;
   }
-  Magnitude total;
-  for (; i < n; ++i) {
-    const double of_row = weights == nullptr ? 1 : weights[i];
-    total.gradient += of_row * static_cast<double>(std::abs(first[i]));
-    total.hessian += of_row * static_cast<double>(second[i]);
-    total.most = std::max(total.most, (whole ? 1 : of_row) * static_cast<double>(second[i]));
+  for (std::size_t i = 0; i < n; ++i) {
+    const double g = weights[i] * static_cast<double>(first[i] < 0 ? -first[i] : first[i]);
+    const double h = weights[i] * static_cast<double>(second[i]);
+    const double one = whole ? static_cast<double>(second[i]) : h;
+    found.gradient = g > found.gradient ? g : found.gradient;
+    found.hessian = h > found.hessian ? h : found.hessian;
+    found.of_one = one > found.of_one ? one : found.of_one;
   }
-  for (std::size_t k = 0; k < n_chains; ++k) {
-    total.gradient += gradient[k];
-    total.hessian += hessian[k];
-    total.most = std::max(total.most, most[k]);
-  }
-  return total;
+  return found;
 }
 
-// To the nearest integer, halves to the even one, by adding and taking away 1.5 · 2^52.
-SPINNEY_INLINE std::int64_t nearest(double x) {
-  constexpr double shifter = 0x1.8p52;
-  return std::bit_cast<std::int64_t>(x + shifter) - std::bit_cast<std::int64_t>(shifter);
+struct UnitSums {
+  std::int64_t gradient = 0;  // of absolute values
+  std::int64_t hessian = 0;
+};
+
+SPINNEY_KERNEL UnitSums add_units(const float* first, const float* second, const double* weights,
+                                  std::size_t n, double gradient_units, double hessian_units) {
+  std::int64_t gradient = 0;
+  std::int64_t hessian = 0;
+  if (weights == nullptr) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const float g = first[i] < 0 ? -first[i] : first[i];
+      gradient += nearest(static_cast<double>(g) * gradient_units);
+      hessian += nearest(static_cast<double>(second[i]) * hessian_units);
+    }
+  } else {
+    for (std::size_t i = 0; i < n; ++i) {
+      const float g = first[i] < 0 ? -first[i] : first[i];
+      gradient += nearest(weights[i] * static_cast<double>(g) * gradient_units);
+      hessian += nearest(weights[i] * static_cast<double>(second[i]) * hessian_units);
+    }
+  }
+  return {gradient, hessian};
 }
 
 SPINNEY_KERNEL void pack(const float* first, const float* second, const double* weights,
@@ -143,10 +167,10 @@ constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<max_grou
 }  // namespace
 
 PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
-                           std::size_t n, bool counts, int n_threads, PackedSum* out) {
+                           std::size_t n, bool counts, int n_threads, const Company& company,
+                           PackedSum* out) {
   const std::size_t n_blocks = (n + pack_block - 1) / pack_block;
   const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads, true);
-  std::vector<Magnitude> magnitudes(n_blocks);
   std::vector<float> first;  // those of the rows, side by side
   std::vector<float> second;
   std::vector<double> own_weights;
@@ -170,26 +194,49 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
   const auto weights_from = [&](std::size_t i) {
     return of_rows == nullptr ? nullptr : of_rows + i;
   };
+  std::vector<Largest> largest_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t block, int) {
     const std::size_t begin = block * pack_block;
-    magnitudes[block] = measure(chosen.first + begin, chosen.second + begin, weights_from(begin),
-                                weights.whole, std::min(pack_block, n - begin));
+    largest_of[block] =
+        find_largest(chosen.first + begin, chosen.second + begin, weights_from(begin),
+                     weights.whole, std::min(pack_block, n - begin));
   });
-  Magnitude total;
-  for (const Magnitude& magnitude : magnitudes) {
-    total.gradient += magnitude.gradient;
-    total.hessian += magnitude.hessian;
-    total.most = std::max(total.most, magnitude.most);
+  double largest[3] = {};
+  for (const Largest& of_block : largest_of) {
+    largest[0] = std::max(largest[0], of_block.gradient);
+    largest[1] = std::max(largest[1], of_block.hessian);
+    largest[2] = std::max(largest[2], of_block.of_one);
   }
-  // Rounding adds at most half a unit a row.
-  const auto slack = static_cast<double>(n);
-  const double gradient_scale = total.gradient > 0 ? (0x1p31 - 2 - slack) / total.gradient : 1.0;
-  double hessian_scale = 1;
+  find_max(company.exchange, largest, 3);
+  const std::uint64_t at_most = std::max<std::uint64_t>(n, company.n_rows);
+  const double gradient_in_one = units_in_one(largest[0], at_most);
+  const double hessian_in_one = units_in_one(largest[1], at_most);
+  std::vector<UnitSums> sums_of(n_blocks);
+  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
+    const std::size_t begin = block * pack_block;
+    sums_of[block] = add_units(chosen.first + begin, chosen.second + begin, weights_from(begin),
+                               std::min(pack_block, n - begin), gradient_in_one, hessian_in_one);
+  });
+  std::int64_t sums[3] = {0, 0, static_cast<std::int64_t>(n)};
+  for (const UnitSums& of_block : sums_of) {
+    sums[0] += of_block.gradient;
+    sums[1] += of_block.hessian;
+  }
+  add_up(company.exchange, sums, 3);
   PackedScale scale;
-  scale.counts = counts && total.hessian < 0x1p31;
-  if (!scale.counts && total.hessian > 0) {
-    hessian_scale = (0x1p32 - 2 - slack) / total.hessian;
-    const double most = std::ceil(total.most * hessian_scale) + 1;
+  scale.n_rows = static_cast<std::uint64_t>(sums[2]);
+  scale.largest_gradient = largest[0];
+  scale.largest_hessian = largest[1];
+  // Rounding adds at most half a unit a row, here and there.
+  const auto slack = static_cast<double>(sums[2]);
+  const double total_gradient = (static_cast<double>(sums[0]) + slack) / gradient_in_one;
+  const double total_hessian = static_cast<double>(sums[1]) / hessian_in_one;
+  const double gradient_scale = largest[0] > 0 ? (0x1p31 - 2 - slack) / total_gradient : 1.0;
+  double hessian_scale = 1;
+  scale.counts = counts && total_hessian < 0x1p31;
+  if (!scale.counts && largest[1] > 0) {
+    hessian_scale = (0x1p32 - 2 - slack) / (total_hessian + slack / hessian_in_one);
+    const double most = std::ceil(largest[2] * hessian_scale) + 1;
     scale.most = static_cast<std::uint32_t>(std::min(most, 0x1p32 - 1));
   }
   scale.gradient = 1.0 / gradient_scale;

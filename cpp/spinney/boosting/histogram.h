@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "spinney/common/dispatch.h"
+#include "spinney/common/exchange.h"
 #include "spinney/common/types.h"
 #include "spinney/loss/loss.h"
 #include "spinney/table/binned_matrix.h"
@@ -34,6 +35,16 @@ struct PackedScale {
   // they are 1.
   std::uint32_t most = 1;
   bool counts = false;
+  // Of all workers: rows whose derivatives were packed, and the largest of these.
+  std::uint64_t n_rows = 0;
+  double largest_gradient = 0;
+  double largest_hessian = 0;
+};
+
+// The other workers that have rows, if there are any.
+struct Company {
+  Exchange* exchange = nullptr;
+  std::uint64_t n_rows = 0;  // of all workers together, or more
 };
 
 // Weights of rows. Whole numbers stand for repeated rows, and rules that count rows count them so.
@@ -43,9 +54,11 @@ struct RowWeights {
 };
 
 // Packs the derivatives of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If
-// `counts`, all second derivatives are 1, and sums of them are numbers of rows.
+// `counts`, all second derivatives are 1, and sums of them are numbers of rows. The scale is that
+// of the rows of all workers.
 PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
-                           std::size_t n, bool counts, int n_threads, PackedSum* out);
+                           std::size_t n, bool counts, int n_threads, const Company& company,
+                           PackedSum* out);
 
 // Packed derivatives of a list of rows: one after the other, or each at the place of its row.
 struct RowSums {

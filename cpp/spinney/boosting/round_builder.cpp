@@ -7,6 +7,7 @@
 #include "spinney/boosting/tree_builder.h"
 #include "spinney/boosting/vector_builder.h"
 #include "spinney/common/check.h"
+#include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
@@ -17,21 +18,42 @@ bool draws(double share) { return share < 1; }
 
 }  // namespace
 
-Sums RoundBuilder::exact_sums(const LeafRows& leaf, const Derivatives& of) const {
-  Sums sums;
-  for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
-    const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
-    const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
-    sums.gradient += weight * static_cast<double>(of.first[row]);
-    sums.hessian += weight * static_cast<double>(of.second[row]);
+std::vector<Sums> RoundBuilder::leaf_sums(const Derivatives& of, const Sums& largest) const {
+  const auto for_rows = [&](const LeafRows& leaf, const auto& body) {
+    for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
+      const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
+      const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
+      body(weight * static_cast<double>(of.first[row]),
+           weight * static_cast<double>(of.second[row]));
+    }
+  };
+  const double gradient_in_one = units_in_one(largest.gradient, company_.n_rows);
+  const double hessian_in_one = units_in_one(largest.hessian, company_.n_rows);
+  std::vector<std::int64_t> units(2 * leaves_.size());
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    std::int64_t gradient = 0;
+    std::int64_t hessian = 0;
+    for_rows(leaves_[i], [&](double g, double h) {
+      gradient += nearest(g * gradient_in_one);
+      hessian += nearest(h * hessian_in_one);
+    });
+    units[2 * i] = gradient;
+    units[2 * i + 1] = hessian;
+  }
+  add_up(company_.exchange, units.data(), units.size());
+  std::vector<Sums> sums(leaves_.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i] = {static_cast<double>(units[2 * i]) / gradient_in_one,
+               static_cast<double>(units[2 * i + 1]) / hessian_in_one};
   }
   return sums;
 }
 
 void RoundBuilder::refine_leaves(const Derivatives& of) {
-  for (const LeafRows& leaf : leaves_) {
-    tree_.value[static_cast<std::size_t>(leaf.node)] =
-        leaf_weight(exact_sums(leaf, of), rules_.split, leaf.bounds);
+  const std::vector<Sums> sums = leaf_sums(of, largest_);
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    tree_.value[static_cast<std::size_t>(leaves_[i].node)] =
+        leaf_weight(sums[i], rules_.split, leaves_[i].bounds);
   }
 }
 
@@ -126,7 +148,7 @@ void RoundBuilder::draw_tree_columns(std::size_t n_features) {
 }
 
 std::vector<std::uint8_t> RoundBuilder::allowed_columns(
-    std::size_t n_features, std::size_t depth, NodeIndex index,
+    std::size_t n_features, std::size_t depth, std::uint64_t name,
     const std::vector<std::uint32_t>& path) const {
   if (rules_.interactions.empty() && !draws(rules_.tree_columns) && !draws(rules_.level_columns) &&
       !draws(rules_.node_columns)) {
@@ -147,7 +169,7 @@ std::vector<std::uint8_t> RoundBuilder::allowed_columns(
   }
   // Streams of levels and nodes do not meet that of the tree, 0.
   draw(columns, rules_.level_columns, 1 + depth);
-  draw(columns, rules_.node_columns, (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(index));
+  draw(columns, rules_.node_columns, (std::uint64_t{1} << 63) | name);
   return columns;
 }
 

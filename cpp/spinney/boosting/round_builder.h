@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spinney/boosting/split.h"
+#include "spinney/common/random.h"
 #include "spinney/common/watch.h"
 #include "spinney/table/row_matrix.h"
 #include "spinney/tree/tree.h"
@@ -61,9 +62,13 @@ class RoundBuilder {
   const std::vector<LeafRows>& leaves() const { return leaves_; }
   // Leaf weights from the derivatives themselves instead of the packed sums.
   virtual void refine_leaves(const Derivatives& of);
+  // Says that other workers have rows, too, and grow the same trees.
+  void join(const Company& company) { company_ = company; }
 
  protected:
-  Sums exact_sums(const LeafRows& leaf, const Derivatives& of) const;
+  // Sums of the derivatives of each leaf, in fixed point, over the rows of all workers, of which
+  // none has larger ones than these.
+  std::vector<Sums> leaf_sums(const Derivatives& of, const Sums& largest) const;
   // The question of a node about a binned column.
   void write_question(std::size_t at, const BinnedColumn& column, const BinSplit& split);
   // Leaves of rows by their codes; `like` has the bins. questions: by node.
@@ -112,17 +117,21 @@ class RoundBuilder {
     return next;
   }
 
-  // Marks of the columns that a node may ask about; empty: all.
+  // Names of a node's children, by the way to them: known before their turn, unlike an index.
+  static std::uint64_t name_of_child(std::uint64_t parent, bool left) {
+    return combine(parent, left ? 1 : 2);
+  }
+  // Marks of the columns that a node may ask about; empty: all. name: for the draw.
   std::vector<std::uint8_t> allowed_columns(std::size_t n_features, std::size_t depth,
-                                            NodeIndex index,
+                                            std::uint64_t name,
                                             const std::vector<std::uint32_t>& path) const;
-  // Whether columns are drawn anew for every node, by its index.
-  bool draws_by_node() const { return rules_.node_columns < 1; }
   void draw_tree_columns(std::size_t n_features);
 
   TreeRules rules_;
   std::uint64_t number_ = 0;
   RowWeights weights_;
+  Company company_;
+  Sums largest_;  // derivatives of a row, of all workers
   std::vector<LeafRows> leaves_;
   Tree tree_;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "spinney/common/parallel.h"
 
@@ -128,18 +129,38 @@ class ColumnSearch {
   // Counts the rows of each code of the split's column until both sides have enough: mostly that
   // shows after a few. False: they never have, and all rows are counted.
   bool leaves_enough(const BinSplit& split) {
-    const BinnedColumn& column = matrix_.column(split.feature);
     row_counts_.fill(0);
     for (std::size_t i = 0; i < node_.n_rows; i += count_block) {
       count(split.feature, i, std::min(node_.n_rows, i + count_block));
-      std::uint64_t n_left = 0;
-      std::uint64_t n_right = 0;
-      for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
-        (split.goes_left(code, column.missing_code()) ? n_left : n_right) += row_counts_[code];
-      }
-      if (std::min(n_left, n_right) >= rules_.min_rows) return true;
+      if (has_enough(split)) return true;
     }
     return false;
+  }
+
+  // Numbers of rows of each code of a column, and what they are over all workers.
+  const std::array<std::uint64_t, 256>& count_all(std::uint32_t feature) {
+    row_counts_.fill(0);
+    for (std::size_t i = 0; i < node_.n_rows; i += count_block) {
+      count(feature, i, std::min(node_.n_rows, i + count_block));
+    }
+    return row_counts_;
+  }
+
+  void learn_counts(const std::int64_t* counts) {
+    for (std::size_t code = 0; code < 256; ++code) {
+      row_counts_[code] = static_cast<std::uint64_t>(counts[code]);
+    }
+  }
+
+  // Whether both sides have enough of the rows that were counted.
+  bool has_enough(const BinSplit& split) const {
+    const BinnedColumn& column = matrix_.column(split.feature);
+    std::uint64_t n_left = 0;
+    std::uint64_t n_right = 0;
+    for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
+      (split.goes_left(code, column.missing_code()) ? n_left : n_right) += row_counts_[code];
+    }
+    return std::min(n_left, n_right) >= rules_.min_rows;
   }
 
  private:
@@ -284,9 +305,9 @@ class ColumnSearch {
       const std::uint32_t n_cuts =
           direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
       for (std::uint32_t code = 0; code < n_cuts; ++code) {
+        if (counts_ != nullptr) n_left += counts_[code];
         if (sums[code] == 0) continue;
         left += sums[code];
-        if (counts_ != nullptr) n_left += counts_[code];
         bool better = false;
         offer(left, n_left, rules_.l2, sign, best, better);
         if (better) {
@@ -482,7 +503,8 @@ std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& 
     // Missing rows may be on either side.
     const std::size_t n_missing = column.has_missing ? column.n_rows_of.back() : 0;
     std::size_t n_left = n_missing;
-    std::size_t n_right = matrix.n_rows();
+    std::size_t n_right =
+        std::accumulate(column.n_rows_of.begin(), column.n_rows_of.end(), std::size_t{0});
     auto& [first, end] = cuts[f];
     first = column.n_bins;
     for (std::uint32_t code = 0; code < column.n_bins; ++code) {
@@ -496,50 +518,131 @@ std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& 
   return cuts;
 }
 
-BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                    const SplitRules& rules, int n_threads) {
+namespace {
+
+bool is_allowed(const BinnedMatrix& matrix, const NodeToSplit& node, std::size_t f) {
+  return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
+}
+
+// The best question about each column, from the node's histogram.
+std::vector<Candidate> search_columns(const BinnedMatrix& matrix, const NodeToSplit& node,
+                                      const PackedScale& scale, const SplitRules& rules,
+                                      int n_threads) {
   const std::size_t n_features = matrix.n_features();
-  const auto allowed = [&](std::size_t f) {
-    return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
-  };
-  if (node.histogram == nullptr) {
-    ColumnSearch search(matrix, node, scale, rules);
-    BinSplit found;
-    for (std::size_t f = 0; f < n_features; ++f) {
-      if (!allowed(f)) continue;
-      const BinSplit split = search.search(static_cast<std::uint32_t>(f), true).split;
-      if (split.found() && split.gain > found.gain) found = split;
-    }
-    return found;
-  }
   std::vector<Candidate> best(n_features);
   constexpr std::size_t block = 8;
-  const double work = split_work(matrix, node.n_rows, node.histogram != nullptr);
+  const double work = split_work(matrix, node.n_rows, true);
   parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),
                [&](std::size_t piece, int) {
                  ColumnSearch search(matrix, node, scale, rules);
                  const std::size_t end = std::min(n_features, (piece + 1) * block);
                  for (std::size_t f = piece * block; f < end; ++f) {
-                   if (allowed(f)) best[f] = search.search(static_cast<std::uint32_t>(f), false);
+                   if (!is_allowed(matrix, node, f)) continue;
+                   best[f] = search.search(static_cast<std::uint32_t>(f), false);
                  }
                });
+  return best;
+}
+
+// The column that gains most, the first of equals; best.size() if none gains.
+std::size_t find_winner(const std::vector<Candidate>& best) {
+  std::size_t winner = best.size();
+  double gain = 0;
+  for (std::size_t f = 0; f < best.size(); ++f) {
+    if (!(best[f].split.gain > gain)) continue;
+    gain = best[f].split.gain;
+    winner = f;
+  }
+  return winner;
+}
+
+// Columns that would gain more than any that is sure, the best first, but not too many at once.
+std::vector<std::uint32_t> unsure_columns(const std::vector<Candidate>& best) {
+  constexpr std::size_t most = 4;
+  double sure = 0;
+  for (const Candidate& candidate : best) {
+    if (!candidate.unsure) sure = std::max(sure, candidate.split.gain);
+  }
+  std::vector<std::uint32_t> columns;
+  for (std::uint32_t f = 0; f < best.size(); ++f) {
+    if (best[f].unsure && best[f].split.gain >= sure) columns.push_back(f);
+  }
+  std::stable_sort(columns.begin(), columns.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return best[a].split.gain > best[b].split.gain;
+  });
+  columns.resize(std::min(columns.size(), most));
+  return columns;
+}
+
+}  // namespace
+
+BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                    const SplitRules& rules, int n_threads) {
   ColumnSearch search(matrix, node, scale, rules);
-  for (;;) {
-    std::size_t winner = n_features;
-    double gain = 0;
-    for (std::size_t f = 0; f < n_features; ++f) {
-      if (allowed(f) && best[f].split.gain > gain) {
-        gain = best[f].split.gain;
-        winner = f;
-      }
+  if (node.histogram == nullptr) {
+    BinSplit found;
+    for (std::size_t f = 0; f < matrix.n_features(); ++f) {
+      if (!is_allowed(matrix, node, f)) continue;
+      const BinSplit split = search.search(static_cast<std::uint32_t>(f), true).split;
+      if (split.found() && split.gain > found.gain) found = split;
     }
-    if (winner == n_features) return {};
+    return found;
+  }
+  std::vector<Candidate> best = search_columns(matrix, node, scale, rules, n_threads);
+  for (;;) {
+    const std::size_t winner = find_winner(best);
+    if (winner == best.size()) return {};
     if (!best[winner].unsure || search.leaves_enough(best[winner].split)) {
       return best[winner].split;
     }
     best[winner] = search.search(static_cast<std::uint32_t>(winner), true);
     best[winner].unsure = false;
   }
+}
+
+std::vector<BinSplit> find_splits(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
+                                  const PackedScale& scale, const SplitRules& rules, int n_threads,
+                                  Exchange& exchange) {
+  struct Doubt {
+    std::size_t node;
+    std::uint32_t column;
+  };
+  std::vector<std::vector<Candidate>> best;
+  for (const NodeToSplit& node : nodes) {
+    best.push_back(search_columns(matrix, node, scale, rules, n_threads));
+  }
+  // Rows of columns in doubt are counted, for all nodes in one message.
+  for (;;) {
+    std::vector<Doubt> doubts;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::size_t winner = find_winner(best[i]);
+      if (winner == best[i].size() || !best[i][winner].unsure) continue;
+      for (const std::uint32_t f : unsure_columns(best[i])) doubts.push_back({i, f});
+    }
+    if (doubts.empty()) break;
+    std::vector<std::int64_t> counts(256 * doubts.size());
+    for (std::size_t d = 0; d < doubts.size(); ++d) {
+      ColumnSearch search(matrix, nodes[doubts[d].node], scale, rules);
+      const auto& own = search.count_all(doubts[d].column);
+      for (std::size_t code = 0; code < 256; ++code) {
+        counts[256 * d + code] = static_cast<std::int64_t>(own[code]);
+      }
+    }
+    exchange.add(counts.data(), counts.size());
+    for (std::size_t d = 0; d < doubts.size(); ++d) {
+      ColumnSearch search(matrix, nodes[doubts[d].node], scale, rules);
+      search.learn_counts(counts.data() + 256 * d);
+      Candidate& candidate = best[doubts[d].node][doubts[d].column];
+      if (!search.has_enough(candidate.split)) candidate = search.search(doubts[d].column, true);
+      candidate.unsure = false;
+    }
+  }
+  std::vector<BinSplit> found(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::size_t winner = find_winner(best[i]);
+    if (winner < best[i].size()) found[i] = best[i][winner].split;
+  }
+  return found;
 }
 
 }  // namespace spinney

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "spinney/boosting/histogram.h"
@@ -73,7 +74,7 @@ struct NodeToSplit {
   const PackedSum* histogram = nullptr;  // null: of few rows, whose sums are made on the way
   RowSums sums;                          // of the rows
   PackedSum total = 0;
-  std::size_t n_rows = 0;
+  std::size_t n_rows = 0;     // of this worker
   double n_counted = 0;       // rows, whole weights as repeated ones
   const Row* rows = nullptr;  // null: 0 … n_rows-1
   RowWeights weights;
@@ -99,5 +100,11 @@ std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& 
 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                     const SplitRules& rules, int n_threads);
+
+// The best questions about several nodes whose rows lie with several workers; histograms, totals
+// and n_counted are those of all of them, rows those of this one.
+std::vector<BinSplit> find_splits(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
+                                  const PackedScale& scale, const SplitRules& rules, int n_threads,
+                                  Exchange& exchange);
 
 }  // namespace spinney

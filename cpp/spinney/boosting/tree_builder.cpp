@@ -119,9 +119,9 @@ RowSums TreeBuilder::sums_of(const Node& node) const {
 }
 
 bool TreeBuilder::may_split(const Node& node) const {
-  const std::size_t n = node.end - node.begin;
-  const std::size_t fewest =
-      weights_.whole ? 2 : std::max<std::size_t>(2, 2 * rules_.split.min_rows);
+  const std::uint64_t n = n_rows_of(node);
+  const std::uint64_t fewest =
+      weights_.whole ? 2 : std::max<std::uint64_t>(2, 2 * rules_.split.min_rows);
   return node.depth < rules_.max_depth && n >= fewest;
 }
 
@@ -142,7 +142,7 @@ NodeToSplit TreeBuilder::task_of(const Node& node) {
 void TreeBuilder::search(Node& node) {
   NodeToSplit task = task_of(node);
   const std::vector<std::uint8_t> allowed =
-      allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
+      allowed_columns(matrix_.n_features(), node.depth, node.name, node.path);
   task.allowed = marks(allowed);
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
 }
@@ -215,7 +215,15 @@ void TreeBuilder::make_histograms(Node& parent) {
   }
 }
 
+std::uint64_t TreeBuilder::n_rows_of(const Node& node) const {
+  return company_.exchange == nullptr ? node.end - node.begin : node.n_all;
+}
+
 std::uint64_t TreeBuilder::count_rows(const Node& node) const {
+  return company_.exchange == nullptr ? count_own_rows(node) : node.n_counted;
+}
+
+std::uint64_t TreeBuilder::count_own_rows(const Node& node) const {
   if (!weights_.whole) return node.end - node.begin;
   double total = 0;
   const Row* const rows = rows_of(node);
@@ -225,22 +233,29 @@ std::uint64_t TreeBuilder::count_rows(const Node& node) const {
   return static_cast<std::uint64_t>(total);
 }
 
-// Divides a node's rows between two children; false: they would have too few, it stays a leaf.
-// (Only a question that was made for other nodes, too, can be such.)
-bool TreeBuilder::divide(Node& parent) {
-  const BinSplit& split = parent.split;
-  const std::size_t n_left = divide_rows(parent, split);
+// Divides a node's rows between two children.
+void TreeBuilder::part_rows(Node& parent) {
+  const std::size_t n_left = divide_rows(parent, parent.split);
   Node& left = *parent.left;
   Node& right = *parent.right;
   left.begin = parent.begin;
   left.end = right.begin = parent.begin + n_left;
   right.end = parent.end;
   left.buffer = right.buffer = 1 - parent.buffer;
-  if (rules_.growth == Growth::oblivious && std::min(count_rows(left), count_rows(right)) <
-                                                std::max<std::size_t>(1, rules_.split.min_rows)) {
-    return false;
-  }
   left.depth = right.depth = parent.depth + 1;
+}
+
+// Whether the children have enough rows: only a question that was made for other nodes, too, may
+// leave them too few.
+bool TreeBuilder::has_enough(const Node& parent) const {
+  return std::min(count_rows(*parent.left), count_rows(*parent.right)) >=
+         std::max<std::size_t>(1, rules_.split.min_rows);
+}
+
+void TreeBuilder::inherit(Node& parent) {
+  const BinSplit& split = parent.split;
+  Node& left = *parent.left;
+  Node& right = *parent.right;
   left.total = split.left;
   right.total = parent.total - split.left;
   left.bounds = right.bounds = parent.bounds;
@@ -253,7 +268,6 @@ bool TreeBuilder::divide(Node& parent) {
     left.path.push_back(split.feature);
     right.path = left.path;
   }
-  return true;
 }
 
 TreeBuilder::Node& TreeBuilder::add_node() {
@@ -264,12 +278,15 @@ TreeBuilder::Node& TreeBuilder::add_node() {
 void TreeBuilder::add_children(Node& parent) {
   parent.left = &add_node();
   parent.right = &add_node();
+  parent.left->name = name_of_child(parent.name, true);
+  parent.right->name = name_of_child(parent.name, false);
 }
 
 // Makes the children of a node and finds their questions. Several nodes may be prepared at once;
 // they only share what is read.
 void TreeBuilder::prepare(Node& parent) {
-  divide(parent);
+  part_rows(parent);
+  inherit(parent);
   if (parent.children_ask) search_children(parent);
 }
 
@@ -330,12 +347,12 @@ void TreeBuilder::add_to_tree(Node& node) {
   node.is_leaf = true;
   ++n_leaves_;
   describe(static_cast<std::size_t>(node.index), unpack(node.total, scale_), node.bounds,
-           node.end - node.begin);
+           static_cast<std::size_t>(n_rows_of(node)));
   questions_.resize(tree_.size());
   if (!node.split.found()) return;
   const Turn turn{node.split.gain, node.depth, node.index, &node};
   push(waiting_, turn);
-  push(unprepared_, turn);
+  if (company_.exchange == nullptr) push(unprepared_, turn);
 }
 
 // Puts a node's question and its children into the tree.
@@ -366,13 +383,10 @@ TreeBuilder::Node* TreeBuilder::take() {
   const std::size_t left_over = rules_.max_leaves - n_leaves_;
   if (left_over == 0 || unprepared_.empty()) return nullptr;
   const bool has_its_turn = unprepared_.front().node == waiting_.front().node;
-  // Where columns are drawn by the names of nodes, those of the children must be known.
-  if (!has_its_turn && (n_begun_ >= left_over || draws_by_node())) return nullptr;
+  if (!has_its_turn && n_begun_ >= left_over) return nullptr;
   Node* const node = pop(unprepared_);
   ++n_begun_;
   add_children(*node);
-  node->left->index = static_cast<NodeIndex>(tree_.size());
-  node->right->index = static_cast<NodeIndex>(tree_.size() + 1);
   node->children_ask = left_over > 1;
   if (node->histogram != nullptr) node->spare = take_histogram();
   return node;
@@ -403,7 +417,9 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
   packed.resize(n_rows);
   if (moves_sums_) packed_[1].resize(n_rows);
-  scale_ = pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, packed.data());
+  scale_ = pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, company_,
+                          packed.data());
+  largest_ = {scale_.largest_gradient, scale_.largest_hessian};
   if (&packed != &packed_[0]) {
     packed_[0].resize(matrix_.n_rows());
     for (std::size_t i = 0; i < n_rows; ++i) packed_[0][rows[i]] = packed[i];
@@ -419,7 +435,9 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   root.end = n_rows;
   for (const PackedSum sum : packed) root.total += sum;
   const bool by_level = rules_.growth == Growth::oblivious;
-  if (may_split(root) && rules_.max_leaves > 1) {
+  if (company_.exchange != nullptr) {
+    start_together(root);
+  } else if (may_split(root) && rules_.max_leaves > 1) {
     if (by_level || n_rows > few_node_rows) {
       root.histogram = take_histogram();
       histograms_.build(rows_of(root), sums_of(root), n_rows, root.histogram);
@@ -427,10 +445,10 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
     if (!by_level) search(root);
   }
   add_to_tree(root);
-  if (by_level) {
-    grow_by_level(watch);
+  if (company_.exchange != nullptr) {
+    by_level ? grow_by_level_together(watch) : grow_by_gain_together(watch);
   } else {
-    grow_by_gain(watch);
+    by_level ? grow_by_level(watch) : grow_by_gain(watch);
   }
   for (const Node& node : nodes_) {
     if (!node.is_leaf) continue;
@@ -438,49 +456,61 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   }
 }
 
+// The question of a level, and the nodes that it is to be asked of: it may divide them.
+BinSplit TreeBuilder::ask_level(std::size_t depth, Watch& watch, std::vector<Node*>& asked) {
+  std::vector<Node*> open;
+  std::vector<NodeToSplit> tasks;
+  std::vector<std::uint8_t> allowed;
+  for (Node& node : nodes_) {
+    if (!node.is_leaf || node.histogram == nullptr || !may_split(node)) continue;
+    if (open.empty()) {
+      allowed = allowed_columns(matrix_.n_features(), node.depth, depth, node.path);
+    }
+    open.push_back(&node);
+    tasks.push_back(task_of(node));
+    tasks.back().allowed = marks(allowed);
+  }
+  asked.clear();
+  if (open.empty()) return {};
+  watch.poll(all_rows_n_ * matrix_.n_features());
+  const BinSplit split = find_common_split(matrix_, tasks, nullptr, rules_.split, n_threads_);
+  if (!split.found()) return {};
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    Node& node = *open[i];
+    node.split = split;
+    node.split.left = left_sum(matrix_, tasks[i], split);
+    const std::int8_t sign =
+        rules_.split.monotonic.empty() ? std::int8_t{0} : rules_.split.monotonic[split.feature];
+    node.split.gain = gain_of(tasks[i], node.split.left, sign, rules_.split.l2, rules_.split);
+    // A node that the question does not help may still be divided by it; one that it must not
+    // divide (by its weights, or by a constraint) is not.
+    const Sums left = unpack(node.split.left, scale_);
+    const Sums right = unpack(node.total - node.split.left, scale_);
+    const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian;
+    if (heavy && (sign == 0 || node.split.gain != 0)) asked.push_back(&node);
+  }
+  return split;
+}
+
 // One question a level, asked of all nodes that it leaves enough rows on both sides.
 void TreeBuilder::grow_by_level(Watch& watch) {
   level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
+  std::vector<Node*> asked;
   for (std::size_t depth = 0; depth < level_limit_; ++depth) {
-    std::vector<Node*> asked;
-    std::vector<NodeToSplit> tasks;
-    std::vector<std::uint8_t> allowed;
-    for (Node& node : nodes_) {
-      if (!node.is_leaf || node.histogram == nullptr || !may_split(node)) continue;
-      if (asked.empty()) {
-        allowed = allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
-      }
-      asked.push_back(&node);
-      tasks.push_back(task_of(node));
-      tasks.back().allowed = marks(allowed);
-    }
-    if (asked.empty()) break;
-    watch.poll(all_rows_n_ * matrix_.n_features());
-    const BinSplit split = find_common_split(matrix_, tasks, nullptr, rules_.split, n_threads_);
-    if (!split.found()) break;
+    if (!ask_level(depth, watch, asked).found()) break;
     bool parted = false;
-    for (std::size_t i = 0; i < asked.size(); ++i) {
-      Node& node = *asked[i];
-      node.split = split;
-      node.split.left = left_sum(matrix_, tasks[i], split);
-      const std::int8_t sign =
-          rules_.split.monotonic.empty() ? std::int8_t{0} : rules_.split.monotonic[split.feature];
-      node.split.gain = gain_of(tasks[i], node.split.left, sign, rules_.split.l2, rules_.split);
-      // A node that the question does not help may still be divided by it; one that it must not
-      // divide (by its weights, or by a constraint) is not.
-      const Sums left = unpack(node.split.left, scale_);
-      const Sums right = unpack(node.total - node.split.left, scale_);
-      const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian;
-      if (!heavy || (sign != 0 && node.split.gain == 0)) continue;
-      add_children(node);
-      if (!divide(node)) continue;
+    for (Node* const node : asked) {
+      add_children(*node);
+      part_rows(*node);
+      if (!has_enough(*node)) continue;
+      inherit(*node);
       if (depth + 1 < level_limit_) {
-        node.spare = take_histogram();
-        make_histograms(node);
+        node->spare = take_histogram();
+        make_histograms(*node);
       }
-      release(node.spare);
-      release(node.histogram);
-      commit(node);
+      release(node->spare);
+      release(node->histogram);
+      commit(*node);
       parted = true;
     }
     if (!parted) break;

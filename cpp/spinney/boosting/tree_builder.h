@@ -34,6 +34,9 @@ class TreeBuilder : public RoundBuilder {
     Bounds bounds;
     BinSplit split;
     NodeIndex index = 0;
+    std::uint64_t name = 1;
+    std::uint64_t n_all = 0;          // rows of all workers
+    std::uint64_t n_counted = 0;      // … by whole weights
     std::vector<std::uint32_t> path;  // columns asked about above, where interactions are limited
     Node* left = nullptr;             // children, once the node is to be prepared
     Node* right = nullptr;
@@ -61,7 +64,9 @@ class TreeBuilder : public RoundBuilder {
   NodeToSplit task_of(const Node& node);
   Node& add_node();
   void add_children(Node& parent);
-  bool divide(Node& parent);
+  void part_rows(Node& parent);
+  bool has_enough(const Node& parent) const;
+  void inherit(Node& parent);
   void prepare(Node& parent);
   void finish(Node& parent);
   void add_to_tree(Node& node);
@@ -74,7 +79,18 @@ class TreeBuilder : public RoundBuilder {
   Node* take();
   void grow_by_gain(Watch& watch);
   void grow_by_level(Watch& watch);
+  BinSplit ask_level(std::size_t depth, Watch& watch, std::vector<Node*>& asked);
+  std::uint64_t n_rows_of(const Node& node) const;
   std::uint64_t count_rows(const Node& node) const;
+  std::uint64_t count_own_rows(const Node& node) const;
+  // With other workers, in shared_growth.cpp.
+  void start_together(Node& root);
+  void part_together(const std::vector<Node*>& parents);
+  void take_back(Node& parent);
+  void search_together(const std::vector<Node*>& nodes);
+  std::vector<Node*> take_several();
+  void grow_by_gain_together(Watch& watch);
+  void grow_by_level_together(Watch& watch);
   std::size_t divide_rows(const Node& node, const BinSplit& split);
 
   const BinnedMatrix& matrix_;
@@ -97,6 +113,7 @@ class TreeBuilder : public RoundBuilder {
   std::vector<Turn> unprepared_;     // … of those whose children nobody has begun with
   std::size_t n_begun_ = 0;          // the others of them
   std::vector<BinSplit> questions_;  // by tree node
+  std::vector<std::int64_t> message_;
 };
 
 }  // namespace spinney

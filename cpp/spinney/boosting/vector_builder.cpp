@@ -53,7 +53,7 @@ void VectorBuilder::search(Node& node) {
   if (node.depth >= rules_.max_depth || node.end - node.begin < 2) return;
   std::vector<NodeToSplit> tasks = tasks_of(node);
   const std::vector<std::uint8_t> allowed =
-      allowed_columns(matrix_.n_features(), node.depth, node.index, node.path);
+      allowed_columns(matrix_.n_features(), node.depth, node.name, node.path);
   for (NodeToSplit& task : tasks) task.allowed = marks(allowed);
   node.split = find_common_split(matrix_, std::span(tasks).first(n_outputs_), &tasks.back(),
                                  rules_.split, n_threads_);
@@ -97,6 +97,8 @@ void VectorBuilder::part(std::size_t which) {
     left.totals.push_back(left_sum(matrix_, tasks[k], split));
     right.totals.push_back(parent.totals[k] - left.totals[k]);
   }
+  left.name = name_of_child(parent.name, true);
+  right.name = name_of_child(parent.name, false);
   left.path = parent.path;
   if (!rules_.interactions.empty()) left.path.push_back(split.feature);
   right.path = left.path;
@@ -151,7 +153,7 @@ void VectorBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_ro
   gathered_.resize(n_rows);
   for (std::size_t k = 0; k < n_outputs_; ++k) {
     scales_[k] = pack_gradients(of.from(k * matrix_.n_rows()), weights, rows, n_rows,
-                                constant_hessian, n_threads_, gathered_.data());
+                                constant_hessian, n_threads_, company_, gathered_.data());
     packed_[k].resize(matrix_.n_rows());
     for (std::size_t i = 0; i < n_rows; ++i) {
       packed_[k][rows_[i]] = gathered_[i];
@@ -186,9 +188,11 @@ void VectorBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_ro
 void VectorBuilder::refine_leaves(const Derivatives& of) {
   for (std::size_t k = 0; k < n_outputs_; ++k) {
     const Derivatives own = of.from(k * matrix_.n_rows());
-    for (const LeafRows& leaf : leaves_) {
-      tree_.value[static_cast<std::size_t>(leaf.node) * n_outputs_ + k] =
-          leaf_weight(exact_sums(leaf, own), rules_.split, leaf.bounds);
+    const std::vector<Sums> sums =
+        leaf_sums(own, {scales_[k].largest_gradient, scales_[k].largest_hessian});
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      tree_.value[static_cast<std::size_t>(leaves_[i].node) * n_outputs_ + k] =
+          leaf_weight(sums[i], rules_.split, leaves_[i].bounds);
     }
   }
 }

@@ -29,6 +29,7 @@ class VectorBuilder : public RoundBuilder {
     std::size_t end = 0;
     std::size_t depth = 0;
     NodeIndex index = 0;
+    std::uint64_t name = 1;
     std::vector<PackedSum> totals;      // [output], then of rows
     std::vector<Histogram> histograms;  // likewise
     BinSplit split;

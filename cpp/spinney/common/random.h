@@ -41,6 +41,11 @@ class Stream {
   // Uniform on [0, 1), 53 bits.
   constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
+  // The draw with this number: the first is number 0, and none depends on the others.
+  constexpr double uniform_at(std::uint64_t number) const {
+    return static_cast<double>(mix(key_ + golden * (number + 1)) >> 11) * 0x1.0p-53;
+  }
+
   // Uniform on 0 … n-1 without bias (n > 0): the upper half of a product, redrawn in the rare case
   // that its lower half lies in the part that would be hit too often.
   constexpr std::uint64_t below(std::uint64_t n) {

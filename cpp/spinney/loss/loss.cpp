@@ -123,12 +123,12 @@ SPINNEY_INLINE void fill_pairs(const Formula& formula, const LossData& data, std
 // The sum of the losses, and on the way the derivatives, if they are wanted: what both need is
 // computed once.
 template <bool differentiates, class Formula>
-SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, std::size_t begin,
-                                 std::size_t end, const Derivatives& out) {
-  // Values first, then their sum in eight chains of fixed order: the same bits with any vectors.
+SPINNEY_INLINE LossSum sum_values(const Formula& formula, const LossData& data, std::size_t begin,
+                                  std::size_t end, double units, const Derivatives& out) {
   constexpr std::size_t block = 256;
   double values[block];
-  double sums[8] = {};
+  std::int64_t sums[8] = {};
+  double largest[8] = {};
   for (std::size_t at = begin; at < end; at += block) {
     const std::size_t n = end - at < block ? end - at : block;
     const double* const __restrict targets = data.targets + at;
@@ -150,26 +150,34 @@ SPINNEY_INLINE double sum_values(const Formula& formula, const LossData& data, s
     }
     for (std::size_t i = n; i < block; ++i) values[i] = 0;
     for (std::size_t i = 0; i < block; i += 8) {
-      for (std::size_t k = 0; k < 8; ++k) sums[k] += values[i + k];
+      for (std::size_t k = 0; k < 8; ++k) {
+        const double value = values[i + k];
+        const double size = value < 0 ? -value : value;
+        largest[k] = size > largest[k] ? size : largest[k];
+        sums[k] = wrapping_sum(sums[k], nearest(value * units));
+      }
     }
   }
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  LossSum total;
+  for (std::size_t k = 0; k < 8; ++k) total.add({sums[k], largest[k]});
+  return total;
 }
 
 // A loss of one score is a struct above, a line here and a case in with_formula. (These cannot be
 // templates: only functions are compiled for every instruction set.)
-#define SPINNEY_LOSS(FORMULA)                                                                      \
-  SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,        \
-                           std::size_t end, const Derivatives& out) {                              \
-    fill_pairs(formula, data, begin, end, out);                                                    \
-  }                                                                                                \
-  SPINNEY_KERNEL double sum(const FORMULA& formula, const LossData& data, std::size_t begin,       \
-                            std::size_t end) {                                                     \
-    return sum_values<false>(formula, data, begin, end, {});                                       \
-  }                                                                                                \
-  SPINNEY_KERNEL double fill_and_sum(const FORMULA& formula, const LossData& data,                 \
-                                     std::size_t begin, std::size_t end, const Derivatives& out) { \
-    return sum_values<true>(formula, data, begin, end, out);                                       \
+#define SPINNEY_LOSS(FORMULA)                                                                 \
+  SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,   \
+                           std::size_t end, const Derivatives& out) {                         \
+    fill_pairs(formula, data, begin, end, out);                                               \
+  }                                                                                           \
+  SPINNEY_KERNEL LossSum sum(const FORMULA& formula, const LossData& data, std::size_t begin, \
+                             std::size_t end, double units) {                                 \
+    return sum_values<false>(formula, data, begin, end, units, {});                           \
+  }                                                                                           \
+  SPINNEY_KERNEL LossSum fill_and_sum(const FORMULA& formula, const LossData& data,           \
+                                      std::size_t begin, std::size_t end, double units,       \
+                                      const Derivatives& out) {                               \
+    return sum_values<true>(formula, data, begin, end, units, out);                           \
   }
 
 SPINNEY_LOSS(SquaredError)
@@ -228,10 +236,10 @@ SPINNEY_KERNEL void softmax_pairs(const LossData& data, std::size_t k, std::size
 }
 
 // The derivatives, if there is a place for them, and the sum of the losses, if it is wanted.
-double softmax(const LossData& data, std::size_t n_scores, std::size_t begin, std::size_t end,
-               const Derivatives* out, bool sums) {
+LossSum softmax(const LossData& data, std::size_t n_scores, std::size_t begin, std::size_t end,
+                const Derivatives* out, bool sums, double units) {
   SoftmaxBlock block(n_scores);
-  double sum = 0;
+  LossSum sum;
   for (std::size_t at = begin; at < end; at += softmax_block) {
     const std::size_t n = std::min(softmax_block, end - at);
     softmax_totals(data, n_scores, at, n, block);
@@ -242,7 +250,8 @@ double softmax(const LossData& data, std::size_t n_scores, std::size_t begin, st
       const auto label = static_cast<std::size_t>(data.targets[at + i]);
       const double weight = data.weights == nullptr ? 1.0 : data.weights[at + i];
       const double own = data.scores[label * data.n_rows + at + i] - block.top[i];
-      sum += weight * (log_normal(block.total[i]) - own);
+      const double loss = weight * (log_normal(block.total[i]) - own);
+      sum.add({nearest(loss * units), std::abs(loss)});
     }
   }
   return sum;
@@ -250,7 +259,8 @@ double softmax(const LossData& data, std::size_t n_scores, std::size_t begin, st
 
 // The smallest value with at least `level` of the weight at or below it; between two such values,
 // half-way, as the median of an even number is.
-double weighted_quantile(std::span<double> values, std::span<double> weights, double level) {
+double weighted_quantile(std::span<double> values, std::span<const std::int64_t> weights,
+                         double level) {
   const std::size_t n = values.size();
   if (weights.empty()) {
     const double place = level * static_cast<double>(n);
@@ -267,16 +277,15 @@ double weighted_quantile(std::span<double> values, std::span<double> weights, do
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return values[a] < values[b] || (values[a] == values[b] && a < b);
   });
-  double total = 0;
-  for (const std::uint32_t i : order) total += weights[i];
-  const double wanted = level * total;
-  double below = 0;
+  std::int64_t total = 0;
+  for (const std::int64_t weight : weights) total += weight;
+  const double wanted = level * static_cast<double>(total);
+  std::int64_t below = 0;
   for (std::size_t k = 0; k < n; ++k) {
     below += weights[order[k]];
-    if (below >= wanted && weights[order[k]] > 0) {
-      if (below == wanted && k + 1 < n) return 0.5 * (values[order[k]] + values[order[k + 1]]);
-      return values[order[k]];
-    }
+    if (static_cast<double>(below) < wanted) continue;
+    const bool between = static_cast<double>(below) == wanted && k + 1 < n;
+    return between ? 0.5 * (values[order[k]] + values[order[k + 1]]) : values[order[k]];
   }
   return values[order[n - 1]];
 }
@@ -311,7 +320,7 @@ auto with_formula(const Loss& loss, const Body& body) {
 void differentiate(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
                    const Derivatives& out) {
   if (loss.kind == LossKind::softmax) {
-    softmax(data, loss.n_scores, begin, end, &out, false);
+    softmax(data, loss.n_scores, begin, end, &out, false, 1);
     return;
   }
   if (loss.is_separate()) {
@@ -324,54 +333,61 @@ void differentiate(const Loss& loss, const LossData& data, std::size_t begin, st
   }
 }
 
-double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end) {
+LossSum loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
+                 double units) {
   if (loss.kind == LossKind::softmax) {
-    return softmax(data, loss.n_scores, begin, end, nullptr, true);
+    return softmax(data, loss.n_scores, begin, end, nullptr, true, units);
   }
   if (loss.is_separate()) {
-    double total = 0;
+    LossSum total;
     for (std::size_t k = 0; k < loss.n_scores; ++k) {
-      total += loss_sum(loss.of_score(k), data.of_score(k, loss.many_targets), begin, end);
+      total.add(loss_sum(loss.of_score(k), data.of_score(k, loss.many_targets), begin, end, units));
     }
-    return total / static_cast<double>(loss.n_scores);
+    return total;
   }
-  return with_formula(loss, [&](const auto& formula) { return sum(formula, data, begin, end); });
+  return with_formula(loss,
+                      [&](const auto& formula) { return sum(formula, data, begin, end, units); });
 }
 
-double differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
-                             std::size_t end, const Derivatives& out) {
+LossSum differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
+                              std::size_t end, double units, const Derivatives& out) {
   if (loss.kind == LossKind::softmax) {
-    return softmax(data, loss.n_scores, begin, end, &out, true);
+    return softmax(data, loss.n_scores, begin, end, &out, true, units);
   }
   if (loss.is_separate()) {
-    double total = 0;
+    LossSum total;
     for (std::size_t k = 0; k < loss.n_scores; ++k) {
-      total += differentiate_and_sum(loss.of_score(k), data.of_score(k, loss.many_targets), begin,
-                                     end, out.from(k * data.n_rows));
+      total.add(differentiate_and_sum(loss.of_score(k), data.of_score(k, loss.many_targets), begin,
+                                      end, units, out.from(k * data.n_rows)));
     }
-    return total / static_cast<double>(loss.n_scores);
+    return total;
   }
-  return with_formula(
-      loss, [&](const auto& formula) { return fill_and_sum(formula, data, begin, end, out); });
+  return with_formula(loss, [&](const auto& formula) {
+    return fill_and_sum(formula, data, begin, end, units, out);
+  });
 }
 
-double refit(const Loss& loss, std::span<double> residuals, std::span<double> weights) {
+double units_of_huber(const Loss& loss, double heaviest, std::uint64_t n) {
+  return units_in_one(loss.parameter * heaviest, n);
+}
+
+std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
+                         std::span<const std::int64_t> weights, double median, double units) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < residuals.size(); ++i) {
+    const double weight = weights.empty() ? 1.0 : static_cast<double>(weights[i]);
+    const double left = std::clamp(residuals[i] - median, -loss.parameter, loss.parameter);
+    sum += nearest(weight * left * units);
+  }
+  return sum;
+}
+
+double refit(const Loss& loss, std::span<double> residuals, std::span<const std::int64_t> weights) {
   if (loss.kind == LossKind::quantile) {
     return weighted_quantile(residuals, weights, loss.parameter);
   }
-  if (loss.kind == LossKind::absolute_error) return weighted_quantile(residuals, weights, 0.5);
-  // Huber: the median, and one step of the mean of what is left of it (Friedman 2001).
-  const std::vector<double> kept(residuals.begin(), residuals.end());
-  const std::vector<double> kept_weights(weights.begin(), weights.end());
-  const double median = weighted_quantile(residuals, weights, 0.5);
-  double sum = 0;
-  double total = 0;
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    const double weight = kept_weights.empty() ? 1.0 : kept_weights[i];
-    sum += weight * std::clamp(kept[i] - median, -loss.parameter, loss.parameter);
-    total += weight;
-  }
-  return total > 0 ? median + sum / total : median;
+  // Of Huber's loss the caller adds what is left of the distances to the median (Friedman 2001).
+  return weighted_quantile(residuals, weights, 0.5);
 }
 
 }  // namespace spinney

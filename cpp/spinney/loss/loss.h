@@ -3,10 +3,12 @@
 // the residuals by line search (ESL, Algorithm 10.3).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "spinney/common/fixed_point.h"
 #include "spinney/common/types.h"
 
 namespace spinney {
@@ -73,15 +75,35 @@ struct LossData {
 void differentiate(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
                    const Derivatives& out);
 
-// Weighted sum of the losses of the rows [begin, end).
-double loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end);
+// A sum in fixed point: the same for any order of rows. It is right if no term was larger than
+// those that the units were made for.
+struct LossSum {
+  std::int64_t units = 0;
+  double largest = 0;  // size of a term
+
+  void add(const LossSum& more) {
+    units = wrapping_sum(units, more.units);
+    largest = std::max(largest, more.largest);
+  }
+};
+
+// Weighted sum of the losses of the rows [begin, end); of several scores with losses of their own,
+// of all of them. units: in 1.
+LossSum loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std::size_t end,
+                 double units);
 
 // Both at once, which costs less.
-double differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
-                             std::size_t end, const Derivatives& out);
+LossSum differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
+                              std::size_t end, double units, const Derivatives& out);
 
 // The step that lowers the loss of a leaf most, from the residuals (target - score) of its rows and
-// their weights (or none). Reorders both.
-double refit(const Loss& loss, std::span<double> residuals, std::span<double> weights);
+// their weights (whole numbers of some unit, or none). Reorders the residuals.
+double refit(const Loss& loss, std::span<double> residuals, std::span<const std::int64_t> weights);
+
+// A part of it: where the median is known, the sum of what Huber's loss leaves of the distances to
+// it, in fixed point, and the units in 1 for n rows with weights up to `heaviest`.
+double units_of_huber(const Loss& loss, double heaviest, std::uint64_t n);
+std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
+                         std::span<const std::int64_t> weights, double median, double units);
 
 }  // namespace spinney

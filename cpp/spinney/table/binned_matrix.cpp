@@ -69,26 +69,9 @@ void sort_values(std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_ascending(sorted[i]);
 }
 
-// Rows that the cuts are found on, ascending: all, or one at random out of each stretch.
-std::vector<Row> sample_rows(std::size_t n_rows) {
-  std::vector<Row> rows(std::min(n_rows, max_sample));
-  if (n_rows <= max_sample) {
-    std::iota(rows.begin(), rows.end(), Row{0});
-    return rows;
-  }
-  Stream stream(0, Purpose::rows, n_rows);
-  const double step = static_cast<double>(n_rows) / static_cast<double>(max_sample);
-  for (std::size_t i = 0; i < max_sample; ++i) {
-    const double at = step * (static_cast<double>(i) + stream.uniform());
-    rows[i] = static_cast<Row>(std::min(at, static_cast<double>(n_rows - 1)));
-  }
-  return rows;
-}
-
 void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_bins,
                     BinnedColumn& out) {
-  const auto n_categories = static_cast<std::size_t>(column.n_categories);
-  std::vector<std::size_t> count(n_categories);
+  std::vector<std::uint64_t> count(static_cast<std::size_t>(column.n_categories));
   for (std::size_t row = 0; row < n_rows; ++row) {
     const std::int32_t category = column.category(row);
     if (category < 0) {
@@ -98,17 +81,8 @@ void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_
     }
   }
   out.categorical = true;
-  out.bin_of.assign(n_categories, 0);
-  out.n_bins = static_cast<std::uint32_t>(std::clamp<std::size_t>(n_categories, 1, max_bins));
-  std::vector<std::uint32_t> order(n_categories);
-  std::iota(order.begin(), order.end(), 0U);
-  if (n_categories > max_bins) {  // the most frequent first; the rest share the last bin
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return count[a] > count[b]; });
-  }
-  for (std::size_t i = 0; i < n_categories; ++i) {
-    out.bin_of[order[i]] = static_cast<std::uint8_t>(std::min<std::size_t>(i, out.n_bins - 1));
-  }
+  out.n_bins = static_cast<std::uint32_t>(std::clamp<std::size_t>(count.size(), 1, max_bins));
+  out.bin_of = spinney::bin_categories(count, max_bins);
 }
 
 void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t max_bins,
@@ -121,22 +95,55 @@ void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t 
   if (!values.empty() && !(std::isfinite(values.front()) && std::isfinite(values.back()))) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
-  out.cuts = find_cuts(values, max_bins);
+  std::vector<double> distinct;
+  std::vector<std::uint64_t> counts;
+  for (const double value : values) {
+    if (distinct.empty() || value > distinct.back()) {
+      distinct.push_back(value);
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  out.cuts = find_cuts(distinct, counts, max_bins);
   out.n_bins = static_cast<std::uint32_t>(out.cuts.size() + 1);
 }
 
 }  // namespace
 
-std::vector<double> find_cuts(std::span<const double> sorted, std::uint32_t max_bins) {
-  std::vector<double> values;
-  std::vector<std::size_t> counts;
-  for (const double value : sorted) {
-    if (values.empty() || value > values.back()) {
-      values.push_back(value);
-      counts.push_back(0);
-    }
-    ++counts.back();
+std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows) {
+  std::vector<std::uint64_t> rows(std::min<std::uint64_t>(n_rows, max_sample));
+  if (n_rows <= max_sample) {
+    std::iota(rows.begin(), rows.end(), std::uint64_t{0});
+    return rows;
   }
+  // One at random out of each stretch.
+  Stream stream(0, Purpose::rows, n_rows);
+  const double step = static_cast<double>(n_rows) / static_cast<double>(max_sample);
+  for (std::size_t i = 0; i < max_sample; ++i) {
+    const double at = step * (static_cast<double>(i) + stream.uniform());
+    rows[i] = static_cast<std::uint64_t>(std::min(at, static_cast<double>(n_rows - 1)));
+  }
+  return rows;
+}
+
+std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
+                                         std::uint32_t max_bins) {
+  const std::size_t n = counts.size();
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0U);
+  if (n > max_bins) {  // the most frequent first; the rest share the last bin
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return counts[a] > counts[b]; });
+  }
+  std::vector<std::uint8_t> bin_of(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    bin_of[order[i]] = static_cast<std::uint8_t>(std::min<std::size_t>(i, max_bins - 1));
+  }
+  return bin_of;
+}
+
+std::vector<double> find_cuts(std::span<const double> values, std::span<const std::uint64_t> counts,
+                              std::uint32_t max_bins) {
   std::vector<double> cuts;
   if (values.size() <= max_bins) {
     for (std::size_t i = 1; i < values.size(); ++i) {
@@ -146,8 +153,8 @@ std::vector<double> find_cuts(std::span<const double> sorted, std::uint32_t max_
   }
   // Values that would fill a bin have one for themselves; the others share what is left evenly.
   std::size_t bins_left = max_bins;
-  std::size_t rows_left = sorted.size();
-  const double fair = static_cast<double>(sorted.size()) / static_cast<double>(max_bins);
+  std::uint64_t rows_left = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  const double fair = static_cast<double>(rows_left) / static_cast<double>(max_bins);
   std::vector<bool> alone(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     alone[i] = static_cast<double>(counts[i]) >= fair;
@@ -158,7 +165,7 @@ std::vector<double> find_cuts(std::span<const double> sorted, std::uint32_t max_
   }
   double share =
       bins_left == 0 ? 0.0 : static_cast<double>(rows_left) / static_cast<double>(bins_left);
-  std::size_t here = 0;
+  std::uint64_t here = 0;
   for (std::size_t i = 0; i + 1 < values.size() && cuts.size() + 1 < max_bins; ++i) {
     if (!alone[i]) rows_left -= counts[i];
     here += counts[i];
@@ -182,7 +189,37 @@ BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_thr
   find_bins(table, max_bins, among, n_threads);
   write_codes(table, n_threads);
   count_codes(n_threads);
-  make_slots();
+  make_slots(true);
+  make_groups();
+  write_rows(n_threads);
+}
+
+BinnedMatrix::BinnedMatrix(const Table& table, std::vector<BinnedColumn> bins, int n_threads)
+    : n_rows_(table.n_rows), columns_(std::move(bins)) {
+  if (table.n_features() != columns_.size()) throw InputError("bins: another number of columns");
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    const BinnedColumn& column = columns_[f];
+    const bool categorical = table.columns[f].kind == ColumnKind::categorical;
+    if (column.categorical != categorical || column.n_codes() > 256 || column.n_bins > 255 ||
+        column.n_rows_of.size() != column.n_codes() ||
+        (categorical
+             ? column.bin_of.size() != static_cast<std::size_t>(table.columns[f].n_categories)
+             : column.cuts.size() + 1 != column.n_bins) ||
+        std::any_of(column.bin_of.begin(), column.bin_of.end(),
+                    [&](std::uint8_t bin) { return bin >= column.n_bins; })) {
+      throw InputError("bins: those of another table");
+    }
+  }
+  std::vector<bool> could_miss;
+  for (const BinnedColumn& column : columns_) could_miss.push_back(column.has_missing);
+  write_codes(table, n_threads);
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    if (columns_[f].has_missing && !could_miss[f]) {
+      throw InputError("bins: a value is missing in column " + std::to_string(f) +
+                       ", where none was expected");
+    }
+  }
+  make_slots(false);
   make_groups();
   write_rows(n_threads);
 }
@@ -195,9 +232,9 @@ BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_t
 
 void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
                              int n_threads) {
-  std::vector<Row> rows = sample_rows(among.empty() ? n_rows_ : among.size());
-  if (!among.empty()) {
-    for (Row& row : rows) row = among[row];
+  std::vector<Row> rows;
+  for (const std::uint64_t row : sample_rows(among.empty() ? n_rows_ : among.size())) {
+    rows.push_back(among.empty() ? static_cast<Row>(row) : among[row]);
   }
   const double work = 40.0 * static_cast<double>(rows.size() * n_features());
   parallel_for(n_features(), worthwhile_threads(work, n_threads), [&](std::size_t f, int) {
@@ -292,12 +329,32 @@ void BinnedMatrix::count_codes(int n_threads) {
   });
 }
 
-void BinnedMatrix::make_slots() {
+std::vector<std::int64_t> BinnedMatrix::code_counts() const {
+  std::vector<std::int64_t> counts;
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    std::array<std::int64_t, 256> count{};
+    for (std::size_t row = 0; row < n_rows_; ++row) ++count[codes(f)[row]];
+    counts.insert(counts.end(), count.begin(), count.begin() + columns_[f].n_codes());
+  }
+  return counts;
+}
+
+void BinnedMatrix::set_code_counts(std::span<const std::int64_t> counts) {
+  std::size_t at = 0;
+  for (const BinnedColumn& column : columns_) at += column.n_codes();
+  if (counts.size() != at) throw InputError("counts: expected one for each code");
+  at = 0;
+  for (BinnedColumn& column : columns_) {
+    for (std::uint32_t& count : column.n_rows_of) count = static_cast<std::uint32_t>(counts[at++]);
+  }
+}
+
+void BinnedMatrix::make_slots(bool bundles) {
   std::vector<std::uint32_t> candidates;  // for bundles
   for (std::uint32_t f = 0; f < n_features(); ++f) {
     BinnedColumn& column = columns_[f];
     if (column.n_codes() < 2) continue;
-    if (column.n_codes() <= max_bundled_codes) {
+    if (bundles && column.n_codes() <= max_bundled_codes) {
       const std::vector<std::uint32_t>& count = column.n_rows_of;
       const auto most = std::max_element(count.begin(), count.end());
       if (static_cast<double>(*most) >= common_share * static_cast<double>(n_rows_)) {

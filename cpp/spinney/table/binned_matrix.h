@@ -62,11 +62,21 @@ class BinnedMatrix : public RowMatrix {
   BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
                std::span<const Row> among = {});
 
+  // Rows of a part of a table by bins that were found for the whole of it: of each column cuts or
+  // bin_of, n_bins, has_missing and n_rows_of count. No two columns share a byte here, since every
+  // part must have the same layout.
+  BinnedMatrix(const Table& table, std::vector<BinnedColumn> bins, int n_threads);
+
   // Other rows by the bins of these; only codes by column.
   BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);
 
   // Says that a column holds numbers of the categories of another one.
   void derive(std::size_t f, std::size_t source, std::vector<double> of_category);
+
+  // Numbers of rows of each code, one column after another: of these rows, and, where they are a
+  // part of a table, those that all of it has.
+  std::vector<std::int64_t> code_counts() const;
+  void set_code_counts(std::span<const std::int64_t> counts);
 
   std::size_t n_rows() const override { return n_rows_; }
   std::size_t n_features() const { return columns_.size(); }
@@ -83,7 +93,7 @@ class BinnedMatrix : public RowMatrix {
                  int n_threads);
   void write_codes(const Table& table, int n_threads);
   void count_codes(int n_threads);
-  void make_slots();
+  void make_slots(bool bundles);
   void bundle(std::vector<std::uint32_t>& candidates);
   void make_groups();
   void write_rows(int n_threads);
@@ -98,7 +108,16 @@ class BinnedMatrix : public RowMatrix {
   std::vector<CodeSlot> slots_;
 };
 
-// Cuts of a numeric column: values ascending, without missing ones.
-std::vector<double> find_cuts(std::span<const double> sorted, std::uint32_t max_bins);
+// Rows that cuts are found on where a table has so many: all, or at most 200,000 of them,
+// ascending.
+std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows);
+
+// Cuts of a numeric column: distinct values ascending, and how many rows have each.
+std::vector<double> find_cuts(std::span<const double> values, std::span<const std::uint64_t> counts,
+                              std::uint32_t max_bins);
+
+// Bins of a column of categories, from how many rows have each.
+std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
+                                         std::uint32_t max_bins);
 
 }  // namespace spinney

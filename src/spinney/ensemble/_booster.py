@@ -14,7 +14,9 @@ from spinney import _core
 from spinney._table import Schema, Table
 from spinney.ensemble._boosting_rules import Settings
 from spinney.ensemble._forest import ForestStore
+from spinney.ensemble._shard import Shard, agree_on_bins
 from spinney.ensemble._target_statistics import Statistic, ordered_statistics
+from spinney.ensemble._totals import Totals
 from spinney.tree._base import core_table
 
 __all__ = ["Bins", "Booster", "Trial", "best_round", "statistics_of"]
@@ -37,6 +39,8 @@ class Bins:
         Threads.
     among : ndarray of uint32 or None
         Rows that decide where bins begin; None: all.
+    totals : Totals or None
+        The other workers that have rows, if there are any.
     """
 
     def __init__(
@@ -47,13 +51,19 @@ class Bins:
         max_bins: int | None,
         n_threads: int,
         among: Any = None,
+        totals: Totals | None = None,
     ) -> None:
         self.schema = schema
         self.statistics = statistics
         self.n_threads = n_threads
+        if totals is not None and totals.shared:
+            assert max_bins is not None
+            assert not statistics
+            self.matrix: Any = agree_on_bins(table, schema, max_bins, among, totals, n_threads)
+            return
         made = [statistic.of_row for statistic in statistics]
         rows = self._with(table, made)
-        self.matrix: Any = (
+        self.matrix = (
             _core.exact_table(rows, True, n_threads)
             if max_bins is None
             else _core.bin_table(rows, max_bins, n_threads, among)
@@ -158,6 +168,7 @@ class Booster:
         self.judge: Callable[[], float] | None = None
         self.watched_rows: Any = None  # of the table; None: all, or none of them
         self.other_scores: Any = None  # of rows to watch that are not in the table
+        self.shard: Shard | None = None  # where other workers have rows, too
 
     def run(self, n_rounds: int) -> None:
         """Add rounds.
@@ -181,6 +192,11 @@ class Booster:
 
     def _add(self, n_rounds: int) -> tuple[Any, Any]:
         self.options.n_rounds = n_rounds
+        exchange = after_round = None
+        if self.shard is not None:
+            exchange = self.shard.totals.exchange
+            if self.shard.after_round is not None:
+                after_round = self._after_round
         train, watched = _core.boost(
             self.bins.matrix,
             self.learned,
@@ -190,11 +206,40 @@ class Booster:
             self.validation,
             self.options,
             self.store.core,
-            self.own_gradients,
-            None,
+            *(self.own_gradients, None, exchange, after_round),
         )
         self.options.first_round += n_rounds
         return train, watched
+
+    def _after_round(self, number: int) -> None:
+        assert self.shard is not None
+        assert self.shard.after_round is not None
+        self.shard.after_round(number + 1, self.store)
+
+    def replay(self, n_rounds: int, tables: list[tuple[Any, Any]], trees_per_round: int) -> None:
+        """Bring scores and losses to where they were after so many rounds that the store has.
+
+        Parameters
+        ----------
+        n_rounds : int
+            Rounds.
+        tables : list of (_core.Table, ndarray of shape (n_scores, n_rows))
+            Rows and their scores, which are written to.
+        trees_per_round : int
+            Trees of a round.
+        """
+        for number in range(n_rounds):
+            for rows, scores in tables:
+                # Tree by tree, as they were added when they were grown.
+                now = np.ascontiguousarray(scores.T)
+                _core.add_rounds(
+                    *(self.store.core, rows, trees_per_round, number, number + 1),
+                    *(self.options.n_threads, now),
+                )
+                scores[:] = now.T
+            train, watched = self._add(0)
+            self.train = np.concatenate([self.train, train])
+            self.watched = np.concatenate([self.watched, watched])
 
     def watched_scores(self) -> NDArray[np.float64]:
         """Raw scores of the rows to watch, or of all if there are none, (n_rows, n_scores)."""

@@ -32,6 +32,8 @@ from spinney.ensemble._booster import Bins, Booster, Trial, best_round, statisti
 from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
 from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns, read_for_core
+from spinney.ensemble._shard import Shard, agree_on_columns, read_part
+from spinney.ensemble._totals import Totals
 from spinney.tree._base import core_table
 
 __all__ = ["BaseBoosting"]
@@ -155,8 +157,9 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         self.__dict__.pop("_cover", None)  # of an imported model that is fitted anew
         table, schema = self._learn_table(X, y)
         n_rows = table.n_rows
-        if n_rows >= 2**30:
-            raise ValueError(f"X: expected fewer than 2**30 rows, got {n_rows}")
+        n_all = self._totals.count(n_rows)
+        if n_all >= 2**30:
+            raise ValueError(f"X: expected fewer than 2**30 rows, got {n_all}")
         if goes_on:
             check_same_columns(self._schema, schema)
         self._schema = schema
@@ -178,16 +181,18 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 f"{wanted}={candidates[0].n_estimators} must be larger than or equal to "
                 f"{so_far}={self._n_rounds} when warm_start==True"
             )
-        stops = self._stops_early(n_rows, eval_set)
+        stops = self._stops_early(n_all, eval_set)
         parts: list[tuple[Any, Any]] = [(None, None)]
         if stops and eval_set is None and self.validation_fraction is not None:
             parts = split_rows(
                 *(n_rows, candidates[0].n_folds, self.validation_fraction),
                 *(targets if is_classifier(self) else None, groups, time, self._seed),
+                None if self._shard is None else self._shard.numbers.of(n_rows),
+                self._totals,
             )
         targets = np.ascontiguousarray(targets, dtype=np.float64)
         if weights is not None and any(
-            not weights[slice(None) if learned is None else learned].sum() > 0
+            not self._totals.any((weights[slice(None) if learned is None else learned] > 0).any())
             for learned, _ in parts
         ):
             raise ValueError("sample_weight leaves no row of positive weight")
@@ -196,7 +201,7 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             self._n_boosters = len(parts)
         bins = self._make_bins(table, parts, targets, weights, n_threads)
         trials = []
-        hook = progress_hook(self, scored=True)
+        hook = self._agreed(progress_hook(self, scored=True))
         for number, settings in enumerate(candidates):
             boosters = self._make_boosters(
                 table, parts, bins, targets, weights, init_score, eval_set, settings, n_threads
@@ -207,15 +212,17 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             report = None
             if hook is not None:
                 report = partial(_report, hook, number * n_more, len(candidates) * n_more)
-            trial.run(n_more, n_threads, report)
+            if self._shard is not None and self._shard.start is not None:
+                trial.first_round = 0  # none of the rounds is beyond question
+            trial.run(n_more - (trial.n_run - self._n_rounds), n_threads, report)
             trials.append(trial)
         self._take(min(trials, key=lambda trial: trial.loss))
         return self
 
     def _settle(self, targets: Any, weights: Any) -> list[Settings]:
-        n_rows = len(targets)
-        if weights is not None and np.array_equal(weights, np.floor(weights)):
-            n_rows = weights.sum()
+        n_rows = self._totals.count(len(targets))
+        if weights is not None and not self._totals.any((weights != np.floor(weights)).any()):
+            n_rows = self._totals.count(weights.sum())
         n_scores = 1 if targets.ndim == 1 else targets.shape[1]
         if is_classifier(self) and self.n_classes_ > 2:
             n_scores = self.n_classes_
@@ -224,7 +231,23 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         # Constraints cost oblivious trees much: every cut is looked at node by node.
         free = self.monotonic_cst is None and self.l1_regularization == 0
         oblivious = targets.ndim == 1 and self.max_bins is not None and free
-        return settle(self, self._n_wanted(), n_rows, n_scores, oblivious)
+        return settle(
+            *(self, self._n_wanted(), n_rows, n_scores, oblivious), folds=self._shard is None
+        )
+
+    # Set while several workers fit one model, each with a part of the rows.
+    _shard: Shard | None = None
+    _totals: Totals = Totals()
+
+    def _agreed(self, hook: Any) -> Any:
+        """Let all workers end where the hook of one of them says so."""
+        if self._shard is None or not self._totals.any(hook is not None):
+            return hook
+
+        def ask(*state: Any) -> bool:
+            return self._totals.any(hook is not None and bool(hook(*state)))
+
+        return ask
 
     def _take(self, trial: Trial) -> None:
         """Make the model what a trial came to."""
@@ -267,9 +290,13 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return self.n_estimators
 
     def _draw_seed(self, stream: Any) -> int:
+        if self._shard is not None:
+            return self._shard.seed
         return int(stream.randint(np.iinfo(np.int32).max))
 
     def _learn_table(self, X: Any, y: Any) -> tuple[Table, Schema]:
+        if self._shard is not None:
+            return agree_on_columns(self, X, self._totals, self.categorical_features)
         return fit_table(self, X, y, categorical_features=self.categorical_features)
 
     def _find_best(self, settings: Settings, followed: Any) -> tuple[int, int | None]:
@@ -326,6 +353,8 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     ) -> list[Bins]:
         """Code the rows, for each part that learns from other ones; most often that is the same."""
         made: list[Bins] = []
+        if self._shard is not None:
+            self._refuse_statistics()
         for number, (learned, _) in enumerate(parts):
             statistics = statistics_of(
                 *(table, self._schema, self.max_set_categories, self._averaged(targets)),
@@ -336,8 +365,22 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 continue
             # Folds share their bins; with one division rows to watch have no say in them.
             among = learned if len(parts) == 1 else None
-            made.append(Bins(table, self._schema, statistics, self.max_bins, n_threads, among))
+            made.append(
+                Bins(
+                    *(table, self._schema, statistics, self.max_bins, n_threads, among),
+                    self._totals,
+                )
+            )
         return made
+
+    def _refuse_statistics(self) -> None:
+        most = self.max_set_categories
+        for f, values in enumerate(self.categories_):
+            if most is not None and values is not None and len(values) > most:
+                raise ValueError(
+                    f"max_set_categories={most}: expected None where several workers fit one "
+                    f"model and a column has more categories, got {len(values)} in column {f}"
+                )
 
     def _make_boosters(
         self,
@@ -380,7 +423,10 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 self._own_gradients(targets, scores),
             )
             booster.watched_rows, booster.other_scores = watched, others
+            booster.shard = self._shard
             booster.train, booster.watched = self.train_score_, self.validation_score_
+            if self._shard is not None and self._shard.start is not None:
+                self._go_on(booster, table, eval_set)
             if goes_on and booster.bins.statistics and self._last_scores is not None:
                 fingerprint, last = self._last_scores
                 if fingerprint == booster.fingerprint():
@@ -388,6 +434,18 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             boosters.append(booster)
         self._baseline = np.mean(baselines, axis=0)
         return boosters
+
+    def _go_on(self, booster: Booster, table: Table, eval_set: Any) -> None:
+        """Take the trees of a fit that was broken off, and be where it was."""
+        assert self._shard is not None
+        booster.store.extend(self._shard.start)
+        tables = [(core_table(table, self._schema), booster.scores)]
+        if booster.other_scores is not None:
+            watched = self._read_more(self._eval_parts(eval_set)[0])
+            tables.append((core_table(watched, self._schema), booster.other_scores))
+        n_rounds = len(booster.store) // self._trees_per_round
+        booster.replay(n_rounds, tables, self._trees_per_round)
+        booster.options.first_round = n_rounds
 
     # ------------------------------------------------------------------ what a loss needs
 
@@ -408,7 +466,7 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     def _averaged(self, targets: Any) -> Any:
         """Give what statistics of categories are about, (n_rows, n_targets)."""
-        return targets.reshape(len(targets), -1)
+        return targets if targets.ndim == 2 else targets[:, np.newaxis]
 
     @abstractmethod
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
@@ -448,6 +506,8 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     def _weights(self, sample_weight: Any, targets: Any, n_rows: int) -> Any:
         if sample_weight is None:
             return None
+        if n_rows == 0:  # of a worker that has no rows
+            return np.empty(0)
         return _check_sample_weight(
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
@@ -460,13 +520,15 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     def _read_eval_set(self, eval_set: Any, bins: Bins, baseline: Any) -> Any:
         X, y, sample_weight, starts = self._eval_parts(eval_set)
-        table = read_table(self, X, self._schema)
+        table = self._read_more(X)
         n_rows = table.n_rows
         targets = np.ascontiguousarray(self._read_targets(y), dtype=np.float64)
         if len(targets) != n_rows:
             raise ValueError(f"eval_set: X has {n_rows} rows, y has {len(targets)}")
         weights = None
-        if sample_weight is not None:
+        if sample_weight is not None and n_rows == 0:
+            weights = np.empty(0)
+        elif sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight,
                 np.empty((n_rows, 0)),
@@ -483,6 +545,10 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             starts,
         )
         return validation, scores
+
+    def _read_more(self, X: Any) -> Table:
+        read = read_table if self._shard is None else read_part
+        return read(self, X, self._schema)
 
     def _eval_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
         """Rows to watch, their targets, weights, and where groups begin."""
@@ -519,6 +585,8 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         options.set_loss(self._loss_name, self._loss_parameter, self._n_scores)
         options.set_growth(settings.growth)
         options.groups = self._group_starts
+        if self._shard is not None:
+            options.stretches = self._shard.numbers.stretches
         options.learning_rate = float(settings.learning_rate)
         options.first_round = self._n_rounds
         options.subsample = float(settings.subsample)

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import get_scorer_names
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from spinney._labels import encode_labels
 from spinney.ensemble._boosting import BaseBoosting
+from spinney.ensemble._shard import agree_on_labels
 
 __all__ = ["GradientBoostingClassifier"]
 
@@ -237,7 +238,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
         y = self._checked_labels(y)
-        self.classes_, codes = encode_labels(y)
+        if self._shard is None:
+            self.classes_, codes = encode_labels(y)
+        else:
+            self.classes_ = agree_on_labels(y, self._totals)
+            codes = np.searchsorted(self.classes_, y)
         self.n_classes_ = len(self.classes_)
         if self.loss == "exponential" and self.n_classes_ > 2:
             raise ValueError(f"loss='exponential' is for 2 classes, but y has {self.n_classes_}")
@@ -247,6 +252,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def _checked_labels(self, y: Any) -> Any:
         y = column_or_1d(y, warn=True)
+        if self._shard is not None and len(y) == 0:
+            return y
         y = check_array(
             *(y,),
             ensure_2d=False,
@@ -272,8 +279,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         weights = super()._weights(sample_weight, targets, n_rows)
         if self.class_weight is None:
             return weights
-        labels = self.classes_[targets.astype(np.intp)]
-        of_class = compute_sample_weight(self.class_weight, labels)
+        codes = targets.astype(np.intp)
+        if isinstance(self.class_weight, str):  # "balanced"
+            counts = self._totals.class_weights(codes, None, self.n_classes_)
+            of_class = (counts.sum() / (self.n_classes_ * counts))[codes]
+        else:
+            chosen = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[codes]
+            )
+            of_class = chosen[codes]
         return of_class if weights is None else weights * of_class
 
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
@@ -293,7 +307,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
         if self.n_classes_ == 1:
             return np.zeros(1)
-        share = np.bincount(targets.astype(np.intp), weights=weights, minlength=self.n_classes_)
+        codes = targets.astype(np.intp)
+        share = self._totals.class_weights(codes, weights, self.n_classes_)
         share = np.clip(share / share.sum(), 1e-15, 1 - 1e-15)
         if self.n_classes_ > 2:
             raw = np.log(share)

@@ -200,6 +200,8 @@ class GradientBoostingRanker(BaseBoosting):
         time: Any,
     ) -> Any:
         order, starts = _contiguous(groups)
+        if order is not None and self._shard is not None:
+            raise ValueError("group: expected the rows of each group side by side")
         if order is not None and _num_samples(y) == len(order):
             X, y, sample_weight, init_score = (
                 None if of is None else _safe_indexing(of, order)
@@ -214,7 +216,8 @@ class GradientBoostingRanker(BaseBoosting):
             del self._group_starts
 
     def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
-        if self.early_stopping == "auto" and len(self._group_starts) <= 10:
+        n_groups = self._totals.count(len(self._group_starts) - 1)
+        if self.early_stopping == "auto" and n_groups < 10:
             return eval_set is not None
         return super()._stops_early(n_rows, eval_set)
 
@@ -228,12 +231,18 @@ class GradientBoostingRanker(BaseBoosting):
         return X, y, None, starts
 
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        y = check_array(
+            *(y,),
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="y",
+            estimator=self,
+            ensure_min_samples=0 if self._totals.shared else 1,
+        )
         y = column_or_1d(y, warn=True)
-        if y.min() < 0 or y.max() > 60:
-            raise ValueError(
-                f"y: expected relevances from 0 to 60, got {y.min():.6g} to {y.max():.6g}"
-            )
+        low, high = (float(of[0]) for of in self._totals.extremes(y))
+        if low < 0 or high > 60:
+            raise ValueError(f"y: expected relevances from 0 to 60, got {low:.6g} to {high:.6g}")
         return y
 
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
@@ -321,6 +330,8 @@ def _group_ids(group: Any, n_rows: int) -> Any:
 def _contiguous(ids: Any) -> tuple[Any, list[int]]:
     """Order that puts rows of a group side by side (None: they are), and where groups begin."""
     order = None
+    if len(ids) == 0:  # of a worker that has no rows
+        return None, [0]
     if (np.diff(ids) < 0).any():
         order = np.argsort(ids, kind="stable")
         ids = ids[order]

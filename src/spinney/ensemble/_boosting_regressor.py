@@ -263,27 +263,33 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return tags
 
     def _encode_targets(self, y: Any) -> NDArray[np.float64]:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        y = check_array(
+            *(y,),
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="y",
+            estimator=self,
+            ensure_min_samples=0 if self._totals.shared else 1,
+        )
         if y.ndim != 2 or y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         elif self.loss in ("absolute_error", "huber", "quantile"):
             raise ValueError(f"loss={self.loss!r}: expected one output, got {y.shape[1]}")
         # Derivatives are float32: beyond these sizes they would be infinite, or all zero.
-        largest, spread = np.abs(y).max(), np.ptp(y)
+        low, high = self._totals.extremes(y)  # of each output
+        largest, spread = np.maximum(np.abs(low), np.abs(high)).max(), high.max() - low.min()
         if largest > 1e30 or (0 < spread < 1e-30 and self.loss in _IN_UNITS_OF_Y):
             raise ValueError(
                 "y: expected values up to 1e30 and a spread of 1e-30 or more, got "
                 f"{largest:.3g} and {spread:.3g}; rescale y"
             )
-        if self.loss == "gamma" and not np.all(y > 0):
+        if self.loss == "gamma" and not low.min() > 0:
             raise ValueError("loss='gamma' requires strictly positive y, got some that are not")
-        if self.loss in ("poisson", "tweedie") and not (
-            np.all(y >= 0) and (y.sum(axis=0) > 0).all()
-        ):
+        if self.loss in ("poisson", "tweedie") and not (low.min() >= 0 and high.min() > 0):
             raise ValueError(
                 f"loss={self.loss!r} requires non-negative y and sum(y) > 0, got some that are not"
             )
-        if self.loss == "cross_entropy" and not np.all((y >= 0) & (y <= 1)):
+        if self.loss == "cross_entropy" and not (low.min() >= 0 and high.max() <= 1):
             raise ValueError("loss='cross_entropy': expected y between 0 and 1, got some beyond")
         return y
 
@@ -303,8 +309,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         elif self.loss == "tweedie":
             self._loss_parameter = float(self.tweedie_power)
         elif self.loss == "huber":
-            errors = np.abs(targets - _quantile(targets, weights, 0.5))
-            delta = _quantile(errors, weights, self._level())
+            errors = np.abs(targets - self._quantile(targets, weights, 0.5))
+            delta = self._quantile(errors, weights, self._level())
             self._loss_parameter = float(delta) if delta > 0 else 1.0
 
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
@@ -313,17 +319,23 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             start = 0.0 if find is None else float(find(targets, weights))
             return np.full(self._n_scores, start)
         if self.loss in ("absolute_error", "huber"):
-            return np.array([_quantile(targets, weights, 0.5)])
+            return np.array([self._quantile(targets, weights, 0.5)])
         if self.loss == "quantile":
             levels = np.atleast_1d(self._level())
-            return np.array([_quantile(targets, weights, level) for level in levels])
-        mean = np.atleast_1d(np.average(targets, axis=0, weights=weights))
+            return np.array([self._quantile(targets, weights, level) for level in levels])
+        mean = self._totals.mean(targets, weights)
         if self.loss in _LOG_LINK:
             return np.log(mean)
         if self.loss == "cross_entropy":
             inside = np.clip(mean, 1e-15, 1 - 1e-15)
             return np.log(inside / (1 - inside))
         return mean
+
+    def _quantile(self, values: Any, weights: Any, level: float) -> float:
+        if weights is not None:
+            kept = weights > 0
+            values, weights = values[kept], weights[kept]
+        return self._totals.quantile(values, weights, level)
 
     def _level(self) -> Any:
         if np.ndim(self.alpha) == 0:
@@ -416,10 +428,3 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         """
         for raw in self._staged_raw(X):
             yield self._to_target(raw)
-
-
-def _quantile(values: Any, weights: Any, level: float) -> float:
-    if weights is None:
-        return float(np.quantile(values, level))
-    kept = weights > 0
-    return float(np.quantile(values[kept], level, weights=weights[kept], method="inverted_cdf"))

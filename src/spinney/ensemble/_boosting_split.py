@@ -10,9 +10,10 @@ from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
     StratifiedKFold,
-    train_test_split,
 )
 from sklearn.utils.validation import check_consistent_length
+
+from spinney.ensemble._totals import Totals, row_keys
 
 __all__ = ["split_rows"]
 
@@ -27,6 +28,8 @@ def split_rows(
     groups: Any,
     time: Any,
     seed: int,
+    numbers: Any = None,
+    totals: Totals | None = None,
 ) -> list[Part]:
     """Divide rows, once or in folds.
 
@@ -46,6 +49,10 @@ def split_rows(
         The latest rows are watched, once.
     seed : int
         For the draw.
+    numbers : ndarray of uint64 or None
+        Numbers of the rows in the whole table, where other workers have some; None: all are here.
+    totals : Totals or None
+        What the workers know together.
 
     Returns
     -------
@@ -62,8 +69,13 @@ def split_rows(
         if groups is not None:
             raise ValueError("groups, time: expected one of them, got both")
         return [_by_time(rows, np.asarray(time), fraction)]
-    if classes is not None and np.bincount(classes.astype(np.intp)).min() < max(2, n_folds):
-        classes = None
+    totals = Totals() if totals is None else totals
+    if classes is not None:
+        classes = classes.astype(np.intp)
+        n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
+        of_class = totals.add(np.bincount(classes, minlength=n_classes))
+        if of_class.min() < max(2, n_folds):
+            classes = None
     if groups is not None:
         n_groups = len(np.unique(groups))
         if n_groups < 2:
@@ -78,10 +90,35 @@ def split_rows(
         kind = KFold if classes is None else StratifiedKFold
         folds = kind(n_folds, shuffle=True, random_state=seed)
         return [_sorted(rows, part) for part in folds.split(rows, classes)]
-    learned, watched = train_test_split(
-        rows, test_size=fraction, stratify=classes, random_state=seed
+    keys = row_keys(seed, rows.astype(np.uint64) if numbers is None else numbers)
+    watched = _draw(
+        keys, np.zeros(n_rows, np.intp) if classes is None else classes, fraction, totals
     )
-    return [(np.sort(learned), np.sort(watched))]
+    return [(rows[~watched], rows[watched])]
+
+
+def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals) -> Any:
+    """Mark the rows with the smallest keys, of each class its share."""
+    n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
+    counts = totals.add(np.bincount(classes, minlength=n_classes))
+    n = int(counts.sum())
+    wanted = fraction if isinstance(fraction, int) else int(np.ceil(fraction * n))
+    if not 0 < wanted < n:
+        raise ValueError(
+            f"validation_fraction={fraction}: expected to leave rows to learn from and rows to "
+            f"watch, but there are {n} rows"
+        )
+    shares = wanted * counts / n
+    of_class = np.floor(shares).astype(np.int64)
+    # What rounding left over goes to the classes that it took most from.
+    first = np.argsort(of_class - shares, kind="stable")
+    of_class[first[: wanted - int(of_class.sum())]] += 1
+    marked = np.zeros(len(keys), dtype=bool)
+    for k in np.flatnonzero(of_class):
+        own = classes == k
+        last = totals.smallest_keys(keys[own], None, int(of_class[k]))[0]
+        marked |= own & (keys <= np.uint64(last))
+    return marked
 
 
 def _sorted(rows: Any, part: Part) -> Part:

@@ -110,6 +110,16 @@ class ForestStore:
             n_categories=n_categories,
         )
 
+    def part(self, first: int, last: int) -> ForestStore:
+        """Copy the trees [first, last)."""
+        copied = ForestStore(*self.shape)
+        copied.core = self.core.part(first, last)
+        return copied
+
+    def extend(self, more: ForestStore) -> None:
+        """Add copies of other trees after these."""
+        self.core.extend(more.core)
+
     def __getstate__(self) -> dict[str, Any]:
         arrays = self.core.state()
         if self.grid is None:

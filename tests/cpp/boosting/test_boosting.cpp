@@ -67,7 +67,7 @@ struct BoostData {
     BoostHistory history;
     Watch watch;
     forest.trees.clear();
-    boost(matrix, {}, y.data(), nullptr, scores.data(), none, options, forest, history, watch);
+    boost(matrix, nullptr, y.data(), nullptr, scores.data(), none, options, forest, history, watch);
     return scores;
   }
 };
@@ -98,7 +98,16 @@ TEST(cuts_are_between_values) {
   Stream stream(1, Purpose::rows, 0);
   for (int i = 0; i < 5000; ++i) values.push_back(std::floor(1000 * stream.uniform()) / 7);
   std::sort(values.begin(), values.end());
-  const std::vector<double> cuts = find_cuts(values, 40);
+  std::vector<double> distinct;
+  std::vector<std::uint64_t> counts;
+  for (const double value : values) {
+    if (distinct.empty() || value > distinct.back()) {
+      distinct.push_back(value);
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  const std::vector<double> cuts = find_cuts(distinct, counts, 40);
   CHECK(cuts.size() == 39);
   std::size_t at = 0;
   for (const double cut : cuts) {
@@ -106,7 +115,7 @@ TEST(cuts_are_between_values) {
     while (values[at] <= cut) ++at, ++n;
     CHECK(n > 5000 / 80 && n < 5000 / 20);
   }
-  CHECK(find_cuts(std::vector<double>{2.0, 2.0, 2.0}, 40).empty());
+  CHECK(find_cuts(std::vector<double>{2.0}, std::vector<std::uint64_t>{3}, 40).empty());
 }
 
 TEST(boosting_gives_the_same_bits_on_any_threads) {

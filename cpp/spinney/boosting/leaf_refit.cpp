@@ -1,0 +1,125 @@
+#include "spinney/boosting/leaf_refit.h"
+
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "spinney/common/parallel.h"
+
+namespace spinney {
+namespace {
+
+// Keys of floats that ascend with them.
+std::uint64_t key_of(double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return bits >> 63 != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
+}
+
+double value_of(std::uint64_t key) {
+  return std::bit_cast<double>(key >> 63 != 0 ? key & ~(std::uint64_t{1} << 63) : ~key);
+}
+
+std::int64_t weight_at(const LeafResiduals& leaf, std::size_t i) {
+  return leaf.weights.empty() ? 1 : leaf.weights[i];
+}
+
+std::int64_t total_weight(const LeafResiduals& leaf) {
+  if (leaf.weights.empty()) return static_cast<std::int64_t>(leaf.residuals.size());
+  std::int64_t total = 0;
+  for (const std::int64_t weight : leaf.weights) total += weight;
+  return total;
+}
+
+// The same as weighted_quantile of the leaves' rows together.
+std::vector<double> select(const std::vector<LeafResiduals>& leaves, double level,
+                           Exchange& exchange) {
+  struct Found {
+    std::uint64_t key = 0;  // its bits so far
+    std::int64_t below = 0;
+    double wanted = 0;
+  };
+  constexpr std::size_t n_digits = 256;
+  std::vector<Found> found(leaves.size());
+  std::vector<std::int64_t> counts(leaves.size() * n_digits);
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    std::fill(counts.begin(), counts.end(), 0);
+    for (std::size_t l = 0; l < leaves.size(); ++l) {
+      for (std::size_t i = 0; i < leaves[l].residuals.size(); ++i) {
+        const std::uint64_t key = key_of(leaves[l].residuals[i]);
+        if (shift < 56 && (key ^ found[l].key) >> (shift + 8) != 0) continue;
+        counts[l * n_digits + ((key >> shift) & 255)] += weight_at(leaves[l], i);
+      }
+    }
+    exchange.add(counts.data(), counts.size());
+    for (std::size_t l = 0; l < leaves.size(); ++l) {
+      const std::int64_t* const of = counts.data() + l * n_digits;
+      if (shift == 56) {
+        std::int64_t total = 0;
+        for (std::size_t digit = 0; digit < n_digits; ++digit) total += of[digit];
+        found[l].wanted = level * static_cast<double>(total);
+      }
+      // The last digit that occurs, if rounding wants more than there is.
+      std::size_t last = 0;
+      for (std::size_t digit = 0; digit < n_digits; ++digit) {
+        if (of[digit] > 0) last = digit;
+      }
+      std::size_t digit = 0;
+      while (digit < last && (of[digit] == 0 ||
+                              static_cast<double>(found[l].below + of[digit]) < found[l].wanted)) {
+        found[l].below += of[digit];
+        ++digit;
+      }
+      if (shift == 0) found[l].below += of[digit];  // up to and with the value
+      found[l].key |= std::uint64_t{digit} << shift;
+    }
+  }
+  // Where the weight up to it is just what is wanted, the next value counts half.
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  std::vector<double> next(leaves.size(), none);  // with the sign turned
+  for (std::size_t l = 0; l < leaves.size(); ++l) {
+    for (const double residual : leaves[l].residuals) {
+      if (key_of(residual) > found[l].key) next[l] = std::max(next[l], -residual);
+    }
+  }
+  exchange.max(next.data(), next.size());
+  std::vector<double> values(leaves.size());
+  for (std::size_t l = 0; l < leaves.size(); ++l) {
+    const double value = value_of(found[l].key);
+    const bool between = static_cast<double>(found[l].below) == found[l].wanted && next[l] != none;
+    values[l] = between ? 0.5 * (value - next[l]) : value;
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& leaves,
+                                 double heaviest, const Company& company, int n_threads) {
+  std::vector<double> values(leaves.size());
+  if (company.exchange == nullptr) {
+    parallel_for(leaves.size(), n_threads, [&](std::size_t l, int) {
+      if (!leaves[l].residuals.empty()) {
+        values[l] = refit(loss, leaves[l].residuals, leaves[l].weights);
+      }
+    });
+  } else {
+    const double level = loss.kind == LossKind::quantile ? loss.parameter : 0.5;
+    values = select(leaves, level, *company.exchange);
+  }
+  if (loss.kind != LossKind::huber) return values;
+  // From the median one step of the mean of what is left of it (Friedman 2001).
+  const double units = units_of_huber(loss, heaviest, company.n_rows);
+  std::vector<std::int64_t> sums(2 * leaves.size());
+  for (std::size_t l = 0; l < leaves.size(); ++l) {
+    sums[2 * l] = huber_units(loss, leaves[l].residuals, leaves[l].weights, values[l], units);
+    sums[2 * l + 1] = total_weight(leaves[l]);
+  }
+  add_up(company.exchange, sums.data(), sums.size());
+  for (std::size_t l = 0; l < leaves.size(); ++l) {
+    if (sums[2 * l + 1] == 0) continue;
+    values[l] += static_cast<double>(sums[2 * l]) / units / static_cast<double>(sums[2 * l + 1]);
+  }
+  return values;
+}
+
+}  // namespace spinney

@@ -1,0 +1,163 @@
+// How TreeBuilder grows a tree together with other workers that have other rows. Every worker
+// divides its own rows and counts them; sums over all workers decide, and all decide the same.
+// Each exchange has to travel, so several leaves are prepared for one: those whose turn will come
+// unless the tree is full before. The tree is the one that a single worker would grow.
+#include <algorithm>
+#include <bit>
+
+#include "spinney/boosting/common_split.h"
+#include "spinney/boosting/tree_builder.h"
+
+namespace spinney {
+
+void TreeBuilder::start_together(Node& root) {
+  const std::size_t n_codes = matrix_.n_codes();
+  message_.resize(2 + n_codes);
+  message_[0] = root.total;
+  message_[1] = static_cast<std::int64_t>(count_own_rows(root));
+  histograms_.build(rows_of(root), sums_of(root), root.end - root.begin, message_.data() + 2);
+  company_.exchange->add(message_.data(), message_.size());
+  root.total = message_[0];
+  root.n_counted = static_cast<std::uint64_t>(message_[1]);
+  root.n_all = scale_.n_rows;
+  if (!may_split(root) || rules_.max_leaves < 2) return;
+  root.histogram = take_histogram();
+  std::copy_n(message_.data() + 2, n_codes, root.histogram);
+  if (rules_.growth != Growth::oblivious) search_together({&root});
+}
+
+// Divides the rows of nodes between their children and tells these what they have everywhere. Of
+// children that are to ask, the lighter is counted, the other has what is left of the parent.
+void TreeBuilder::part_together(const std::vector<Node*>& parents) {
+  const std::size_t n_codes = matrix_.n_codes();
+  const auto lighter = [](const Node& parent) -> Node& {
+    const bool left = hessian_units(parent.left->total) <= hessian_units(parent.right->total);
+    return left ? *parent.left : *parent.right;
+  };
+  std::size_t size = 0;
+  for (const Node* const parent : parents) size += 2 + (parent->children_ask ? n_codes : 0);
+  message_.resize(size);
+  std::int64_t* at = message_.data();
+  for (Node* const parent : parents) {
+    part_rows(*parent);
+    inherit(*parent);
+    *at++ = static_cast<std::int64_t>(parent->left->end - parent->left->begin);
+    *at++ = static_cast<std::int64_t>(count_own_rows(*parent->left));
+    if (!parent->children_ask) continue;
+    const Node& small = lighter(*parent);
+    histograms_.build(rows_of(small), sums_of(small), small.end - small.begin, at);
+    at += n_codes;
+  }
+  company_.exchange->add(message_.data(), message_.size());
+  at = message_.data();
+  for (Node* const parent : parents) {
+    Node& left = *parent->left;
+    Node& right = *parent->right;
+    left.n_all = static_cast<std::uint64_t>(*at++);
+    left.n_counted = static_cast<std::uint64_t>(*at++);
+    right.n_all = parent->n_all - left.n_all;
+    right.n_counted = parent->n_counted - left.n_counted;
+    if (!parent->children_ask) continue;
+    Node& small = lighter(*parent);
+    Node& large = &small == &left ? right : left;
+    small.histogram = take_histogram();
+    std::copy_n(at, n_codes, small.histogram);
+    std::swap(large.histogram, parent->histogram);
+    for (std::size_t i = 0; i < n_codes; ++i) large.histogram[i] -= at[i];
+    at += n_codes;
+  }
+}
+
+// A node stays a leaf: it has its histogram again.
+void TreeBuilder::take_back(Node& parent) {
+  if (!parent.children_ask) return;
+  PackedSum*& left = parent.left->histogram;
+  PackedSum*& right = parent.right->histogram;
+  for (std::size_t i = 0; i < matrix_.n_codes(); ++i) left[i] += right[i];
+  std::swap(parent.histogram, left);
+  release(right);
+}
+
+void TreeBuilder::search_together(const std::vector<Node*>& nodes) {
+  std::vector<Node*> asked;
+  std::vector<NodeToSplit> tasks;
+  std::vector<std::vector<std::uint8_t>> allowed;
+  for (Node* const node : nodes) {
+    if (may_split(*node)) asked.push_back(node);
+  }
+  for (const Node* const node : asked) {
+    allowed.push_back(allowed_columns(matrix_.n_features(), node->depth, node->name, node->path));
+    tasks.push_back(task_of(*node));
+    tasks.back().allowed = marks(allowed.back());
+  }
+  const std::vector<BinSplit> found =
+      find_splits(matrix_, tasks, scale_, rules_.split, n_threads_, *company_.exchange);
+  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->split = found[i];
+}
+
+// The leaves whose children are to be prepared next: of those whose turn will come unless their
+// children come before them, the first ones. What is prepared in vain costs a histogram, what is
+// not costs an exchange.
+std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
+  const std::size_t left_over = rules_.max_leaves - n_leaves_;
+  std::vector<Turn> next = waiting_;
+  std::sort(next.begin(), next.end(), [this](const Turn& a, const Turn& b) { return later(b, a); });
+  next.resize(std::min(next.size(), left_over));
+  std::vector<Node*> taken;
+  std::size_t n_open = 0;
+  for (const Turn& turn : next) n_open += turn.node->prepared ? 0 : 1;
+  const std::size_t most = (2 * n_open + 2) / 3;
+  for (std::size_t place = 0; place < next.size() && taken.size() < most; ++place) {
+    Node* const node = next[place].node;
+    if (node->prepared) continue;
+    add_children(*node);
+    // So many come before it that its children may never be asked.
+    node->children_ask = left_over > 1 + place;
+    taken.push_back(node);
+  }
+  return taken;
+}
+
+void TreeBuilder::grow_by_gain_together(Watch& watch) {
+  for (;;) {
+    commit_prepared();
+    const std::vector<Node*> taken = take_several();
+    if (taken.empty()) break;
+    watch.poll(all_rows_n_ * matrix_.n_features());
+    part_together(taken);
+    std::vector<Node*> children;
+    for (const Node* const node : taken) {
+      if (!node->children_ask) continue;
+      children.push_back(node->left);
+      children.push_back(node->right);
+    }
+    search_together(children);
+    for (Node* const node : taken) finish(*node);
+  }
+}
+
+void TreeBuilder::grow_by_level_together(Watch& watch) {
+  level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
+  std::vector<Node*> asked;
+  for (std::size_t depth = 0; depth < level_limit_; ++depth) {
+    if (!ask_level(depth, watch, asked).found() || asked.empty()) break;
+    for (Node* const node : asked) {
+      add_children(*node);
+      node->children_ask = depth + 1 < level_limit_;
+    }
+    part_together(asked);
+    bool parted = false;
+    for (Node* const node : asked) {
+      if (!has_enough(*node)) {
+        take_back(*node);
+        continue;
+      }
+      release(node->histogram);
+      commit(*node);
+      parted = true;
+    }
+    if (!parted) break;
+  }
+}
+
+}  // namespace spinney

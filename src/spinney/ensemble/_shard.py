@@ -1,0 +1,169 @@
+"""A part of the rows of a fit, and what its worker finds out together with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spinney import _core
+from spinney._table import Schema, Table, fit_table, read_table
+from spinney.ensemble._totals import RowNumbers, Totals
+from spinney.tree._base import core_table
+
+__all__ = ["Shard", "agree_on_bins", "agree_on_columns", "agree_on_labels", "read_part"]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One worker's part of a fit.
+
+    Parameters
+    ----------
+    totals : Totals
+        What is found out together.
+    numbers : RowNumbers
+        Of the rows, in the whole table.
+    seed : int
+        The same for all workers.
+    after_round : callable or None
+        Called with the number of rounds so far and the store of the trees.
+    start : ForestStore or None
+        Trees of a fit that was broken off.
+    """
+
+    totals: Totals
+    numbers: RowNumbers
+    seed: int
+    after_round: Callable[[int, Any], object] | None = None
+    start: Any = None
+
+
+def agree_on_columns(
+    estimator: Any, X: Any, totals: Totals, categorical_features: Any
+) -> tuple[Table, Schema]:
+    """Read a part of the rows by the columns that all parts together have.
+
+    Names and kinds of columns must be the same everywhere; categories are those of all parts. A
+    part without rows takes what the others say.
+    """
+    schema = names = None
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows:
+        schema = fit_table(estimator, X, categorical_features=categorical_features)[1]
+        names = vars(estimator).get("feature_names_in_")
+    told = [one for one in totals.gather((schema, names)) if one[0] is not None]
+    if not told:
+        raise ValueError("X: expected at least one row, got none at any worker")
+    schemas = [one[0] for one in told]
+    for other, its_names in told:
+        same = (its_names is None) == (told[0][1] is None) and (
+            its_names is None or list(its_names) == list(told[0][1])
+        )
+        if not same or other.n_features != schemas[0].n_features:
+            raise ValueError(
+                "X: expected the same columns in all parts, got "
+                f"{_columns(schemas[0], told[0][1])} and {_columns(other, its_names)}"
+            )
+    categories = []
+    for f in range(schemas[0].n_features):
+        parts = [one.categories[f] for one in schemas]
+        if len({part is None for part in parts}) > 1:
+            name = f if told[0][1] is None else repr(told[0][1][f])
+            raise ValueError(
+                f"X: expected column {name} to hold numbers in all parts or categories in all, "
+                "got both"
+            )
+        merged = None
+        if parts[0] is not None:
+            merged = np.unique(np.concatenate([part for part in parts if part is not None]))
+        categories.append(merged)
+    joined = Schema(schemas[0].names, tuple(categories))
+    estimator.n_features_in_ = joined.n_features
+    vars(estimator).pop("feature_names_in_", None)
+    if told[0][1] is not None:
+        estimator.feature_names_in_ = told[0][1]
+    return read_part(estimator, X, joined), joined
+
+
+def read_part(estimator: Any, X: Any, schema: Schema) -> Table:
+    """Read rows that may be none."""
+    if X.shape[0] if hasattr(X, "shape") else len(X):
+        return read_table(estimator, X, schema)
+    kinds = [np.float64 if values is None else np.int32 for values in schema.categories]
+    return Table(0, schema.n_features, columns=[np.empty(0, dtype=kind) for kind in kinds])
+
+
+def _columns(schema: Schema, names: Any) -> str:
+    return f"{schema.n_features} columns" if names is None else str(list(names))
+
+
+def agree_on_labels(labels: Any, totals: Totals) -> Any:
+    """Find the distinct labels of all parts."""
+    own = np.unique(labels) if len(labels) else None
+    told = [one for one in totals.gather(own) if one is not None]
+    if not told:
+        raise ValueError("y: expected at least one row, got none at any worker")
+    if len({one.dtype.kind in "OUS" for one in told}) > 1:
+        raise ValueError("y: expected labels of one kind in all parts, got numbers and strings")
+    return np.unique(np.concatenate(told))
+
+
+def agree_on_bins(
+    table: Table, schema: Schema, max_bins: int, learned: Any, totals: Totals, n_threads: int
+) -> Any:
+    """Code a part of the rows by bins that all rows together have.
+
+    The bins are those that one worker with all rows would find: cuts from the same sample of the
+    rows that are learned from, in their order by worker; categories by how often they occur.
+
+    Returns
+    -------
+    _core.BinnedMatrix
+        The codes.
+    """
+    n_learned = table.n_rows if learned is None else len(learned)
+    rank = 0 if totals.exchange is None else totals.exchange.rank
+    sizes = totals.gather(n_learned)
+    sample = _core.sample_rows(sum(sizes)).astype(np.int64) - sum(sizes[:rank])
+    rows = sample[(sample >= 0) & (sample < n_learned)]
+    rows = rows if learned is None else np.asarray(learned)[rows]
+    own: list[Any] = []
+    for f in range(schema.n_features):
+        values, categories = _column_of(table, f), schema.categories[f]
+        if categories is not None:
+            counts = np.bincount(values[values >= 0], minlength=len(categories))
+            own.append((counts.astype(np.int64), bool((values < 0).any())))
+            continue
+        missing = bool(np.isnan(values).any())
+        sampled = values[rows].astype(np.float64)
+        distinct, counts = np.unique(sampled[~np.isnan(sampled)] + 0.0, return_counts=True)
+        own.append((distinct, counts, missing))
+    bins: list[tuple[bool, Any, bool]] = []
+    parts = totals.gather(own)
+    for f, categories in enumerate(schema.categories):
+        of_parts = [part[f] for part in parts]
+        missing = any(part[-1] for part in of_parts)
+        if categories is not None:
+            counts = np.sum([part[0] for part in of_parts], axis=0).astype(np.uint64)
+            bins.append((True, _core.bin_categories(counts, max_bins), missing))
+            continue
+        distinct, place = np.unique(
+            np.concatenate([part[0] for part in of_parts]), return_inverse=True
+        )
+        together = np.zeros(len(distinct), dtype=np.uint64)
+        np.add.at(together, place, np.concatenate([part[1] for part in of_parts]).astype(np.uint64))
+        bins.append((False, _core.find_cuts(distinct, together, max_bins), missing))
+    matrix = _core.bin_given(core_table(table, schema), bins, n_threads)
+    matrix.set_code_counts(totals.add(matrix.count_codes()))
+    return matrix
+
+
+def _column_of(table: Table, f: int) -> Any:
+    if table.columns is not None:
+        return table.columns[f]
+    if table.matrix is not None:
+        return table.matrix[:, f]
+    return table.sparse[:, [f]].toarray()[:, 0]

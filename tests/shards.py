@@ -1,0 +1,86 @@
+"""Several workers for tests: rows in parts, fitted by threads of this process."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from spinney.ensemble._distributed import fit_shard
+from spinney.ensemble._exchange import ExchangeError, ThreadExchange
+
+SEED = 7
+
+
+def cut(n_rows, n_workers, rng):
+    """Numbers of the rows of each worker: any, or none."""
+    worker = rng.integers(0, n_workers, n_rows)
+    if rng.random() < 0.5:
+        worker.sort()
+    return [np.flatnonzero(worker == k) for k in range(n_workers)]
+
+
+def stretches_of(rows):
+    """Where rows that follow each other begin, here and in the whole table."""
+    first = np.flatnonzero(np.r_[True, np.diff(rows) != 1]) if len(rows) else []
+    return [(int(i), int(rows[i])) for i in first]
+
+
+def run(works):
+    """Call each function in a thread of its own; return what they gave or raised."""
+    told = [None] * len(works)
+
+    def call(i):
+        try:
+            told[i] = works[i]()
+        except BaseException as error:  # handed to the test
+            told[i] = error
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(len(works))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def fit_together(make, parts, X, y, weights=None, exchanges=None, **more):
+    """Fit one model on workers that have these rows each; what each of them gave."""
+    exchanges = ThreadExchange.of(len(parts)) if exchanges is None else exchanges
+
+    def work(rank, rows):
+        return fit_shard(
+            make(),
+            X.iloc[rows] if hasattr(X, "iloc") else X[rows],
+            y[rows],
+            exchange=exchanges[rank],
+            stretches=stretches_of(rows),
+            seed=SEED,
+            sample_weight=None if weights is None else weights[rows],
+            **{name: value[rank] for name, value in more.items()},
+        )
+
+    told = run([lambda k=k, rows=rows: work(k, rows) for k, rows in enumerate(parts)])
+    causes = [error for error in told if isinstance(error, (ValueError, TypeError))]
+    # The cause, not its consequences at the other workers.
+    return [causes[0] if isinstance(one, ExchangeError) and causes else one for one in told]
+
+
+def fit_alone(model, X, y, weights=None, **more):
+    """Fit a model to all rows, with the seed of the workers."""
+    model._draw_seed = lambda stream: SEED
+    model.fit(X, y, *(() if weights is None else (weights,)), **more)
+    del model._draw_seed
+    return model
+
+
+def assert_same(a, b):
+    """All trees, losses and constants are the same to the last bit."""
+    assert not isinstance(b, BaseException), repr(b)
+    left, right = a._store.core.state(), b._store.core.state()
+    assert left.keys() == right.keys()
+    for name, array in left.items():
+        assert array.tobytes() == right[name].tobytes(), name
+    for name in ("train_score_", "validation_score_", "_baseline"):
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+    assert a._n_rounds == b._n_rounds
