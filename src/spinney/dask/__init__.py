@@ -3,6 +3,18 @@
 Dask itself is not loaded before an estimator is fitted; ``pip install 'spinney[dask]'`` has it.
 """
 
+from spinney.dask._boosting import (
+    GradientBoostingClassifier,
+    GradientBoostingRanker,
+    GradientBoostingRegressor,
+)
 from spinney.dask._linear import LinearRegression, LogisticRegression, Ridge
 
-__all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
+__all__ = [
+    "GradientBoostingClassifier",
+    "GradientBoostingRanker",
+    "GradientBoostingRegressor",
+    "LinearRegression",
+    "LogisticRegression",
+    "Ridge",
+]
