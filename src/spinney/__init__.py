@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spinney import (
+        dask,
         datasets,
         ensemble,
         export,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "__version__",
     "compare",
+    "dask",
     "datasets",
     "describe",
     "ensemble",
@@ -76,6 +78,7 @@ __all__ = [
 # both also go into `__all__` (and under TYPE_CHECKING, for editors and mypy).
 _SUBMODULES = frozenset(
     {
+        "dask",
         "datasets",
         "ensemble",
         "export",

@@ -1,4 +1,4 @@
-"""The same models with rows on Dask: larger than one machine's memory, or spread over many machines.
+"""The same models with rows on Dask: larger than memory, or spread over many machines.
 
 Dask itself is not loaded before an estimator is fitted; ``pip install 'spinney[dask]'`` has it.
 """
@@ -8,13 +8,28 @@ from spinney.dask._boosting import (
     GradientBoostingRanker,
     GradientBoostingRegressor,
 )
+from spinney.dask._forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from spinney.dask._linear import LinearRegression, LogisticRegression, Ridge
+from spinney.dask._neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 __all__ = [
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRanker",
     "GradientBoostingRegressor",
+    "IsolationForest",
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
     "LinearRegression",
     "LogisticRegression",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "Ridge",
 ]

@@ -149,9 +149,7 @@ def _boost(
             after_round=diary.after_round,
         )
     except ExchangeError:
-        return Outcome(
-            is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees(0, diary.n_trees)
-        )
+        return Outcome(is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees(0, diary.n_trees))
     finally:
         estimator.callbacks = None
     report = {
@@ -174,6 +172,7 @@ class _Diary:
         self._n_sent, self._last = 0, 0.0
         if plan.start is not None:
             self._n_sent = len(pickle.loads(plan.start))
+        self._n_before = self._n_sent
 
     def after_round(self, n_rounds: int, store: Any) -> None:
         self.n_rounds, self.n_trees, self._store = n_rounds, len(store), store
@@ -195,6 +194,7 @@ class _Diary:
 
     def report(self, done: int, total: int, score: float) -> bool:
         """Tell how far the fit is; True ends it."""
+        done += self._n_before // self._estimator._trees_per_round
         message = {"token": self._plan.token, "done": done, "total": total, "score": float(score)}
         self._send(message)
         return self._plan.token in _stopped

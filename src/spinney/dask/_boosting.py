@@ -19,20 +19,28 @@ from spinney.dask._rows import read_rows
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRanker", "GradientBoostingRegressor"]
 
-_MAY_DIFFER = ("n_jobs", "verbose", "callbacks", "random_state")  # between a fit and what it goes on
+_MAY_DIFFER = (
+    "n_jobs",
+    "verbose",
+    "callbacks",
+    "random_state",
+)  # between a fit and what it goes on
 
 
 class _DaskBooster(DaskModel[Any]):
     """What the boosters share."""
 
     _is_ranker = False
+    random_state: Any
+    callbacks: Any
+    verbose: Any
 
     @property
     def workers_(self) -> list[dict[str, Any]]:
         """What each worker did: rows, bytes sent, exchanges, seconds, peak of its memory."""
         return list(vars(self).get("_dask_report", []))
 
-    def _boost(self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any) -> Any:
+    def _boost(self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any) -> None:
         self._validate_params()  # type: ignore[attr-defined]
         client = find_client()
         n_parts = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
@@ -45,7 +53,7 @@ class _DaskBooster(DaskModel[Any]):
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         hook = progress_hook(self, scored=True)
         local = self._local_class(**{**params, "callbacks": None, "verbose": 0, "n_jobs": None})
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))  # type: ignore[attr-defined]
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         start = None
         if path is not None and Path(path).exists():
             begun = _read_checkpoint(local, path)
@@ -58,7 +66,6 @@ class _DaskBooster(DaskModel[Any]):
         self._dask_losses = crew.n_losses
         if path is not None:
             self.save(path)
-        return self
 
     def _read_eval_set_rows(self, eval_set: Any, n_parts: int) -> Any:
         third = "group" if self._is_ranker else "sample_weight"
@@ -152,7 +159,8 @@ class GradientBoostingClassifier(  # type: ignore[misc]
         GradientBoostingClassifier
             The estimator.
         """
-        return self._boost(X, y, sample_weight, None, eval_set, checkpoint)  # type: ignore[no-any-return]
+        self._boost(X, y, sample_weight, None, eval_set, checkpoint)
+        return self
 
 
 class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor):  # type: ignore[misc]
@@ -208,7 +216,8 @@ class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor
         GradientBoostingRegressor
             The estimator.
         """
-        return self._boost(X, y, sample_weight, None, eval_set, checkpoint)  # type: ignore[no-any-return]
+        self._boost(X, y, sample_weight, None, eval_set, checkpoint)
+        return self
 
 
 class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # type: ignore[misc]
@@ -246,7 +255,8 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
         GradientBoostingRanker
             The estimator.
         """
-        return self._boost(X, y, None, group, eval_set, checkpoint)  # type: ignore[no-any-return]
+        self._boost(X, y, None, group, eval_set, checkpoint)
+        return self
 
     def score(self, X: Any, y: Any, *, group: Any = None, k: int | None = None) -> float:  # type: ignore[override]
         """Mean NDCG over the groups that have a relevant row.

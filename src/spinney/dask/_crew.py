@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from spinney.dask._boost_task import TOPIC, Outcome, Plan, boost_rows, open_listener, stop_fit
 from spinney.dask._rows import Rows
@@ -279,7 +280,7 @@ class Crew:
             return False
         from spinney.io._model_file import save
 
-        model = type(self.plan.estimator).__new__(type(self.plan.estimator))
+        model = clone(self.plan.estimator)
         vars(model).update(self._state)
         model._store = self._store.part(0, len(self._store))
         model._n_rounds, model._n_boosters = self.n_rounds, 1

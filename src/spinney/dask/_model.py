@@ -15,6 +15,7 @@ __all__ = ["DaskModel"]
 
 Local = TypeVar("Local")
 
+
 class DaskModel(Generic[Local]):
     """An estimator whose rows may be Dask collections; stands before the local class.
 
@@ -80,7 +81,9 @@ class DaskModel(Generic[Local]):
         if not is_dask(X):
             return getattr(local, method)(X)
         width = self._n_answers(method)
-        return lazy_answer(X, local, method, width, self._answer_dtype(method), self._labels(method))
+        return lazy_answer(
+            X, local, method, width, self._answer_dtype(method), self._labels(method)
+        )
 
     def _n_answers(self, method: str) -> int | None:
         """Columns of an answer; None for one number a row."""
@@ -92,8 +95,7 @@ class DaskModel(Generic[Local]):
         n_outputs = getattr(self, "n_outputs_", 1)
         coef = getattr(self, "coef_", None)
         if coef is not None and not is_classifier(self) and np.ndim(coef) == 2:
-            n_outputs = len(coef)
-            return n_outputs
+            return len(coef)
         return n_outputs if n_outputs > 1 else None
 
     def _answer_dtype(self, method: str) -> Any:
@@ -201,7 +203,9 @@ def lazy_answer(X: Any, model: Any, method: str, width: Any, dtype: Any, labels:
         if getattr(X, "ndim", 0) != 2:
             raise ValueError(f"X: expected rows and columns, got {getattr(X, 'ndim', 0)} axes")
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        form: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], width)}
+        form: dict[str, Any] = (
+            {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], width)}
+        )
         meta = np.empty((0,) if width is None else (0, width), dtype=dtype)
         return X.map_blocks(
             answer_block, shared, method, width, dtype, None, dtype=dtype, meta=meta, **form

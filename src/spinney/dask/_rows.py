@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,7 @@ def read_rows(
     n_columns = X.shape[1] if names is None else len(names)
     parts = _delayed(X)
     lengths: list[Any] = [None]
-    others = {
-        name: _beside(name, given, X, len(parts), lengths) for name, given in beside.items()
-    }
+    others = {name: _beside(name, given, X, len(parts), lengths) for name, given in beside.items()}
     make = dask.delayed(_make_part, pure=True)
     made = [
         make(part, *(other[i] for other in others.values()), i, names, int(n_columns))
@@ -210,7 +209,7 @@ def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> 
         if len(given) != sum(lengths[0]):
             raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {len(given)}")
         ends = np.cumsum([0, *lengths[0]])
-        pieces = [given[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        pieces = [given[a:b] for a, b in pairwise(ends)]
         return [need_dask().delayed(piece) for piece in pieces]
     import dask.array as da
 
@@ -253,10 +252,9 @@ def _make_part(
             X = X[names]
     elif getattr(X, "ndim", 0) != 2 or X.shape[1] != n_columns:
         raise ValueError(
-            f"X: expected {n_columns} columns in partition {number}, got the shape "
-            f"{np.shape(X)}"
+            f"X: expected {n_columns} columns in partition {number}, got the shape {np.shape(X)}"
         )
-    beside = []
+    beside: list[Any] = []
     for name, given in (("y", y), ("sample_weight", weights), ("group", group)):
         if given is None:
             beside.append(None)
@@ -307,9 +305,7 @@ def _join_rows(rows: Sequence[Any]) -> Any:
                 "all, got both"
             )
         if all(isinstance(piece.dtype, pd.CategoricalDtype) for piece in pieces):
-            joined = pd.api.types.union_categoricals(
-                [piece.cat.as_unordered() for piece in pieces]
-            )
+            joined = pd.api.types.union_categoricals([piece.cat.as_unordered() for piece in pieces])
             columns[name] = pd.Series(joined)
         elif any(isinstance(piece.dtype, pd.CategoricalDtype) for piece in pieces):
             values = np.concatenate([piece.to_numpy(dtype=object) for piece in pieces])
@@ -326,6 +322,8 @@ def _is_text(column: Any) -> bool:
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype):
         return True
-    return bool(pd.api.types.is_string_dtype(kind)) if kind != object else any(
-        isinstance(value, str) for value in column
+    return (
+        bool(pd.api.types.is_string_dtype(kind))
+        if kind.kind != "O"
+        else any(isinstance(value, str) for value in column)
     )

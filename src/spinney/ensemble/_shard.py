@@ -13,7 +13,14 @@ from spinney._table import Schema, Table, fit_table, read_table
 from spinney.ensemble._totals import RowNumbers, Totals
 from spinney.tree._base import core_table
 
-__all__ = ["Shard", "agree_on_bins", "agree_on_columns", "agree_on_labels", "read_part"]
+__all__ = [
+    "Shard",
+    "agree_on_bins",
+    "agree_on_columns",
+    "agree_on_labels",
+    "join_schemas",
+    "read_part",
+]
 
 
 @dataclass(frozen=True)
@@ -54,24 +61,34 @@ def agree_on_columns(
     if n_rows:
         schema = fit_table(estimator, X, categorical_features=categorical_features)[1]
         names = vars(estimator).get("feature_names_in_")
-    told = [one for one in totals.gather((schema, names)) if one[0] is not None]
-    if not told:
+    joined, names = join_schemas(totals.gather((schema, names)))
+    estimator.n_features_in_ = joined.n_features
+    vars(estimator).pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    return read_part(estimator, X, joined), joined
+
+
+def join_schemas(told: list[tuple[Schema | None, Any]]) -> tuple[Schema, Any]:
+    """Join what parts of the rows say about their columns: schema and names, or None and None."""
+    known = [(one[0], one[1]) for one in told if one[0] is not None]
+    if not known:
         raise ValueError("X: expected at least one row, got none at any worker")
-    schemas = [one[0] for one in told]
-    for other, its_names in told:
-        same = (its_names is None) == (told[0][1] is None) and (
-            its_names is None or list(its_names) == list(told[0][1])
+    schemas = [one[0] for one in known]
+    for other, its_names in known:
+        same = (its_names is None) == (known[0][1] is None) and (
+            its_names is None or list(its_names) == list(known[0][1])
         )
         if not same or other.n_features != schemas[0].n_features:
             raise ValueError(
                 "X: expected the same columns in all parts, got "
-                f"{_columns(schemas[0], told[0][1])} and {_columns(other, its_names)}"
+                f"{_columns(schemas[0], known[0][1])} and {_columns(other, its_names)}"
             )
     categories = []
     for f in range(schemas[0].n_features):
         parts = [one.categories[f] for one in schemas]
         if len({part is None for part in parts}) > 1:
-            name = f if told[0][1] is None else repr(told[0][1][f])
+            name = f if known[0][1] is None else repr(known[0][1][f])
             raise ValueError(
                 f"X: expected column {name} to hold numbers in all parts or categories in all, "
                 "got both"
@@ -81,11 +98,7 @@ def agree_on_columns(
             merged = np.unique(np.concatenate([part for part in parts if part is not None]))
         categories.append(merged)
     joined = Schema(schemas[0].names, tuple(categories))
-    estimator.n_features_in_ = joined.n_features
-    vars(estimator).pop("feature_names_in_", None)
-    if told[0][1] is not None:
-        estimator.feature_names_in_ = told[0][1]
-    return read_part(estimator, X, joined), joined
+    return joined, known[0][1]
 
 
 def read_part(estimator: Any, X: Any, schema: Schema) -> Table:
