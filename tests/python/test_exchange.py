@@ -195,6 +195,18 @@ def test_what_workers_cannot_do_is_refused_by_name(params, message):
             raise error
 
 
+def test_rankers_watch_rows_that_are_given():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+    parts, groups = [np.arange(30), np.arange(30, 60)], [np.full(10, 3)] * 2
+
+    def make():
+        return GradientBoostingRanker(n_estimators=2, early_stopping=True)
+
+    for error in fit_together(make, parts, X, y, group=groups):
+        with pytest.raises(ValueError, match="eval_set"):
+            raise error
+
+
 def test_parts_that_do_not_fit_together():
     X, y, _ = make_rows(100)
     several = [np.arange(50), np.arange(50, 100)]

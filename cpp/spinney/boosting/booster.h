@@ -23,7 +23,7 @@ struct BoostOptions {
   double learning_rate = 0.1;
   std::size_t n_rounds = 100;
   std::size_t first_round = 0;  // how many there were before
-  double subsample = 1;         // share of the rows that each round draws, without replacement
+  double subsample = 1;         // chance of each row to be drawn in a round
   // Rows are drawn with chances in proportion to their gradients, and count the more the smaller
   // their chance was (minimal variance sampling, Ibragimov and Gusev 2019).
   bool by_gradient = false;

@@ -184,6 +184,10 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         stops = self._stops_early(n_all, eval_set)
         parts: list[tuple[Any, Any]] = [(None, None)]
         if stops and eval_set is None and self.validation_fraction is not None:
+            if self._shard is not None and groups is not None:
+                raise ValueError(
+                    "early_stopping: expected an eval_set where several workers fit one ranker"
+                )
             parts = split_rows(
                 *(n_rows, candidates[0].n_folds, self.validation_fraction),
                 *(targets if is_classifier(self) else None, groups, time, self._seed),

@@ -67,7 +67,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     l1_regularization : float, default=0
         Penalty on absolute leaf weights.
     subsample : float or "auto", default="auto"
-        Share of the rows that each round draws, without replacement.
+        Share of the rows that a round draws: the chance of each of them.
     sampling : {"uniform", "gradient"}, default="uniform"
         Whether all rows are drawn alike, or those with large gradients sooner, the others counting
         the more if they are drawn.
