@@ -65,7 +65,9 @@ class _DaskBooster(DaskModel[Any]):
         self._dask_report = crew.report
         self._dask_losses = crew.n_losses
         if path is not None:
-            self.save(path)
+            finished = self.to_local()
+            finished.callbacks = None  # files hold no code
+            finished.save(path)
 
     def _read_eval_set_rows(self, eval_set: Any, n_parts: int) -> Any:
         third = "group" if self._is_ranker else "sample_weight"

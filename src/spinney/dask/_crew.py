@@ -33,6 +33,10 @@ class _WorkerLost(Exception):
     """A worker has left the cluster, or left the others waiting."""
 
 
+class _SchedulerLost(RuntimeError):
+    """There is nobody left to ask."""
+
+
 def find_client() -> Any:
     """Find the client of the cluster in use."""
     try:
@@ -93,6 +97,8 @@ class Crew:
                         raise RuntimeError(
                             f"workers were lost {self.n_losses} times: {lost}"
                         ) from None
+        except _SchedulerLost:
+            raise
         except Exception as error:
             if self._scheduler_is_lost():
                 raise self._farewell() from error
@@ -134,8 +140,9 @@ class Crew:
         try:
             self._wait(futures, crew, token)
         except BaseException:
-            self._salvage(futures, crew)
-            self.client.cancel(futures, force=True)
+            if not self._scheduler_is_lost():
+                self._salvage(futures, crew)
+                self.client.cancel(futures, force=True)
             raise
         outcomes: list[Outcome] = self.client.gather(futures)
         self.report = [outcome.report or {} for outcome in outcomes]
@@ -179,6 +186,8 @@ class Crew:
         looked = time.monotonic()
         while True:
             self._listen(token, crew)
+            if self._scheduler_is_lost():
+                raise self._farewell()
             statuses = [future.status for future in futures]
             for future, status in zip(futures, statuses, strict=True):
                 if status == "error":
@@ -193,8 +202,6 @@ class Crew:
                 return
             if time.monotonic() - looked > 1.0:
                 looked = time.monotonic()
-                if self._scheduler_is_lost():
-                    raise self._farewell()
                 if crew and not set(crew) <= self._alive():
                     raise _WorkerLost("a worker has left the cluster")
 
@@ -291,11 +298,11 @@ class Crew:
     def _scheduler_is_lost(self) -> bool:
         return str(self.client.status) in ("closed", "closing", "connecting", "newly-created")
 
-    def _farewell(self) -> RuntimeError:
+    def _farewell(self) -> _SchedulerLost:
         saved = self.save_checkpoint()
         told = "; fit with checkpoint= and a path to have rounds kept"
         if saved:
             told = f"; {self.checkpoint} has them: fit again with this checkpoint to go on"
-        return RuntimeError(
+        return _SchedulerLost(
             f"the scheduler of the cluster was lost after {self.n_rounds} finished rounds{told}"
         )

@@ -118,23 +118,20 @@ def read_rows(
     dask = need_dask()
     X = _as_collection(X, n_parts)
     beside = {"y": y, "sample_weight": sample_weight, "group": group}
-    named = {name: given for name, given in beside.items() if isinstance(given, str)}
-    if named:
-        columns = getattr(X, "columns", None)
-        for name, column in named.items():
-            if columns is None or column not in list(columns):
-                has = "no names" if columns is None else f"the columns {list(columns)[:20]}"
-                raise ValueError(f"{name}={column!r}: expected a column of X, which has {has}")
-            beside[name] = X[column]
-        X = X.drop(columns=list(set(named.values())))
-    names = list(X.columns) if hasattr(X, "columns") else None
+    columns = list(X.columns) if hasattr(X, "columns") else None
+    for name, given in beside.items():
+        if isinstance(given, str) and given not in (columns or ()):
+            has = "no names" if columns is None else f"the columns {columns[:20]}"
+            raise ValueError(f"{name}={given!r}: expected a column of X, which has {has}")
+    taken = {given for given in beside.values() if isinstance(given, str)}
+    names = None if columns is None else [column for column in columns if column not in taken]
     n_columns = X.shape[1] if names is None else len(names)
     parts = _delayed(X)
     lengths: list[Any] = [None]
-    others = {name: _beside(name, given, X, len(parts), lengths) for name, given in beside.items()}
+    others = [_beside(name, given, X, len(parts), lengths) for name, given in beside.items()]
     make = dask.delayed(_make_part, pure=True)
     made = [
-        make(part, *(other[i] for other in others.values()), i, names, int(n_columns))
+        make(part, *(other[i] for other in others), i, names, sorted(taken), int(n_columns))
         for i, part in enumerate(parts)
     ]
     return Rows(made, names)
@@ -147,8 +144,9 @@ def _as_collection(X: Any, n_parts: int) -> Any:
         import dask.dataframe as dd
 
         return dd.read_parquet(os.fspath(X))
-    for turn in ("to_dask_dataframe", "to_dataframe"):  # of xarray, of bags
-        if hasattr(X, turn) and not hasattr(X, "iloc"):
+    # What xarray and Dask's bags turn into; Dask's arrays would turn, too, but need not.
+    for turn in ("to_dask_dataframe", "to_dataframe"):
+        if hasattr(X, turn) and not hasattr(X, "columns") and not hasattr(X, "chunks"):
             X = getattr(X, turn)()
             break
     if not is_dask(X) and is_dask(getattr(X, "data", None)):
@@ -198,8 +196,8 @@ def _delayed(collection: Any) -> list[Any]:
 
 def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> list[Any]:
     """Give the partitions of what lies beside X."""
-    if given is None:
-        return [None] * n_parts
+    if given is None or isinstance(given, str):  # a column comes with its partition
+        return [given] * n_parts
     if not is_dask(given):
         import dask.array as da
 
@@ -240,16 +238,24 @@ def _lengths(X: Any) -> list[int]:
 
 
 def _make_part(
-    X: Any, y: Any, weights: Any, group: Any, number: int, names: Any, n_columns: int
+    X: Any,
+    y: Any,
+    weights: Any,
+    group: Any,
+    number: int,
+    names: Any,
+    taken: list[str],
+    n_columns: int,
 ) -> Part:
-    """Check what one partition has."""
+    """Check what one partition has, and take the columns that are no part of X out of it."""
+    frame = X
     if names is not None:
-        if list(X.columns) != names:
-            if sorted(map(str, X.columns)) != sorted(map(str, names)):
-                raise ValueError(
-                    f"X: expected the columns {names} in partition {number}, got {list(X.columns)}"
-                )
-            X = X[names]
+        if sorted(map(str, X.columns)) != sorted(map(str, [*names, *taken])):
+            raise ValueError(
+                f"X: expected the columns {[*names, *taken]} in partition {number}, got "
+                f"{list(X.columns)}"
+            )
+        X = X[names] if list(X.columns) != names else X
     elif getattr(X, "ndim", 0) != 2 or X.shape[1] != n_columns:
         raise ValueError(
             f"X: expected {n_columns} columns in partition {number}, got the shape {np.shape(X)}"
@@ -259,6 +265,7 @@ def _make_part(
         if given is None:
             beside.append(None)
             continue
+        given = frame[given] if isinstance(given, str) else given
         values = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
         if len(values) != X.shape[0]:
             raise ValueError(
