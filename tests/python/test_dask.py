@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
 
+import spinney
 from shards import assert_same
 from spinney import ensemble, linear_model, neighbors
 
@@ -267,6 +273,8 @@ def test_frames_with_categories_from_memory_and_from_files(tmp_path):
     for given in (lazy, tmp_path / "rows", frame, pl.from_pandas(frame)):
         ours = sd.GradientBoostingRegressor(**FEW).fit(given, "y")
         assert_same(local, ours.to_local())
+    ours = sd.GradientBoostingRegressor(**FEW).fit(lazy, "y", out_of_core=True)
+    assert_same(local, ours.to_local())
     told = ours.predict(lazy.drop(columns="y"))
     assert isinstance(told, dd.Series)
     np.testing.assert_array_equal(told.compute().to_numpy(), local.predict(rows))
@@ -366,3 +374,84 @@ def test_parts_become_one():
     assert joined.X.c.tolist() == [3, 1, 2, 1]
     assert isinstance(joined.X.c.dtype, pd.CategoricalDtype)
     assert joined.n_rows == len(joined.y) == 4
+
+
+# ---------------------------------------------------------------------- what goes wrong
+# The last tests of this file: they leave the cluster with other workers.
+
+LONG = {"n_estimators": 150, "max_leaf_nodes": 31, "early_stopping": False, "random_state": 5}
+
+
+def long_rows():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(12_000, 10))
+    return rows, rows[:, 0] + rows[:, 1] ** 2 + rng.normal(size=12_000)
+
+
+@pytest.mark.parametrize("out_of_core", [False, True])
+def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
+    rows, target = long_rows()
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **LONG).fit(rows, target)
+    victims = list(cluster.run(os.getpid).values())[-1:]
+    seen = []
+
+    def strike(done, total):
+        seen.append(done)
+        if done >= 30 and victims:
+            os.kill(victims.pop(), signal.SIGKILL)
+
+    ours = sd.GradientBoostingRegressor(callbacks=strike, **LONG)
+    lazy = da.from_array(rows, chunks=(2500, 10))
+    ours.fit(lazy, target, out_of_core=out_of_core)
+    assert ours._dask_losses >= 1
+    assert not victims
+    assert_same(local, ours.to_local())
+    assert seen == sorted(set(seen))  # nothing that was told as done was done again
+
+
+def test_the_scheduler_is_lost_and_the_checkpoint_goes_on(cluster, tmp_path):
+    rows, target = long_rows()
+    lazy = da.from_array(rows, chunks=(2500, 10))
+    place = str(tmp_path / "scheduler.json")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    python = [sys.executable, "-m"]
+    scheduler = subprocess.Popen(
+        [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+         "--no-dashboard", "--scheduler-file", place], **quiet,
+    )  # fmt: skip
+    worker = subprocess.Popen(
+        [*python, "distributed.cli.dask_worker", "--scheduler-file", place, "--nthreads", "1",
+         "--no-nanny", "--no-dashboard", "--death-timeout", "2"], **quiet,
+    )  # fmt: skip
+    checkpoint = tmp_path / "half.spinney"
+    try:
+        client = distributed.Client(scheduler_file=place, timeout=30, set_as_default=False)
+        client.wait_for_workers(1, timeout=30)
+
+        def strike(done, total):
+            if done >= 40:
+                scheduler.kill()
+                scheduler.wait()
+
+        model = sd.GradientBoostingRegressor(callbacks=strike, **LONG)
+        with (
+            client.as_current(),
+            pytest.raises(RuntimeError, match=r"scheduler .* lost after .* has them"),
+        ):
+            model.fit(lazy, target, checkpoint=checkpoint)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+    half = spinney.load(checkpoint)
+    assert 0 < half.n_estimators_ < 150
+    other = sd.GradientBoostingRegressor(**{**LONG, "max_leaf_nodes": 15})
+    with pytest.raises(ValueError, match="max_leaf_nodes=15"):
+        other.fit(lazy, target, checkpoint=checkpoint)
+    seen = []
+    again = sd.GradientBoostingRegressor(callbacks=lambda done, total: seen.append(done), **LONG)
+    again.fit(lazy, target, checkpoint=checkpoint)
+    assert seen[0] == half.n_estimators_ + 10
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **LONG).fit(rows, target)
+    assert_same(local, again.to_local())
+    assert_same(local, spinney.load(checkpoint))

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,9 +16,19 @@ import numpy as np
 from spinney.dask._rows import Part, join_parts
 from spinney.ensemble._distributed import fit_shard
 from spinney.ensemble._exchange import Exchange, ExchangeError, SocketExchange
+from spinney.ensemble._parted_rows import PartedRows
 from spinney.ensemble._totals import Totals
 
-__all__ = ["TOPIC", "Outcome", "Plan", "boost_rows", "open_listener", "stop_fit"]
+__all__ = [
+    "TOPIC",
+    "LoadedPart",
+    "Outcome",
+    "Plan",
+    "boost_rows",
+    "load_part",
+    "open_listener",
+    "stop_fit",
+]
 
 TOPIC = "spinney-boosting"  # of the scheduler's events
 _SEND_EVERY = 0.5  # seconds between messages with new trees
@@ -74,6 +85,56 @@ class Outcome:
     is_broken: bool = False
 
 
+@dataclass(frozen=True)
+class LoadedPart:
+    """A partition at its worker: what belongs to its rows, and the rows or the file that has them.
+
+    Parameters
+    ----------
+    part : Part
+        Without rows if these are in a file.
+    n_rows : int
+        Number of rows.
+    file : str or None
+        Where the rows are.
+    """
+
+    part: Part
+    n_rows: int
+    file: str | None = None
+
+    def read(self) -> Any:
+        """Give the rows."""
+        if self.file is None:
+            return self.part.X
+        with open(self.file, "rb") as file:
+            return pickle.load(file)  # written by this worker
+
+    def beside(self) -> Part:
+        """Give targets, weights and groups, with rows of no columns."""
+        return Part(np.empty((self.n_rows, 0)), self.part.y, self.part.weights, self.part.group)
+
+    def discard(self) -> None:
+        """Delete the file."""
+        if self.file is not None:
+            Path(self.file).unlink(missing_ok=True)
+
+
+def load_part(part: Part, name: str) -> LoadedPart:
+    """Have a worker keep a partition; with a name the rows go to a file of it."""
+    part = _without_weightless(part)
+    n_rows = part.n_rows
+    if not name:
+        return LoadedPart(part, n_rows)
+    from distributed import get_worker
+
+    file = Path(get_worker().local_directory) / f"spinney-{name}.rows"
+    with open(file, "wb") as out:
+        pickle.dump(part.X, out, protocol=5)
+    empty = np.empty((n_rows, 0))
+    return LoadedPart(Part(empty, part.y, part.weights, part.group), n_rows, str(file))
+
+
 def open_listener(token: str, rank: int) -> tuple[str, int]:
     """Open the place where the other workers will reach this one."""
     from distributed import get_worker
@@ -99,7 +160,7 @@ def boost_rows(
     plan: Plan,
     rank: int,
     addresses: list[tuple[str, int]],
-    parts: list[Part],
+    parts: list[LoadedPart],
     watched: list[Part] | None,
 ) -> Outcome:
     """Fit one model together with the other workers."""
@@ -112,6 +173,8 @@ def boost_rows(
     try:
         return _boost(plan, exchange, parts, watched, int(worker.state.nthreads), send)
     finally:
+        for part in parts:
+            part.discard()
         exchange.close()
         _stopped.discard(plan.token)
 
@@ -119,7 +182,7 @@ def boost_rows(
 def _boost(
     plan: Plan,
     exchange: Exchange,
-    parts: list[Part],
+    parts: list[LoadedPart],
     watched: list[Part] | None,
     n_threads: int,
     send: Callable[[dict[str, Any]], Any] | None,
@@ -131,14 +194,14 @@ def _boost(
     if send is not None:
         estimator.callbacks = diary.report
     try:
-        part = _without_weightless(join_parts(parts))
-        del parts
+        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts])
+        part = join_parts([one.beside() for one in parts])
         totals = Totals(exchange)
         n_before = sum(totals.gather(part.n_rows)[: exchange.rank])
         if plan.is_ranker:
             _check_groups(part.group, totals)
         fit_shard(
-            *(estimator, part.X, part.y),
+            *(estimator, rows, part.y),
             exchange=exchange,
             stretches=[(0, n_before)],
             seed=plan.seed,

@@ -40,8 +40,14 @@ class _DaskBooster(DaskModel[Any]):
         """What each worker did: rows, bytes sent, exchanges, seconds, peak of its memory."""
         return list(vars(self).get("_dask_report", []))
 
-    def _boost(self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any) -> None:
+    def _boost(
+        self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any, in_files: Any
+    ) -> None:
         self._validate_params()  # type: ignore[attr-defined]
+        if in_files not in (True, False, "auto"):
+            raise ValueError(f"out_of_core: expected True, False or 'auto', got {in_files!r}")
+        if in_files == "auto":
+            in_files = isinstance(X, (str, os.PathLike))
         client = find_client()
         n_parts = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         rows = read_rows(X, y, weights, group, n_parts=n_parts)
@@ -59,7 +65,7 @@ class _DaskBooster(DaskModel[Any]):
             begun = _read_checkpoint(local, path)
             seed, start = begun._seed, pickle.dumps(begun._store)
         plan = Plan(local, seed, "", self._is_ranker, start)
-        crew = Crew(plan, rows, watched, hook, path)
+        crew = Crew(plan, rows, watched, hook, path, bool(in_files))
         model = crew.run()
         self._take_over(model)
         self._dask_report = crew.report
@@ -139,6 +145,7 @@ class GradientBoostingClassifier(  # type: ignore[misc]
         *,
         eval_set: Any = None,
         checkpoint: Any = None,
+        out_of_core: bool | str = "auto",
     ) -> GradientBoostingClassifier:
         """Boost.
 
@@ -155,13 +162,17 @@ class GradientBoostingClassifier(  # type: ignore[misc]
         checkpoint : path, default=None
             Where the model is written now and then, and at the end. If the file exists, the fit
             goes on from its trees.
+        out_of_core : bool or "auto", default="auto"
+            Whether workers keep the codes of their rows only, a byte a value and column twice over,
+            and the rows themselves in files, of which they read a partition at a time. "auto": if X
+            is a path.
 
         Returns
         -------
         GradientBoostingClassifier
             The estimator.
         """
-        self._boost(X, y, sample_weight, None, eval_set, checkpoint)
+        self._boost(X, y, sample_weight, None, eval_set, checkpoint, out_of_core)
         return self
 
 
@@ -196,6 +207,7 @@ class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor
         *,
         eval_set: Any = None,
         checkpoint: Any = None,
+        out_of_core: bool | str = "auto",
     ) -> GradientBoostingRegressor:
         """Boost.
 
@@ -212,13 +224,17 @@ class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor
         checkpoint : path, default=None
             Where the model is written now and then, and at the end. If the file exists, the fit
             goes on from its trees.
+        out_of_core : bool or "auto", default="auto"
+            Whether workers keep the codes of their rows only, a byte a value and column twice over,
+            and the rows themselves in files, of which they read a partition at a time. "auto": if X
+            is a path.
 
         Returns
         -------
         GradientBoostingRegressor
             The estimator.
         """
-        self._boost(X, y, sample_weight, None, eval_set, checkpoint)
+        self._boost(X, y, sample_weight, None, eval_set, checkpoint, out_of_core)
         return self
 
 
@@ -234,7 +250,14 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
     _is_ranker = True
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, *, group: Any, eval_set: Any = None, checkpoint: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        group: Any,
+        eval_set: Any = None,
+        checkpoint: Any = None,
+        out_of_core: bool | str = "auto",
     ) -> GradientBoostingRanker:
         """Boost.
 
@@ -251,13 +274,17 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
         checkpoint : path, default=None
             Where the model is written now and then, and at the end. If the file exists, the fit
             goes on from its trees.
+        out_of_core : bool or "auto", default="auto"
+            Whether workers keep the codes of their rows only, a byte a value and column twice over,
+            and the rows themselves in files, of which they read a partition at a time. "auto": if X
+            is a path.
 
         Returns
         -------
         GradientBoostingRanker
             The estimator.
         """
-        self._boost(X, y, None, group, eval_set, checkpoint)
+        self._boost(X, y, None, group, eval_set, checkpoint, out_of_core)
         return self
 
     def score(self, X: Any, y: Any, *, group: Any = None, k: int | None = None) -> float:  # type: ignore[override]

@@ -18,8 +18,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from spinney.dask._boost_task import TOPIC, Outcome, Plan, boost_rows, open_listener, stop_fit
-from spinney.dask._rows import Rows
+from spinney.dask._boost_task import (
+    TOPIC,
+    Outcome,
+    Plan,
+    boost_rows,
+    load_part,
+    open_listener,
+    stop_fit,
+)
+from spinney.dask._rows import Rows, need_dask
 
 __all__ = ["Crew", "find_client"]
 
@@ -67,12 +75,23 @@ class Crew:
         Told the progress: (rounds done, rounds in all, score); True ends the fit.
     checkpoint : path or None
         Where to write the model now and then.
+    in_files : bool
+        Whether rows stay in files of the workers, of which one partition at a time is read.
     """
 
-    def __init__(self, plan: Plan, rows: Rows, watched: Rows | None, hook: Any, checkpoint: Any):
+    def __init__(
+        self,
+        plan: Plan,
+        rows: Rows,
+        watched: Rows | None,
+        hook: Any,
+        checkpoint: Any,
+        in_files: bool,
+    ) -> None:
         self.client = find_client()
         self.plan = plan
         self.rows, self.watched = rows, watched
+        self.in_files = in_files
         self.hook = hook
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.report: list[dict[str, Any]] = []
@@ -116,8 +135,10 @@ class Crew:
         workers = self._workers()
         n = min(len(workers), len(self.rows.parts))
         crew = workers[:n]
-        loaded = self._load(self.rows, crew)
-        watched = None if self.watched is None else self._load(self.watched, crew)
+        loaded = self._load(self._loaders(token), crew, strictly=self.in_files)
+        watched = None
+        if self.watched is not None:
+            watched = self._load(self.watched.parts, crew)
         opened = [
             self.client.submit(
                 open_listener, token, rank, workers=[address], pure=False, priority=10
@@ -165,20 +186,30 @@ class Crew:
         info = self.client.scheduler_info(n_workers=-1)
         return set(info["workers"])
 
-    def _load(self, rows: Rows, crew: list[str]) -> list[list[Any]]:
-        """Have each worker read its partitions, in their order."""
-        shares = np.array_split(np.arange(len(rows.parts)), len(crew))
+    def _loaders(self, token: str) -> list[Any]:
+        """Make the tasks that read the rows; rows in files are read anew by every attempt."""
+        load = need_dask().delayed(load_part, pure=True)
+        return [
+            load(part, f"{token[:12]}-{i}" if self.in_files else "")
+            for i, part in enumerate(self.rows.parts)
+        ]
+
+    def _load(self, parts: list[Any], crew: list[str], strictly: bool = False) -> list[list[Any]]:
+        """Have each worker read its partitions, in their order.
+
+        Strictly: nobody else can have them, as files stay where they are.
+        """
+        shares = np.array_split(np.arange(len(parts)), len(crew))
         loaded = [
             [
-                self.client.compute(rows.parts[i], workers=[address], allow_other_workers=True)
+                self.client.compute(parts[i], workers=[address], allow_other_workers=not strictly)
                 for i in share
             ]
             for share, address in zip(shares, crew, strict=True)
         ]
         # Whoever has its rows would wait for the others, and holds a thread meanwhile.
-        self._wait([future for share in loaded for future in share], [])
-        for share in loaded:  # an empty list has no worker to say what its columns are
-            assert share
+        futures = [future for share in loaded for future in share]
+        self._wait(futures, crew if strictly else [])
         return loaded
 
     def _wait(self, futures: list[Any], crew: list[str], token: str = "") -> None:
