@@ -38,7 +38,7 @@ class LinearRegression(  # type: ignore[misc]
     >>> model.coef_.round(6)
     array([ 0.5 , -0.25])
     >>> model.predict(X).compute().round(2)[:2]
-    array([ 0.75, -0.25])
+    array([0.75, 0.75])
     """
 
     _local_class = linear_model.LinearRegression
