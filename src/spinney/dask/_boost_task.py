@@ -131,8 +131,9 @@ def load_part(part: Part, name: str) -> LoadedPart:
     file = Path(get_worker().local_directory) / f"spinney-{name}.rows"
     with open(file, "wb") as out:
         pickle.dump(part.X, out, protocol=5)
-    empty = np.empty((n_rows, 0))
-    return LoadedPart(Part(empty, part.y, part.weights, part.group), n_rows, str(file))
+    # Copies: a column of a frame may be a view of all of it, which would stay.
+    beside = [None if of is None else of.copy() for of in (part.y, part.weights, part.group)]
+    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, str(file))
 
 
 def open_listener(token: str, rank: int) -> tuple[str, int]:

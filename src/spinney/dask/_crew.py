@@ -200,11 +200,11 @@ class Crew:
         Strictly: nobody else can have them, as files stay where they are.
         """
         shares = np.array_split(np.arange(len(parts)), len(crew))
+        # Together, so that a worker ends with one partition before it begins with the next.
         loaded = [
-            [
-                self.client.compute(parts[i], workers=[address], allow_other_workers=not strictly)
-                for i in share
-            ]
+            self.client.compute(
+                [parts[i] for i in share], workers=[address], allow_other_workers=not strictly
+            )
             for share, address in zip(shares, crew, strict=True)
         ]
         # Whoever has its rows would wait for the others, and holds a thread meanwhile.
