@@ -156,27 +156,37 @@ def agree_on_bins(
     rows = sample[(sample >= 0) & (sample < n_learned)]
     rows = rows if learned is None else np.asarray(learned)[rows]
     own = _summarise(table, schema, rows)
-    bins: list[tuple[bool, Any, bool]] = []
     parts = totals.gather(own)
-    for f, categories in enumerate(schema.categories):
-        of_parts = [part[f] for part in parts]
-        missing = any(part[-1] for part in of_parts)
-        if categories is not None:
-            counts = np.sum([part[0] for part in of_parts], axis=0).astype(np.uint64)
-            bins.append((True, _core.bin_categories(counts, max_bins), missing))
-            continue
-        distinct, place = np.unique(
-            np.concatenate([part[0] for part in of_parts]), return_inverse=True
-        )
-        together = np.zeros(len(distinct), dtype=np.uint64)
-        np.add.at(together, place, np.concatenate([part[1] for part in of_parts]).astype(np.uint64))
-        bins.append((False, _core.find_cuts(distinct, together, max_bins), missing))
+    # Every worker finds the bins of some of the columns.
+    size = 1 if totals.exchange is None else totals.exchange.size
+    found = {
+        f: _find_bins([part[f] for part in parts], schema.categories[f] is not None, max_bins)
+        for f in range(rank, schema.n_features, size)
+    }
+    everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
+    bins = [everywhere[f] for f in range(schema.n_features)]
     if isinstance(table, PartedTable):
         matrix = table.code(schema, bins, n_threads)
     else:
         matrix = _core.bin_given(core_table(table, schema), bins, n_threads)
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix
+
+
+def _find_bins(parts: list[Any], categorical: bool, max_bins: int) -> tuple[bool, Any, bool]:
+    """Find the bins of a column from what all workers told of it."""
+    missing = any(part[-1] for part in parts)
+    if categorical:
+        counts = np.sum([part[0] for part in parts], axis=0).astype(np.uint64)
+        return True, _core.bin_categories(counts, max_bins), missing
+    values = np.concatenate([part[0] for part in parts]).astype(np.float64)
+    counts = np.concatenate([np.ones(len(v)) if n is None else n for v, n, _ in parts])
+    order = np.argsort(values)
+    values, counts = values[order], counts[order].astype(np.uint64)
+    first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
+    if len(first) < len(values):
+        values, counts = values[first], np.add.reduceat(counts, first)
+    return False, _core.find_cuts(values, counts, max_bins), missing
 
 
 def _summarise(table: Table | PartedTable, schema: Schema, rows: Any) -> list[Any]:
@@ -202,7 +212,11 @@ def _summarise(table: Table | PartedTable, schema: Schema, rows: Any) -> list[An
             continue
         values = np.concatenate(sampled[f])
         distinct, of_value = np.unique(values[~np.isnan(values)] + 0.0, return_counts=True)
-        own.append((distinct, of_value, missing[f]))
+        # Less to send, where that loses nothing.
+        with np.errstate(over="ignore"):
+            narrow = distinct.astype(np.float32)
+        distinct = narrow if (narrow == distinct).all() else distinct
+        own.append((distinct, None if (of_value == 1).all() else of_value, missing[f]))
     return own
 
 
