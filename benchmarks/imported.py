@@ -79,9 +79,7 @@ def race(title, theirs, X, repeats):
     seconds = {"spinney": np.inf, "theirs": np.inf}
     for _ in range(repeats):
         for side, model in (("theirs", theirs), ("spinney", ours)):
-            time.sleep(
-                0.05
-            )  # the other's threads spin for a while after an answer
+            time.sleep(0.05)  # the other's threads spin for a while after an answer
             start = time.perf_counter()
             getattr(model, name)(X)
             seconds[side] = min(seconds[side], time.perf_counter() - start)

@@ -218,6 +218,13 @@ void bind_boosting(nb::module_& m) {
       },
       nb::arg("table"), nb::arg("bins"), nb::arg("n_threads"));
   m.def(
+      "join_binned",
+      [](const std::vector<std::shared_ptr<BinnedMatrix>>& parts, int n_threads) {
+        const nb::gil_scoped_release release;
+        return std::make_shared<BinnedMatrix>(parts, n_threads);
+      },
+      nb::arg("parts"), nb::arg("n_threads"));
+  m.def(
       "find_cuts",
       [](const Array<double>& values, const Array<std::uint64_t>& counts, std::uint32_t max_bins) {
         if (values.size() != counts.size()) throw InputError("counts: expected one for each value");

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spinney import (
         calibration,
+        dask,
         datasets,
         ensemble,
         export,
@@ -45,6 +46,7 @@ __all__ = [
     "__version__",
     "calibration",
     "compare",
+    "dask",
     "datasets",
     "describe",
     "ensemble",
@@ -79,6 +81,7 @@ __all__ = [
 _SUBMODULES = frozenset(
     {
         "calibration",
+        "dask",
         "datasets",
         "ensemble",
         "export",

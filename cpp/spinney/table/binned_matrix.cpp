@@ -224,6 +224,35 @@ BinnedMatrix::BinnedMatrix(const Table& table, std::vector<BinnedColumn> bins, i
   write_rows(n_threads);
 }
 
+BinnedMatrix::BinnedMatrix(std::span<const std::shared_ptr<BinnedMatrix>> parts, int n_threads)
+    : columns_(parts.empty() ? std::vector<BinnedColumn>() : parts.front()->columns_) {
+  if (parts.empty()) throw InputError("parts: expected at least one");
+  for (const auto& part : parts) {
+    bool same = part->n_features() == n_features();
+    for (std::size_t f = 0; same && f < n_features(); ++f) {
+      same = part->columns_[f].n_codes() == columns_[f].n_codes() &&
+             part->columns_[f].cuts == columns_[f].cuts &&
+             part->columns_[f].bin_of == columns_[f].bin_of;
+    }
+    if (!same) throw InputError("parts: expected the same bins");
+    n_rows_ += part->n_rows_;
+  }
+  by_column_.resize(n_rows_ * n_features());
+  std::size_t first = 0;
+  for (const auto& part : parts) {
+    for (std::size_t f = 0; f < n_features(); ++f) {
+      std::copy_n(part->codes(f), part->n_rows_, by_column_.data() + f * n_rows_ + first);
+    }
+    first += part->n_rows_;
+    part->by_column_ = {};
+    part->by_row_ = {};
+    part->n_rows_ = 0;
+  }
+  make_slots(false);
+  make_groups();
+  write_rows(n_threads);
+}
+
 BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads)
     : n_rows_(table.n_rows), columns_(like.columns_) {
   if (table.n_features() != like.n_features()) throw InputError("rows: another number of columns");

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -66,6 +67,10 @@ class BinnedMatrix : public RowMatrix {
   // bin_of, n_bins, has_missing and n_rows_of count. No two columns share a byte here, since every
   // part must have the same layout.
   BinnedMatrix(const Table& table, std::vector<BinnedColumn> bins, int n_threads);
+
+  // Rows of several matrices with the bins of the first, one after the other. Their codes are given
+  // up one by one, so that no more than one is there twice.
+  BinnedMatrix(std::span<const std::shared_ptr<BinnedMatrix>> parts, int n_threads);
 
   // Other rows by the bins of these; only codes by column.
   BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);

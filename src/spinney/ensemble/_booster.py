@@ -224,8 +224,8 @@ class Booster:
         ----------
         n_rounds : int
             Rounds.
-        tables : list of (_core.Table, ndarray of shape (n_scores, n_rows))
-            Rows and their scores, which are written to.
+        tables : list of (_core.Table or callable, ndarray of shape (n_scores, n_rows))
+            Rows, or what reads them, and their scores, which are written to.
         trees_per_round : int
             Trees of a round.
         """
@@ -234,7 +234,13 @@ class Booster:
                 # Tree by tree, as they were added when they were grown.
                 now = np.ascontiguousarray(scores.T)
                 _core.add_rounds(
-                    *(self.store.core, rows, trees_per_round, number, number + 1),
+                    *(
+                        self.store.core,
+                        rows() if callable(rows) else rows,
+                        trees_per_round,
+                        number,
+                        number + 1,
+                    ),
                     *(self.options.n_threads, now),
                 )
                 scores[:] = now.T

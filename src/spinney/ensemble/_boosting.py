@@ -34,6 +34,7 @@ from spinney.ensemble._booster import Bins, Booster, Trial, best_round, statisti
 from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
 from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns, read_for_core
+from spinney.ensemble._parted_rows import PartedTable
 from spinney.ensemble._shard import Shard, agree_on_columns, read_part
 from spinney.ensemble._totals import Totals
 from spinney.tree._base import core_table
@@ -492,11 +493,16 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         self._baseline = np.mean(baselines, axis=0)
         return boosters
 
-    def _go_on(self, booster: Booster, table: Table, eval_set: Any) -> None:
+    def _go_on(self, booster: Booster, table: Table | PartedTable, eval_set: Any) -> None:
         """Take the trees of a fit that was broken off, and be where it was."""
         assert self._shard is not None
         booster.store.extend(self._shard.start)
-        tables = [(core_table(table, self._schema), booster.scores)]
+        tables: list[tuple[Any, Any]]
+        if isinstance(table, PartedTable):
+            readers = table.readers(self._schema)
+            tables = [(read, booster.scores[:, place]) for read, place in readers]
+        else:
+            tables = [(core_table(table, self._schema), booster.scores)]
         if booster.other_scores is not None:
             watched = self._read_more(self._eval_parts(eval_set)[0])
             tables.append((core_table(watched, self._schema), booster.other_scores))

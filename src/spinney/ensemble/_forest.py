@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 from warnings import warn
@@ -26,7 +27,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
-from spinney._table import Schema, fit_table, read_table
+from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._packing import Arrays, pack, unpack
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
@@ -41,10 +42,13 @@ from spinney.tree._tree import Tree
 
 __all__ = [
     "BaseForest",
+    "ForestShare",
     "ForestStore",
     "all_or_nothing",
     "by_trees",
     "check_same_columns",
+    "draw_seed",
+    "learn_table",
     "read_for_core",
 ]
 
@@ -160,6 +164,28 @@ class ForestStore:
         self.core.restore(kept, effective_n_jobs(None))
 
 
+@dataclass(frozen=True)
+class ForestShare:
+    """The part of a forest that one of several workers grows.
+
+    Parameters
+    ----------
+    first_tree : int
+        Number of its first tree in the whole forest.
+    seed : int
+        Of the whole forest.
+    schema : Schema or None
+        Columns and categories of all rows, if this worker has some of them only.
+    classes : ndarray or None
+        Classes of all rows, likewise.
+    """
+
+    first_tree: int
+    seed: int
+    schema: Schema | None = None
+    classes: Any = None
+
+
 class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of the forests; not to be used directly."""
 
@@ -186,6 +212,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
     categories_: list[Any]
     _schema: Schema
     _store: ForestStore
+    _share: ForestShare | None = None  # while several workers grow one forest
 
     _parameter_constraints: dict[str, Any] = {
         **{
@@ -255,7 +282,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
                 f"len(estimators_)={n_before} when warm_start==True"
             )
 
-        table, schema = fit_table(self, X, y, categorical_features=self.categorical_features)
+        table, schema = learn_table(self, X, y)
         n_rows = table.n_rows
         if n_rows >= 2**31:
             raise ValueError(f"X: expected fewer than 2**31 rows, got {n_rows}")
@@ -287,7 +314,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         self._n_samples_bootstrap: Any = n_drawn if self.bootstrap else None
         self._sample_weight = weights
         if not goes_on:
-            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._seed = draw_seed(self)
         template = self._make_tree()
         self.estimator_ = template
         options = _core.ForestOptions()
@@ -301,7 +328,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
                 self.criterion == "absolute_error" or self.monotonic_cst is not None,
                 [0 if v is None else len(v) for v in self.categories_],
             )
-        options.first_tree = n_before
+        options.first_tree = n_before + (0 if self._share is None else self._share.first_tree)
         options.n_trees = n_more
         options.n_threads = n_threads
         options.bootstrap = bool(self.bootstrap)
@@ -418,7 +445,12 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
                 stacklevel=4,
             )
         if is_classifier(self):
-            return encode_classes(self, y)
+            codes, labels = encode_classes(self, y)
+            if self._share is not None and self._share.classes is not None:
+                self.classes_ = [self._share.classes]
+                self.n_classes_ = np.array([len(self._share.classes)], dtype=np.intp)
+                codes = np.searchsorted(self._share.classes, labels).astype(np.uint32)
+            return codes, labels
         y = encode_numbers(self, y, check=False)
         if self.criterion == "poisson":
             if np.any(y < 0):
@@ -655,6 +687,21 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def learn_table(estimator: Any, X: Any, y: Any = "no_validation") -> tuple[Table, Schema]:
+    """Read the rows of fit: by their own columns, or by those of all workers' rows."""
+    share = estimator._share
+    if share is None or share.schema is None:
+        return fit_table(estimator, X, y, categorical_features=estimator.categorical_features)
+    return read_table(estimator, X, share.schema), share.schema
+
+
+def draw_seed(estimator: Any) -> int:
+    """Draw the seed of a forest, unless all workers have one already."""
+    if estimator._share is not None:
+        return int(estimator._share.seed)
+    return int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
 
 
 @contextmanager

@@ -86,6 +86,11 @@ class ForestRegressor(RegressorMixin, BaseForest):
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
             raise ValueError(f"q: expected levels between 0 and 1, got {q!r}")
         table = self._read(X)
+        if "_targets" not in vars(self):
+            raise ValueError(
+                "predict_quantiles: expected a forest that knows the targets of its leaves, got "
+                "one whose trees were grown from blocks of rows"
+            )
         out = np.empty((table.n_rows, self.n_outputs_, len(levels)))
         weights = None if self.bootstrap else self._sample_weight
         self._store.core.quantiles(

@@ -9,20 +9,22 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from spinney import _core
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
-from spinney._table import Schema, fit_table
+from spinney._table import Schema
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._forest import (
+    ForestShare,
     ForestStore,
     all_or_nothing,
     by_trees,
     check_same_columns,
+    draw_seed,
+    learn_table,
     read_for_core,
 )
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
@@ -110,6 +112,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
     categories_: list[Any]
     _schema: Schema
     _store: ForestStore
+    _share: ForestShare | None = None  # while several workers grow one forest
 
     _parameter_constraints: dict[str, Any] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -186,7 +189,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         if before is None:
             for name in ("_store", "_estimators"):
                 self.__dict__.pop(name, None)
-        table, schema = fit_table(self, X, categorical_features=self.categorical_features)
+        table, schema = learn_table(self, X)
         n_rows = table.n_rows
         if before is not None:
             check_same_columns(self._schema, schema)
@@ -216,7 +219,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
                 stacklevel=2,
             )
         if before is None:
-            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._seed = draw_seed(self)
             self.estimators_features_ = []
         self._schema = schema
         self.categories_ = list(schema.categories)
@@ -230,7 +233,8 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         if store is None:
             n_categories = [0 if v is None else len(v) for v in self.categories_]
             store = ForestStore("squared_error", [], 1, False, n_categories)
-        features = self._draw_features(n_before, n_more)
+        first_tree = n_before + (0 if self._share is None else self._share.first_tree)
+        features = self._draw_features(first_tree, n_more)
         options = _core.ForestOptions()
         tree = _core.GrowOptions()
         tree.criterion = "squared_error"
@@ -240,7 +244,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         tree.seed = self._seed
         tree.narrow_thresholds = True
         options.tree = tree
-        options.first_tree = n_before
+        options.first_tree = first_tree
         options.n_trees = n_more
         options.n_threads = n_threads
         options.bootstrap = True

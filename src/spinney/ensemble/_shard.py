@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from spinney import _core
 from spinney._table import Schema, Table, fit_table, read_table
+from spinney.ensemble._parted_rows import PartedRows, PartedTable, parts_of_table
 from spinney.ensemble._totals import RowNumbers, Totals
 from spinney.tree._base import core_table
 
-__all__ = ["Shard", "agree_on_bins", "agree_on_columns", "agree_on_labels", "read_part"]
+__all__ = [
+    "Shard",
+    "agree_on_bins",
+    "agree_on_columns",
+    "agree_on_labels",
+    "join_schemas",
+    "read_part",
+]
 
 
 @dataclass(frozen=True)
@@ -49,29 +58,45 @@ def agree_on_columns(
     Names and kinds of columns must be the same everywhere; categories are those of all parts. A
     part without rows takes what the others say.
     """
-    schema = names = None
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n_rows:
-        schema = fit_table(estimator, X, categorical_features=categorical_features)[1]
-        names = vars(estimator).get("feature_names_in_")
-    told = [one for one in totals.gather((schema, names)) if one[0] is not None]
-    if not told:
+    own = []
+    for read in _readers(X):
+        schema = fit_table(estimator, read(), categorical_features=categorical_features)[1]
+        own.append((schema, vars(estimator).get("feature_names_in_")))
+    told = totals.gather([join_schemas(own)] if own else [])
+    joined, names = join_schemas([one for part in told for one in part])
+    estimator.n_features_in_ = joined.n_features
+    vars(estimator).pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    return read_part(estimator, X, joined), joined
+
+
+def _readers(X: Any) -> list[Any]:
+    """Give a function for each part of the rows that has some."""
+    if isinstance(X, PartedRows):
+        return [read for read, _ in X.parts]
+    return [lambda: X] if (X.shape[0] if hasattr(X, "shape") else len(X)) else []
+
+
+def join_schemas(known: list[tuple[Schema, Any]]) -> tuple[Schema, Any]:
+    """Join what parts of the rows say about their columns: a schema and names each."""
+    if not known:
         raise ValueError("X: expected at least one row, got none at any worker")
-    schemas = [one[0] for one in told]
-    for other, its_names in told:
-        same = (its_names is None) == (told[0][1] is None) and (
-            its_names is None or list(its_names) == list(told[0][1])
+    schemas = [one[0] for one in known]
+    for other, its_names in known:
+        same = (its_names is None) == (known[0][1] is None) and (
+            its_names is None or list(its_names) == list(known[0][1])
         )
         if not same or other.n_features != schemas[0].n_features:
             raise ValueError(
                 "X: expected the same columns in all parts, got "
-                f"{_columns(schemas[0], told[0][1])} and {_columns(other, its_names)}"
+                f"{_columns(schemas[0], known[0][1])} and {_columns(other, its_names)}"
             )
     categories = []
     for f in range(schemas[0].n_features):
         parts = [one.categories[f] for one in schemas]
         if len({part is None for part in parts}) > 1:
-            name = f if told[0][1] is None else repr(told[0][1][f])
+            name = f if known[0][1] is None else repr(known[0][1][f])
             raise ValueError(
                 f"X: expected column {name} to hold numbers in all parts or categories in all, "
                 "got both"
@@ -81,15 +106,15 @@ def agree_on_columns(
             merged = np.unique(np.concatenate([part for part in parts if part is not None]))
         categories.append(merged)
     joined = Schema(schemas[0].names, tuple(categories))
-    estimator.n_features_in_ = joined.n_features
-    vars(estimator).pop("feature_names_in_", None)
-    if told[0][1] is not None:
-        estimator.feature_names_in_ = told[0][1]
-    return read_part(estimator, X, joined), joined
+    return joined, known[0][1]
 
 
-def read_part(estimator: Any, X: Any, schema: Schema) -> Table:
+def read_part(estimator: Any, X: Any, schema: Schema) -> Any:
     """Read rows that may be none."""
+    if isinstance(X, PartedRows) and len(X):
+        return PartedTable(X, partial(read_table, estimator, schema=schema), schema.n_features)
+    if isinstance(X, PartedRows):
+        X = np.empty((0, schema.n_features))
     if X.shape[0] if hasattr(X, "shape") else len(X):
         return read_table(estimator, X, schema)
     kinds = [np.float64 if values is None else np.int32 for values in schema.categories]
@@ -112,7 +137,7 @@ def agree_on_labels(labels: Any, totals: Totals) -> Any:
 
 
 def agree_on_bins(
-    table: Table, schema: Schema, max_bins: int, learned: Any, totals: Totals, n_threads: int
+    table: Any, schema: Schema, max_bins: int, learned: Any, totals: Totals, n_threads: int
 ) -> Any:
     """Code a part of the rows by bins that all rows together have.
 
@@ -130,35 +155,69 @@ def agree_on_bins(
     sample = _core.sample_rows(sum(sizes)).astype(np.int64) - sum(sizes[:rank])
     rows = sample[(sample >= 0) & (sample < n_learned)]
     rows = rows if learned is None else np.asarray(learned)[rows]
-    own: list[Any] = []
-    for f in range(schema.n_features):
-        values, categories = _column_of(table, f), schema.categories[f]
-        if categories is not None:
-            counts = np.bincount(values[values >= 0], minlength=len(categories))
-            own.append((counts.astype(np.int64), bool((values < 0).any())))
-            continue
-        missing = bool(np.isnan(values).any())
-        sampled = values[rows].astype(np.float64)
-        distinct, counts = np.unique(sampled[~np.isnan(sampled)] + 0.0, return_counts=True)
-        own.append((distinct, counts, missing))
-    bins: list[tuple[bool, Any, bool]] = []
+    own = _summarise(table, schema, rows)
     parts = totals.gather(own)
-    for f, categories in enumerate(schema.categories):
-        of_parts = [part[f] for part in parts]
-        missing = any(part[-1] for part in of_parts)
-        if categories is not None:
-            counts = np.sum([part[0] for part in of_parts], axis=0).astype(np.uint64)
-            bins.append((True, _core.bin_categories(counts, max_bins), missing))
-            continue
-        distinct, place = np.unique(
-            np.concatenate([part[0] for part in of_parts]), return_inverse=True
-        )
-        together = np.zeros(len(distinct), dtype=np.uint64)
-        np.add.at(together, place, np.concatenate([part[1] for part in of_parts]).astype(np.uint64))
-        bins.append((False, _core.find_cuts(distinct, together, max_bins), missing))
-    matrix = _core.bin_given(core_table(table, schema), bins, n_threads)
+    # Every worker finds the bins of some of the columns.
+    size = 1 if totals.exchange is None else totals.exchange.size
+    found = {
+        f: _find_bins([part[f] for part in parts], schema.categories[f] is not None, max_bins)
+        for f in range(rank, schema.n_features, size)
+    }
+    everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
+    bins = [everywhere[f] for f in range(schema.n_features)]
+    if isinstance(table, PartedTable):
+        matrix = table.code(schema, bins, n_threads)
+    else:
+        matrix = _core.bin_given(core_table(table, schema), bins, n_threads)
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix
+
+
+def _find_bins(parts: list[Any], categorical: bool, max_bins: int) -> tuple[bool, Any, bool]:
+    """Find the bins of a column from what all workers told of it."""
+    missing = any(part[-1] for part in parts)
+    if categorical:
+        counts = np.sum([part[0] for part in parts], axis=0).astype(np.uint64)
+        return True, _core.bin_categories(counts, max_bins), missing
+    values = np.concatenate([part[0] for part in parts]).astype(np.float64)
+    counts = np.concatenate([np.ones(len(v)) if n is None else n for v, n, _ in parts])
+    order = np.argsort(values)
+    values, counts = values[order], counts[order].astype(np.uint64)
+    first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
+    if len(first) < len(values):
+        values, counts = values[first], np.add.reduceat(counts, first)
+    return False, _core.find_cuts(values, counts, max_bins), missing
+
+
+def _summarise(table: Table | PartedTable, schema: Schema, rows: Any) -> list[Any]:
+    """Tell of each column what its bins depend on: values of some rows, counts of categories."""
+    n_features = schema.n_features
+    counts = [None if c is None else np.zeros(len(c), np.int64) for c in schema.categories]
+    missing = [False] * n_features
+    sampled: list[list[Any]] = [[np.empty(0)] for _ in range(n_features)]
+    for first, part in parts_of_table(table):
+        here = rows[(rows >= first) & (rows < first + part.n_rows)] - first
+        for f in range(n_features):
+            values, of_category = _column_of(part, f), counts[f]
+            if of_category is not None:
+                of_category += np.bincount(values[values >= 0], minlength=len(of_category))
+                missing[f] |= bool((values < 0).any())
+            else:
+                missing[f] |= bool(np.isnan(values).any())
+                sampled[f].append(values[here].astype(np.float64))
+    own: list[Any] = []
+    for f in range(n_features):
+        if counts[f] is not None:
+            own.append((counts[f], missing[f]))
+            continue
+        values = np.concatenate(sampled[f])
+        distinct, of_value = np.unique(values[~np.isnan(values)] + 0.0, return_counts=True)
+        # Less to send, where that loses nothing.
+        with np.errstate(over="ignore"):
+            narrow = distinct.astype(np.float32)
+        distinct = narrow if (narrow == distinct).all() else distinct
+        own.append((distinct, None if (of_value == 1).all() else of_value, missing[f]))
+    return own
 
 
 def _column_of(table: Table, f: int) -> Any:

@@ -17,7 +17,7 @@ __all__ = ["Design", "Floats"]
 Floats = NDArray[np.float64]
 
 _NOTHING = np.empty(0)
-_BLOCK = 1 << 20  # numbers of a block of sparse rows that are made dense
+_BLOCK = 1 << 20  # numbers of a block of rows, or of sparse rows that are made dense
 _SAMPLE = 1024  # rows that tell where the centre is
 
 
@@ -63,6 +63,50 @@ class Design:
                 some = some[self.weights[::step] > 0]
             centre = some.mean(axis=0, dtype=np.float64) if len(some) else np.zeros(1)
         return np.broadcast_to(np.where(np.isfinite(centre), centre, 0.0), self.n_features)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.n_rows if self.weights is None else self.weights.sum())
+
+    @property
+    def least_weight(self) -> float:
+        """The smallest weight that is not zero."""
+        return 1.0 if self.weights is None else float(self.weights[self.weights > 0].min())
+
+    def average(self, Y: Floats) -> Floats:
+        """Means of targets."""
+        return np.asarray(np.average(Y, axis=0, weights=self.weights))
+
+    def farthest(self, columns: Any, points: Floats) -> Floats:
+        """How far the values of some columns are from a point at most."""
+        values = self.take_columns(columns).X
+        values = values.toarray() if self.is_sparse else values
+        if self.weights is not None:
+            values = values[self.weights > 0]
+        with np.errstate(over="ignore"):
+            return np.asarray(np.abs(values - points).max(axis=0, initial=0.0))
+
+    def triangle(self, Y: Floats, means: Floats, target_means: Floats, lengths: Floats) -> Floats:
+        """Reduce (X, Y) to a triangle with the same moments, by QR of a block of rows at a time.
+
+        Columns are about their means; those of X are divided by their lengths.
+        """
+        d, m = self.n_features, Y.shape[1]
+        step = max(2 * (d + m), _BLOCK // (d + m))
+        triangle = np.empty((0, d + m))
+        for first in range(0, self.n_rows, step):
+            part = slice(first, first + step)
+            block = np.empty((min(step, self.n_rows - first), d + m))
+            rows = self.X[part]
+            block[:, :d] = rows.toarray() if self.is_sparse else rows
+            block[:, :d] -= means
+            block[:, :d] /= lengths
+            block[:, d:] = Y[part] - target_means
+            if self.weights is not None:
+                block *= np.sqrt(self.weights[part])[:, np.newaxis]
+            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
+        return triangle
 
     def check_finite(self, estimator: Any) -> None:
         """Raise scikit-learn's error if there is something that is not a finite number."""

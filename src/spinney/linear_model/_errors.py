@@ -94,7 +94,7 @@ def measure_errors(
     *,
     fit_intercept: bool,
 ) -> LinearErrors | None:
-    """Measure the errors of a fit; None where it has no more rows than columns.
+    """Measure the errors of a fit; None where it has no more rows than columns, or they lie elsewhere.
 
     Parameters
     ----------
@@ -111,6 +111,8 @@ def measure_errors(
     fit_intercept : bool
         Whether there is an intercept.
     """
+    if not isinstance(targets, np.ndarray):  # rows that lie elsewhere, of which no sample is kept
+        return None
     d = design.n_features
     if not moments.is_finite or moments.xx.shape != (d, d) or d == 0:
         return None

@@ -22,7 +22,6 @@ _EPS = float(np.finfo(np.float64).eps)
 # Squared condition up to which normal equations are used: ten digits are left then.
 _SAFE = 1e-6
 _TINY = 1e-140  # lengths whose squares have lost digits
-_BLOCK = 1 << 20  # numbers of a block of rows
 _TARGETS = 64  # taken together, or as many as there are columns
 _MOST_PASSES = 4
 
@@ -89,7 +88,7 @@ def _sum_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
     if not fit_intercept:
         sums = design.moments(Y, centre)
         return _split(sums, centre, sums[:-1, :-1], d)
-    centre[:d], centre[d:] = design.centre(), np.average(Y, axis=0, weights=design.weights)
+    centre[:d], centre[d:] = design.centre(), design.average(Y)
     for _ in range(_MOST_PASSES):
         with np.errstate(over="ignore", invalid="ignore"):
             sums = design.moments(Y, centre)
@@ -187,12 +186,8 @@ def measure_lengths(design: Design, moments: Moments) -> Floats:
     lengths = column_lengths(moments)
     doubtful = np.flatnonzero((lengths < _TINY) | ~np.isfinite(moments.diagonal))
     if len(doubtful):
-        columns, means = design.take_columns(doubtful).X, moments.means[doubtful]
-        columns = columns.toarray() if design.is_sparse else columns
-        if design.weights is not None:
-            columns = columns[design.weights > 0]
-        with np.errstate(over="ignore"):
-            largest = np.abs(columns - means).max(axis=0)
+        means = moments.means[doubtful]
+        largest = design.farthest(doubtful, means)
         lengths[doubtful] = np.where(largest > 8 * _EPS * np.abs(means), largest, 0.0)
     return lengths
 
@@ -223,25 +218,11 @@ def _by_normal_equations(moments: Moments) -> Solution | None:
 
 
 def reduce_rows(design: Design, Y: Floats, moments: Moments, lengths: Floats) -> Floats:
-    """Reduce (X, Y) to a triangle with the same moments, by QR of a block of rows at a time.
+    """Reduce (X, Y) to a triangle with the same moments.
 
     Columns of X are about their means and divided by their lengths.
     """
-    d, m = design.n_features, Y.shape[1]
-    step = max(2 * (d + m), _BLOCK // (d + m))
-    triangle = np.empty((0, d + m))
-    for first in range(0, design.n_rows, step):
-        part = slice(first, first + step)
-        block = np.empty((min(step, design.n_rows - first), d + m))
-        rows = design.X[part]
-        block[:, :d] = rows.toarray() if design.is_sparse else rows
-        block[:, :d] -= moments.means
-        block[:, :d] /= lengths
-        block[:, d:] = Y[part] - moments.target_means
-        if design.weights is not None:
-            block *= np.sqrt(design.weights[part])[:, np.newaxis]
-        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
-    return triangle
+    return design.triangle(Y, moments.means, moments.target_means, lengths)
 
 
 def _by_rows(design: Design, Y: Floats, moments: Moments) -> Solution:

@@ -121,17 +121,23 @@ class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[
             return self._fit_iteratively(X, y, sample_weight)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        n_rows = design.n_rows if weights is None else int((weights > 0).sum())
+        return self._fit_design(design, targets, y.ndim, X.dtype, n_rows)
+
+    def _fit_design(
+        self, design: Design, targets: Any, n_dimensions: int, dtype: Any, n_rows: int
+    ) -> LinearRegression:
+        """Fit to rows that were read; `n_rows` have weight."""
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
             design.check_finite(self)
         solution = solve_least_squares(design, targets, moments)
-        self._keep(solution, y.ndim, X.dtype)
+        self._keep(solution, n_dimensions, dtype)
         self.intercept_: Any = 0.0
         if self.fit_intercept:
             intercept = moments.target_means - moments.means @ solution.coef
-            intercept = intercept.astype(X.dtype)
-            self.intercept_ = intercept[0] if y.ndim == 1 else intercept
-        n_rows = design.n_rows if weights is None else int((weights > 0).sum())
+            intercept = intercept.astype(dtype)
+            self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
         self._facts = n_rows, moments.yy, moments.total
         self._errors = measure_errors(
             design, targets, moments, solution.coef, fit_intercept=self.fit_intercept

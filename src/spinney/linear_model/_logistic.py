@@ -146,12 +146,14 @@ class LogisticRegression(ModelMethods, _Theirs):  # type: ignore[misc]
             )
         weights = self._read_weights(X, y, labels, sample_weight)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
+        return self._fit_design(design, labels.astype(np.int32), penalty, share, X.dtype)
+
+    def _fit_design(
+        self, design: Design, labels: Any, penalty: float, share: float, dtype: Any
+    ) -> LogisticRegression:
+        """Fit to rows that were read, `share` of the penalty being of absolute values."""
         objective = LogisticObjective(
-            design,
-            labels.astype(np.int32),
-            len(self.classes_),
-            (1 - share) * penalty,
-            self.fit_intercept,
+            *(design, labels, len(self.classes_), (1 - share) * penalty, self.fit_intercept)
         )
         start = self._start(objective)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -161,7 +163,7 @@ class LogisticRegression(ModelMethods, _Theirs):  # type: ignore[misc]
             raise ValueError("X: values are so large that sums of their squares overflow")
         if penalty == 0 and objective.n_scores == 1 and not found.is_separated:
             self._look_for_separation(objective, found)
-        self._keep(objective, found, X.dtype)
+        self._keep(objective, found, dtype)
         self._tell(found)
         if penalty == 0 and found.converged:
             self._learn_spread(objective, found.w)
@@ -304,7 +306,7 @@ class LogisticRegression(ModelMethods, _Theirs):  # type: ignore[misc]
                 "penalty the loss has no minimum, and coefficients would grow without end. They "
                 "are those where the search was ended; choose a finite C for others.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif not found.converged:
             told = f"{self.solver} failed to converge after {found.n_iter} iteration(s)"
@@ -317,7 +319,7 @@ class LogisticRegression(ModelMethods, _Theirs):  # type: ignore[misc]
                 "one scale help, and without a penalty there may be rows that can be told apart "
                 "from all others.)",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _learn_spread(self, objective: LogisticObjective, w: Floats) -> None:

@@ -46,8 +46,7 @@ class LogisticObjective:
         self.n_scores = 1 if n_classes == 2 else n_classes
         self.fit_intercept = fit_intercept
         self.centre = design.centre() if fit_intercept else np.zeros(design.n_features)
-        weights = design.weights
-        self.total = float(design.n_rows if weights is None else weights.sum())
+        self.total = design.total
         self.alpha = alpha
         self._targets = labels.astype(np.float64) if self.n_scores == 1 else np.empty(0)
 
@@ -102,9 +101,7 @@ class LogisticObjective:
 
     def is_separated(self, loss: float) -> bool:
         """Whether a loss (without penalty) is so small that every row is on its side."""
-        weights = self.design.weights
-        least = 1.0 if weights is None else float(weights[weights > 0].min())
-        return loss * self.total < least * float(np.log(2.0))
+        return loss * self.total < self.design.least_weight * float(np.log(2.0))
 
     def take_columns(self, columns: Any) -> LogisticObjective:
         """The same for some of the columns."""

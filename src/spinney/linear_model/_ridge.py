@@ -208,7 +208,11 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
         # One equation a row is less work there; of sparse rows scikit-learn solves it roughly.
         if X.shape[0] <= X.shape[1] and not sp.issparse(X):
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
-        targets = _as_targets(y)
+        design = Design(X, weights, effective_n_jobs(self.n_jobs))
+        return self._fit_design(design, _as_targets(y), y.ndim, X.dtype)
+
+    def _fit_design(self, design: Design, targets: Any, n_dimensions: int, dtype: Any) -> Ridge:
+        """Fit to rows that were read."""
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if len(alphas) not in (1, targets.shape[1]):
             raise ValueError(
@@ -217,13 +221,12 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
             )
         if (alphas < 0).any():
             raise ValueError(f"alpha: expected numbers of at least 0, got {self.alpha}")
-        design = Design(X, weights, effective_n_jobs(self.n_jobs))
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
             design.check_finite(self)
         alphas = np.broadcast_to(alphas, targets.shape[1])
         coef = _solve(design, targets, moments, alphas)
-        self._keep(coef, moments, y.ndim, X.dtype)
+        self._keep(coef, moments, n_dimensions, dtype)
         if (alphas == alphas[0]).all():
             self._errors = measure_errors(
                 *(design, targets, moments, coef, float(alphas[0])),

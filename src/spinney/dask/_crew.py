@@ -1,0 +1,339 @@
+"""The workers that fit one booster together, watched from where the fit was asked for.
+
+Each worker gets partitions that follow each other and keeps them. If one is lost, the others say
+how far they came; those that are left, or that came in its place, go on from the last finished
+round. The sums that decide are whole numbers, so the model is the same whoever adds them up.
+"""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import secrets
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from spinney.dask._boost_task import (
+    TOPIC,
+    Outcome,
+    Plan,
+    boost_rows,
+    load_part,
+    open_listener,
+    stop_fit,
+)
+from spinney.dask._rows import Rows, need_dask
+
+__all__ = ["Crew", "find_client"]
+
+_MOST_LOSSES = 10  # after which a fit is given up
+_GRACE = 20.0  # seconds for the others to tell how far they came
+_REPLACEMENT = 10.0  # seconds to wait for a worker in the place of a lost one
+_SAVE_EVERY = 30.0  # seconds between checkpoints
+
+
+class _WorkerLost(Exception):
+    """A worker has left the cluster, or left the others waiting."""
+
+
+class _SchedulerLost(RuntimeError):
+    """There is nobody left to ask."""
+
+
+def find_client() -> Any:
+    """Find the client of the cluster in use."""
+    try:
+        from distributed import get_client
+    except ImportError as error:  # pragma: no cover - where it is not installed
+        raise ImportError("spinney.dask needs Dask: pip install 'spinney[dask]'") from error
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "boosting on Dask needs a cluster: expected a dask.distributed.Client, got none; "
+            "distributed.Client() starts workers on this machine"
+        ) from None
+
+
+class Crew:
+    """Workers of a fit.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to fit.
+    rows : Rows
+        What to learn from.
+    watched : Rows or None
+        What to watch.
+    hook : callable or None
+        Told the progress: (rounds done, rounds in all, score); True ends the fit.
+    checkpoint : path or None
+        Where to write the model now and then.
+    in_files : bool
+        Whether rows stay in files of the workers, of which one partition at a time is read.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        rows: Rows,
+        watched: Rows | None,
+        hook: Any,
+        checkpoint: Any,
+        in_files: bool,
+    ) -> None:
+        self.client = find_client()
+        self.plan = plan
+        self.rows, self.watched = rows, watched
+        self.in_files = in_files
+        self.hook = hook
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        self.report: list[dict[str, Any]] = []
+        self.n_losses = 0
+        self.n_rounds = 0
+        self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._store = None if plan.start is None else pickle.loads(plan.start)
+        self._state: dict[str, Any] | None = None
+        self._saved = time.monotonic()
+
+    def run(self) -> Any:
+        """Fit, and return the local model."""
+        # Not a lambda of the loop's: the handler runs on the client's own thread.
+        self.client.subscribe_topic(TOPIC, self._hear)
+        try:
+            while True:
+                try:
+                    return self._attempt()
+                except _WorkerLost as lost:
+                    self.n_losses += 1
+                    if self.n_losses > _MOST_LOSSES:
+                        raise RuntimeError(
+                            f"workers were lost {self.n_losses} times: {lost}"
+                        ) from None
+        except _SchedulerLost:
+            raise
+        except Exception as error:
+            if self._scheduler_is_lost():
+                raise self._farewell() from error
+            raise
+        finally:
+            if not self._scheduler_is_lost():
+                self.client.unsubscribe_topic(TOPIC)
+
+    # ------------------------------------------------------------------ one attempt
+
+    def _attempt(self) -> Any:
+        token = secrets.token_hex(16)
+        start = None if self._store is None else pickle.dumps(self._store)
+        plan = replace(self.plan, token=token, start=start)
+        workers = self._workers()
+        n = min(len(workers), len(self.rows.parts))
+        crew = workers[:n]
+        loaded = self._load(self._loaders(token), crew, strictly=self.in_files)
+        watched = None
+        if self.watched is not None:
+            watched = self._load(self.watched.parts, crew)
+        opened = [
+            self.client.submit(
+                open_listener, token, rank, workers=[address], pure=False, priority=10
+            )
+            for rank, address in enumerate(crew)
+        ]
+        self._wait(opened, crew)
+        addresses = [future.result() for future in opened]
+        futures = [
+            self.client.submit(
+                *(boost_rows, plan, rank, addresses, loaded[rank]),
+                None if watched is None else watched[rank],
+                key=f"boost_rows-{token}-{rank}",
+                workers=[address],
+                pure=False,
+                retries=0,
+            )
+            for rank, address in enumerate(crew)
+        ]
+        try:
+            self._wait(futures, crew, token)
+        except BaseException:
+            if not self._scheduler_is_lost():
+                self._salvage(futures, crew)
+                self.client.cancel(futures, force=True)
+            raise
+        outcomes: list[Outcome] = self.client.gather(futures)
+        self.report = [outcome.report or {} for outcome in outcomes]
+        return outcomes[0].model
+
+    def _workers(self) -> list[str]:
+        """Addresses of the workers, as many as there were before if they come back in time."""
+        found = self._alive()
+        wanted = getattr(self, "_n_before", 1)
+        until = time.monotonic() + (_REPLACEMENT if found else 6 * _REPLACEMENT)
+        while len(found) < wanted and time.monotonic() < until:
+            time.sleep(0.1)
+            found = self._alive()
+        if not found:
+            raise ValueError("boosting on Dask needs workers: the cluster has none")
+        self._n_before = len(found)
+        return sorted(found)
+
+    def _alive(self) -> set[str]:
+        info = self.client.scheduler_info(n_workers=-1)
+        return set(info["workers"])
+
+    def _loaders(self, token: str) -> list[Any]:
+        """Make the tasks that read the rows; rows in files are read anew by every attempt."""
+        load = need_dask().delayed(load_part, pure=True)
+        return [
+            load(part, f"{token[:12]}-{i}" if self.in_files else "")
+            for i, part in enumerate(self.rows.parts)
+        ]
+
+    def _load(self, parts: list[Any], crew: list[str], strictly: bool = False) -> list[list[Any]]:
+        """Have each worker read its partitions, in their order.
+
+        Strictly: nobody else can have them, as files stay where they are.
+        """
+        shares = np.array_split(np.arange(len(parts)), len(crew))
+        # Together, so that a worker ends with one partition before it begins with the next.
+        loaded = [
+            self.client.compute(
+                [parts[i] for i in share], workers=[address], allow_other_workers=not strictly
+            )
+            for share, address in zip(shares, crew, strict=True)
+        ]
+        # Whoever has its rows would wait for the others, and holds a thread meanwhile.
+        futures = [future for share in loaded for future in share]
+        self._wait(futures, crew if strictly else [])
+        return loaded
+
+    def _wait(self, futures: list[Any], crew: list[str], token: str = "") -> None:
+        """Wait for futures while the workers of the crew are there."""
+        looked = time.monotonic()
+        while True:
+            self._listen(token, crew)
+            if self._scheduler_is_lost():
+                raise self._farewell()
+            statuses = [future.status for future in futures]
+            for future, status in zip(futures, statuses, strict=True):
+                if status == "error":
+                    self._raise(futures, future)
+                if status in ("cancelled", "lost"):
+                    raise _WorkerLost("a task was cancelled")
+            done = [f for f, s in zip(futures, statuses, strict=True) if s == "finished"]
+            if token and any(f.result().is_broken for f in done):
+                self._await_cause(futures)
+                raise _WorkerLost("a worker was lost")
+            if len(done) == len(futures):
+                return
+            if time.monotonic() - looked > 1.0:
+                looked = time.monotonic()
+                if crew and not set(crew) <= self._alive():
+                    raise _WorkerLost("a worker has left the cluster")
+
+    def _await_cause(self, futures: list[Any]) -> None:
+        """Others may know why a worker gave up: an error of theirs is the user's."""
+        until = time.monotonic() + 2.0
+        while time.monotonic() < until:
+            for future in futures:
+                if future.status == "error":
+                    self._raise(futures, future)
+            if all(future.status == "finished" for future in futures):
+                return
+            time.sleep(0.05)
+
+    def _raise(self, futures: list[Any], future: Any) -> None:
+        from distributed import KilledWorker
+
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            raise _WorkerLost(str(error))
+        raise error
+
+    def _salvage(self, futures: list[Any], crew: list[str]) -> None:
+        """Take the trees of the worker that came farthest."""
+        until = time.monotonic() + _GRACE
+        while not self._scheduler_is_lost():
+            self._listen("", [])
+            alive = self._alive()
+            pending = [
+                f
+                for f, address in zip(futures, crew, strict=True)
+                if f.status == "pending" and address in alive
+            ]
+            if not pending or time.monotonic() > until:
+                break
+            time.sleep(0.05)
+        for future in futures:
+            if future.status != "finished":
+                continue
+            outcome = future.result()
+            if outcome.is_broken and outcome.n_rounds > self.n_rounds and outcome.trees:
+                self._store = pickle.loads(outcome.trees)
+                self.n_rounds = outcome.n_rounds
+
+    # ------------------------------------------------------------------ news
+
+    def _hear(self, event: Any) -> None:
+        self._messages.put(event[1])
+
+    def _listen(self, token: str, crew: list[str]) -> None:
+        """Take the messages that have come, or wait for one a moment."""
+        try:
+            message = self._messages.get(timeout=0.02)
+        except queue.Empty:
+            return
+        if token and message.get("token") == token:
+            if "done" in message:
+                told = (message["done"], message["total"], message["score"])
+                if self.hook is not None and self.hook(*told) and crew:
+                    self.client.run(stop_fit, token, workers=crew[:1])
+            else:
+                self._keep(message)
+
+    def _keep(self, message: dict[str, Any]) -> None:
+        """Add the trees of finished rounds to those that are here."""
+        if message.get("state") is not None:
+            self._state = pickle.loads(message["state"])
+        trees = pickle.loads(message["trees"])
+        if self._store is None:
+            self._store = trees
+        elif len(self._store) == message["first"]:
+            self._store.extend(trees)
+        self.n_rounds = message["rounds"]
+        if self.checkpoint is not None and time.monotonic() - self._saved > _SAVE_EVERY:
+            self.save_checkpoint()
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save_checkpoint(self) -> bool:
+        """Write the model as far as it is; False if there is nothing to write."""
+        self._saved = time.monotonic()
+        if self.checkpoint is None or self._store is None or self._state is None:
+            return False
+        from spinney.io._model_file import save
+
+        model = clone(self.plan.estimator)
+        vars(model).update(self._state)
+        model._store = self._store.part(0, len(self._store))
+        model._n_rounds, model._n_boosters = self.n_rounds, 1
+        model.n_jobs = None
+        save(model, self.checkpoint)
+        return True
+
+    def _scheduler_is_lost(self) -> bool:
+        return str(self.client.status) in ("closed", "closing", "connecting", "newly-created")
+
+    def _farewell(self) -> _SchedulerLost:
+        saved = self.save_checkpoint()
+        told = "; fit with checkpoint= and a path to have rounds kept"
+        if saved:
+            told = f"; {self.checkpoint} has them: fit again with this checkpoint to go on"
+        return _SchedulerLost(
+            f"the scheduler of the cluster was lost after {self.n_rounds} finished rounds{told}"
+        )

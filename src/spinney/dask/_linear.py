@@ -1,0 +1,249 @@
+"""Linear models whose rows are Dask collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import compute_class_weight
+
+from spinney import linear_model
+from spinney.dask._design import read_design
+from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
+from spinney.dask._rows import Part, read_rows
+
+__all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
+
+
+class LinearRegression(  # type: ignore[misc]
+    DaskModel[linear_model.LinearRegression], linear_model.LinearRegression
+):
+    """Least squares of rows in partitions.
+
+    Workers sum the moments of their partitions; the sums, a number for each pair of columns, are
+    added in the order of the partitions. Where columns nearly depend on each other, each partition
+    is reduced to a triangle by QR, and the triangles to one. So coefficients are the local ones up
+    to rounding, and do not depend on the workers.
+
+    Parameters and attributes are those of `spinney.linear_model.LinearRegression`, except that
+    ``positive=True`` is refused.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from spinney.dask import LinearRegression
+    >>> X = da.from_array(np.arange(12.0).reshape(6, 2) ** 2, chunks=(2, 2))
+    >>> model = LinearRegression().fit(X, 1 + X @ np.array([0.5, -0.25]))
+    >>> model.coef_.round(6)
+    array([ 0.5 , -0.25])
+    >>> model.predict(X).compute().round(2)[:2]
+    array([0.75, 0.75])
+    """
+
+    _local_class = linear_model.LinearRegression
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
+            The rows.
+        y : Dask array or series, array, or name of a column of X
+            Targets.
+        sample_weight : as y, default=None
+            Weights of rows.
+
+        Returns
+        -------
+        LinearRegression
+            The estimator.
+        """
+        self._validate_params()
+        if self.positive:
+            raise ValueError("positive=True: expected False for rows in partitions")
+        design = read_design(self, read_rows(X, y, sample_weight), numeric=True)
+        if design.n_rows <= design.n_features:
+            self._take_over(_fit_here(self, design))
+            return self
+        self._fit_design(
+            *(design, design.targets(), design.n_dimensions, design.dtype, design.n_weighted)
+        )
+        return self
+
+
+class Ridge(DaskModel[linear_model.Ridge], linear_model.Ridge):  # type: ignore[misc]
+    """Least squares with a penalty on the squares of the coefficients, of rows in partitions.
+
+    Computed as `spinney.dask.LinearRegression` is. Parameters and attributes are those of
+    `spinney.linear_model.Ridge`; `solver` must be "auto" or "cholesky", `positive` False.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_diabetes
+    >>> from spinney.dask import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Ridge(alpha=0.1).fit(da.from_array(X, chunks=(100, 10)), y)
+    >>> round(model.score(X, y), 3)
+    0.513
+    """
+
+    _local_class = linear_model.Ridge
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
+            The rows.
+        y : Dask array or series, array, or name of a column of X
+            Targets.
+        sample_weight : as y, default=None
+            Weights of rows.
+
+        Returns
+        -------
+        Ridge
+            The estimator.
+        """
+        self._validate_params()
+        if self.positive or self.solver not in ("auto", "cholesky"):
+            raise ValueError(
+                f"solver={self.solver!r}, positive={self.positive}: expected 'auto' or 'cholesky', "
+                "and False, for rows in partitions"
+            )
+        design = read_design(self, read_rows(X, y, sample_weight), numeric=True)
+        if design.n_rows <= design.n_features:
+            self._take_over(_fit_here(self, design))
+            return self
+        self._fit_design(design, design.targets(), design.n_dimensions, design.dtype)
+        return self
+
+
+class LogisticRegression(  # type: ignore[misc]
+    ProbabilitiesMixin,
+    DecisionMixin,
+    DaskModel[linear_model.LogisticRegression],
+    linear_model.LogisticRegression,
+):
+    """Logistic regression of rows in partitions.
+
+    Each step of Newton's method, or of L-BFGS where there are many columns, sums loss, gradient and
+    second derivatives over the partitions, in their order: the steps are those of the local model
+    up to rounding.
+
+    Parameters and attributes are those of `spinney.linear_model.LogisticRegression`; `l1_ratio`
+    must be 0, and "liblinear" is no solver here. Without a penalty, classes that a plane parts but
+    for rows that lie on it are not looked for.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from spinney.dask import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = da.from_array(scale(X), chunks=(100, 30))
+    >>> round(LogisticRegression().fit(X, y).score(X, y), 3)
+    0.988
+    """
+
+    _local_class = linear_model.LogisticRegression
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
+            The rows.
+        y : Dask array or series, array, or name of a column of X
+            Classes. A partition may lack some of them.
+        sample_weight : as y, default=None
+            Weights of rows.
+
+        Returns
+        -------
+        LogisticRegression
+            The estimator.
+        """
+        self._validate_params()
+        self._spread: Any = None
+        self.is_separated_ = False
+        penalty, share = self._read_penalty()
+        if share * penalty > 0 or self.solver == "liblinear" or self.dual:
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio}, solver={self.solver!r}, dual={self.dual}: expected "
+                "l1_ratio=0, a solver other than 'liblinear', and dual=False, for rows in "
+                "partitions"
+            )
+        design = read_design(self, read_rows(X, y, sample_weight), numeric=False)
+        if design.n_dimensions != 1:
+            raise ValueError(f"y: expected one axis, got {design.n_dimensions}")
+        self.classes_, of_class = merge_classes(design.rows.ask(count_classes))
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the data "
+                f"contains only one class: {self.classes_[0]!r}"
+            )
+        weights = None
+        if self.class_weight is not None:
+            weights = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_, sample_weight=of_class
+            )
+            weights = np.where(np.isfinite(weights), weights, 0.0)
+        rows = design.rows.change(encode_classes, self.classes_, weights).keep()
+        design = read_design(self, rows, numeric=False)
+        self._fit_design(design, np.empty(0, np.int32), penalty, share, design.dtype)
+        return self
+
+    def _look_for_separation(self, objective: Any, found: Any) -> None:
+        """Rows would have to come together for this."""
+
+
+def _fit_here(estimator: Any, design: Any) -> Any:
+    """Fit the local estimator: few rows are no burden."""
+    part = design.rows.gather()
+    local = estimator._local_class(**estimator.get_params(deep=False))
+    local.fit(part.X, part.y, part.weights)
+    for name in ("n_features_in_", "feature_names_in_"):
+        if name in vars(estimator):
+            setattr(local, name, getattr(estimator, name))
+    return local
+
+
+def count_classes(part: Part) -> tuple[Any, Any]:
+    """Classes of a part, and the weight of each."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    if part.n_rows == 0:
+        return None, None
+    check_classification_targets(part.y)
+    classes, codes = np.unique(part.y, return_inverse=True)
+    return classes, np.bincount(codes.ravel(), part.weights, minlength=len(classes))
+
+
+def merge_classes(told: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Classes of all parts, and the weight of each."""
+    told = [one for one in told if one[0] is not None]
+    if not told:
+        raise ValueError("y: expected at least one row, got none in any partition")
+    if len({one[0].dtype.kind in "OUS" for one in told}) > 1:
+        raise ValueError("y: expected labels of one kind in all partitions, got several")
+    classes = np.unique(np.concatenate([one[0] for one in told]))
+    weights = np.zeros(len(classes))
+    for names, of_class in told:
+        weights[np.searchsorted(classes, names)] += of_class
+    return classes, weights
+
+
+def encode_classes(part: Part, classes: Any, of_class: Any) -> Part:
+    """Labels become numbers, weights of classes weights of rows."""
+    codes = np.searchsorted(classes, part.y).astype(np.int32)
+    weights = part.weights
+    if of_class is not None:
+        weights = of_class[codes] if weights is None else weights * of_class[codes]
+    return Part(part.X, codes, weights, part.group)

@@ -1,0 +1,362 @@
+"""Nearest neighbours among rows in partitions: each is searched, the nearest of all are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from spinney import neighbors
+from spinney.dask._linear import count_classes, encode_classes, merge_classes
+from spinney.dask._model import DaskModel, ProbabilitiesMixin
+from spinney.dask._rows import Part, is_dask, need_dask, read_rows
+
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor"]
+
+_NEEDS_ALL_ROWS = ("seuclidean", "mahalanobis")  # unless `metric_params` says what they measure by
+_FOREIGN = ("precomputed", "gower", "edit")
+
+
+@dataclass(frozen=True)
+class _Shelf:
+    """The index of a part, with the targets of its rows and the number of its first row."""
+
+    search: Any
+    y: Any
+    first_row: int
+
+
+class _DaskNeighbors(DaskModel[Any]):
+    """What both share: fitting, and searches over all parts."""
+
+    def _shelve(self, X: Any, y: Any) -> Any:
+        self._validate_params()  # type: ignore[attr-defined]
+        self._refuse()
+        if y is None:
+            raise ValueError(f"y: {type(self).__name__} requires targets, got None")
+        rows = read_rows(X, y).keep()
+        facts = rows.ask(_facts)
+        filled = [i for i, one in enumerate(facts) if one[0]]
+        if not filled:
+            raise ValueError("X: expected at least one row, got none in any partition")
+        rows = rows.take(filled)
+        sizes = [facts[i][0] for i in filled]
+        common = np.result_type(*[facts[i][1] for i in filled])
+        if len({facts[i][2] for i in filled}) > 1:
+            raise ValueError("y: expected the same number of columns in all partitions")
+        rows = self._encode(rows, facts[filled[0]][2])
+        params = {
+            name: getattr(self, name)
+            for name in ("n_neighbors", "algorithm", "leaf_size", "metric", "p", "metric_params")
+        }
+        search = neighbors.NearestNeighbors(**params, n_jobs=1)
+        dask = need_dask()
+        shelve = dask.delayed(_shelve_part, pure=False)
+        firsts = np.cumsum([0, *sizes[:-1]])
+        shelves = [
+            shelve(part, search, int(first), common)
+            for part, first in zip(rows.parts, firsts, strict=True)
+        ]
+        # Of the rows themselves only what the indexes hold stays.
+        self._dask_shelves = list(dask.persist(*shelves))
+        told = dask.compute(dask.delayed(_about)(self._dask_shelves[0]))[0]
+        self._dask_rows = rows
+        self.n_features_in_, self.effective_metric_, self.effective_metric_params_ = told
+        vars(self).pop("feature_names_in_", None)
+        if rows.names is not None and all(isinstance(name, str) for name in rows.names):
+            self.feature_names_in_ = np.asarray(rows.names, dtype=object)
+        self.n_samples_fit_ = int(sum(sizes))
+        return self
+
+    def _encode(self, rows: Any, n_dimensions: int) -> Any:
+        return rows
+
+    def _refuse(self) -> None:
+        metric, given = self.metric, self.metric_params or {}  # type: ignore[attr-defined]
+        if self.algorithm == "hnsw":  # type: ignore[attr-defined]
+            raise ValueError("algorithm='hnsw': expected an exact search for rows in partitions")
+        if isinstance(metric, str) and metric in _FOREIGN:
+            raise ValueError(f"metric={metric!r}: expected a metric of vectors for partitions")
+        if isinstance(metric, str) and metric in _NEEDS_ALL_ROWS and not given:
+            raise ValueError(
+                f"metric={metric!r}: expected metric_params for rows in partitions, as nothing is "
+                "estimated from all rows"
+            )
+
+    def to_local(self) -> Any:
+        """Bring all rows here, and fit the local estimator to them.
+
+        Returns
+        -------
+        estimator
+            Of the class of the same name in `spinney.neighbors`.
+        """
+        check_is_fitted(self)
+        part = self._dask_rows.gather()
+        y = self._decode(part.y)
+        local = self._local_class(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        return local.fit(part.X, y)
+
+    def _decode(self, y: Any) -> Any:
+        return y
+
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Find the nearest rows of all partitions for each query.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, or rows in memory
+            The queries.
+        n_neighbors : int, default=None
+            How many; None is the parameter of the estimator.
+        return_distance : bool, default=True
+            Whether distances are wanted, too.
+
+        Returns
+        -------
+        neigh_dist : ndarray of shape (n_queries, n_neighbors)
+            Distances, ascending; only with `return_distance`.
+        neigh_ind : ndarray of shape (n_queries, n_neighbors)
+            Numbers of rows, counted over all partitions of fit; of equally distant ones the smaller
+            comes first.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors  # type: ignore[attr-defined]
+        dask = need_dask()
+        blocks = read_rows(X, n_parts=1).parts
+        told = dask.compute(*[self._nearest(block, int(k)) for block in blocks])
+        told = [one for one in told if len(one[0])] or list(told[:1])
+        distances, rows = (np.concatenate([one[i] for one in told]) for i in (0, 1))
+        return (distances, rows) if return_distance else rows
+
+    def _nearest(self, block: Any, k: int) -> Any:
+        """Have all parts searched for the queries of a block."""
+        if k > self.n_samples_fit_:
+            raise ValueError(
+                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = "
+                f"{self.n_samples_fit_}"
+            )
+        dask = need_dask()
+        search, merge = dask.delayed(_search, pure=False), dask.delayed(_merge, pure=False)
+        return merge([search(shelf, block, k) for shelf in self._dask_shelves], k)
+
+    def _answer(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        dask = need_dask()
+        voter = self._local_class(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        for name in ("classes_", "outputs_2d_", "n_features_in_", "n_samples_fit_"):
+            if name in vars(self):
+                setattr(voter, name, getattr(self, name))
+        voter._fit_method = "brute"
+        voter = dask.delayed(voter, pure=False)
+        width, dtype = self._n_answers(method), self._answer_dtype(method)
+        labels = self._labels(method)
+        rows = read_rows(X, n_parts=1)
+        ask = dask.delayed(_vote, pure=False)
+        k = self.n_neighbors  # type: ignore[attr-defined]
+        out = [
+            ask(block, self._nearest(block, k), voter, method, width, dtype, labels)
+            for block in rows.parts
+        ]
+        if not is_dask(X):
+            told = dask.compute(*out)
+            return np.concatenate([np.asarray(one) for one in told])
+        shape = () if width is None else (width,)
+        if not hasattr(X, "columns"):
+            import dask.array as da
+
+            return da.concatenate(
+                [
+                    da.from_delayed(block, (n, *shape), dtype=dtype)
+                    for block, n in zip(out, X.chunks[0], strict=True)
+                ]
+            )
+        import dask.dataframe as dd
+        import pandas as pd
+
+        empty, index = np.empty((0, *shape), dtype=dtype), X._meta.index
+        meta = (
+            pd.Series(empty, index=index, name=method)
+            if width is None
+            else pd.DataFrame(empty, index=index, columns=labels)
+        )
+        return dd.from_delayed(out, meta=meta, divisions=X.divisions, verify_meta=False)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score predictions as the local estimator does: accuracy, or R².
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
+            The rows.
+        y : Dask array or series, array, or name of a column of X
+            What is right.
+        sample_weight : as y, default=None
+            Weights of rows.
+
+        Returns
+        -------
+        float
+            The score.
+        """
+        from sklearn.base import is_classifier
+        from sklearn.metrics import accuracy_score, r2_score
+
+        part = read_rows(X, y, sample_weight).gather()
+        measure = accuracy_score if is_classifier(self) else r2_score
+        return float(measure(part.y, self.predict(part.X), sample_weight=part.weights))
+
+
+def _facts(part: Part) -> tuple[int, Any, int]:
+    kinds = list(part.X.dtypes) if hasattr(part.X, "dtypes") else [part.X.dtype]
+    return part.n_rows, np.asarray(part.X).dtype if len(kinds) else float, part.y.ndim
+
+
+def _shelve_part(part: Part, search: Any, first_row: int, dtype: Any) -> _Shelf:
+    from sklearn.base import clone
+
+    X = np.asarray(part.X)
+    search = clone(search).fit(X.astype(dtype, copy=False) if dtype.kind != "O" else X)
+    return _Shelf(search, part.y, first_row)
+
+
+def _about(shelf: _Shelf) -> tuple[Any, ...]:
+    search = shelf.search
+    return search.n_features_in_, search.effective_metric_, search.effective_metric_params_
+
+
+def _search(shelf: _Shelf, block: Part, k: int) -> tuple[Any, Any, Any]:
+    """The nearest rows of one part, with their targets."""
+    n = min(k, shelf.search.n_samples_fit_)
+    if block.n_rows == 0:
+        return np.empty((0, n)), np.empty((0, n), dtype=np.int64), shelf.y[:0].repeat(n, axis=0)
+    distances, rows = shelf.search.kneighbors(np.asarray(block.X), n)
+    return distances, rows + shelf.first_row, shelf.y[rows]
+
+
+def _merge(told: list[tuple[Any, Any, Any]], k: int) -> tuple[Any, Any, Any]:
+    """The nearest of all parts. They come in the order of their rows, and so do ties."""
+    if len(told[0][0]) == 0:
+        return np.empty((0, k)), np.empty((0, k), dtype=np.int64), told[0][2]
+    distances, rows, targets = (np.concatenate([one[i] for one in told], axis=1) for i in range(3))
+    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    query = np.arange(len(order))[:, np.newaxis]
+    return distances[query, order], rows[query, order], targets[query, order]
+
+
+def _vote(
+    block: Part, nearest: tuple[Any, Any, Any], voter: Any, method: str, width: Any, dtype: Any,
+    labels: Any,
+) -> Any:  # fmt: skip
+    """Ask the local estimator, which is told the neighbours instead of looking for them."""
+    from copy import copy
+
+    from spinney.dask._model import answer_block
+
+    distances, _, targets = nearest
+    if block.n_rows:
+        voter = copy(voter)
+        voter._y = targets.reshape(distances.size, *targets.shape[2:])
+        found = np.arange(distances.size).reshape(distances.shape)
+        voter.kneighbors = lambda X: (distances, found)
+    return answer_block(block.X, voter, method, width, dtype, labels)
+
+
+class KNeighborsClassifier(  # type: ignore[misc]
+    ProbabilitiesMixin, _DaskNeighbors, neighbors.KNeighborsClassifier
+):
+    """The class that most of the k nearest rows of all partitions have.
+
+    Every partition becomes an index of its own, where it is; each is asked for the k nearest rows,
+    and the k nearest of these are the answer, of equally distant rows the first: it is that of
+    `spinney.neighbors.KNeighborsClassifier`, whose parameters this class has. Not on Dask: "hnsw",
+    metrics of other things than vectors, several outputs.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from spinney.dask import KNeighborsClassifier
+    >>> X = da.from_array(np.arange(4.0)[:, None], chunks=(2, 1))
+    >>> model = KNeighborsClassifier(3).fit(X, np.array([0, 0, 1, 1]))
+    >>> model.predict(X).compute()
+    array([0, 0, 1, 1])
+    """
+
+    _local_class = neighbors.KNeighborsClassifier
+
+    def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
+        """Index the rows of each partition.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
+            The rows.
+        y : Dask array or series, array, or name of a column of X
+            Classes. A partition may lack some of them.
+
+        Returns
+        -------
+        KNeighborsClassifier
+            The estimator.
+        """
+        return self._shelve(X, y)  # type: ignore[no-any-return]
+
+    def _encode(self, rows: Any, n_dimensions: int) -> Any:
+        if n_dimensions != 1:
+            raise ValueError(f"y: expected one axis, got {n_dimensions}")
+        self.classes_ = merge_classes(rows.ask(count_classes))[0]
+        self.outputs_2d_ = False
+        return rows.change(encode_classes, self.classes_, None).keep()
+
+    def _decode(self, y: Any) -> Any:
+        return self.classes_[y]
+
+
+class KNeighborsRegressor(_DaskNeighbors, neighbors.KNeighborsRegressor):  # type: ignore[misc]
+    """The mean of the targets of the k nearest rows of all partitions.
+
+    As `spinney.dask.KNeighborsClassifier`, with the parameters of
+    `spinney.neighbors.KNeighborsRegressor`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from spinney.dask import KNeighborsRegressor
+    >>> X = da.from_array(np.arange(4.0)[:, None], chunks=(2, 1))
+    >>> model = KNeighborsRegressor(2).fit(X, np.array([0.0, 0.0, 1.0, 1.0]))
+    >>> model.predict(np.array([[1.5]]))
+    array([0.5])
+    """
+
+    _local_class = neighbors.KNeighborsRegressor
+
+    def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
+        """Index the rows of each partition.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
+            The rows.
+        y : Dask array or series, array, or name of a column of X
+            Targets.
+
+        Returns
+        -------
+        KNeighborsRegressor
+            The estimator.
+        """
+        return self._shelve(X, y)  # type: ignore[no-any-return]
+
+    def _encode(self, rows: Any, n_dimensions: int) -> Any:
+        shape = need_dask().compute(rows.parts[0])[0].y.shape[1:]
+        self._dask_width = int(shape[0]) if shape else None
+        return rows
+
+    def _n_answers(self, method: str) -> int | None:
+        return self._dask_width

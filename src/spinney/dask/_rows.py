@@ -1,0 +1,336 @@
+"""Rows as Dask keeps them: partitions of X, with the targets and weights that belong to them.
+
+A *part* is one partition, read and checked: plain arrays, or a pandas frame with its columns in the
+order of the first. Whatever a learner asks of all rows it asks part by part, where they are, and
+adds up the answers in the order of the parts: so neither the number of workers nor their speed has
+a say in the result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Part", "Rows", "is_dask", "need_dask", "read_rows"]
+
+
+def need_dask() -> Any:
+    """Import Dask, or say how to get it."""
+    try:
+        import dask
+    except ImportError as error:  # pragma: no cover - where it is not installed
+        raise ImportError("spinney.dask needs Dask: pip install 'spinney[dask]'") from error
+    return dask
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array or a Dask data frame."""
+    return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One partition.
+
+    Parameters
+    ----------
+    X : ndarray or pandas.DataFrame
+        Its rows; there may be none.
+    y, weights, group : ndarray or None
+        What belongs to them.
+    """
+
+    X: Any
+    y: Any = None
+    weights: Any = None
+    group: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All partitions.
+
+    Parameters
+    ----------
+    parts : list of Delayed
+        Each will be a `Part`.
+    names : list or None
+        Names of the columns of frames.
+    """
+
+    parts: list[Any]
+    names: list[Any] | None
+
+    def ask(self, question: Callable[..., Any], *more: Any) -> list[Any]:
+        """Call a function with each part where it is, and give the answers in their order."""
+        dask = need_dask()
+        ask = dask.delayed(question, pure=False)
+        return list(dask.compute(*[ask(part, *more) for part in self.parts]))
+
+    def change(self, change: Callable[..., Part], *more: Any) -> Rows:
+        """Give the same rows with every part changed by a function."""
+        dask = need_dask()
+        change = dask.delayed(change, pure=False)
+        return Rows([change(part, *more) for part in self.parts], self.names)
+
+    def keep(self) -> Rows:
+        """Have the workers keep the parts, for several questions."""
+        return Rows(list(need_dask().persist(*self.parts)), self.names)
+
+    def take(self, which: Sequence[int]) -> Rows:
+        """Give some of the parts."""
+        return Rows([self.parts[i] for i in which], self.names)
+
+    def gather(self) -> Part:
+        """Bring all rows here."""
+        return join_parts(list(need_dask().compute(*self.parts)))
+
+
+def read_rows(
+    X: Any, y: Any = None, sample_weight: Any = None, group: Any = None, *, n_parts: int = 0
+) -> Rows:
+    """Divide rows into partitions, or take those that there are.
+
+    Parameters
+    ----------
+    X : Dask array, Dask data frame, path of Parquet files, or anything else with rows
+        The rows. What is in memory is divided.
+    y, sample_weight, group : Dask array or series, array, name of a column of X, or None
+        What belongs to them; partitions as those of X. A column that is named is not in X then.
+    n_parts : int
+        Into how many parts to divide what is in memory; 0: as many as there are workers.
+
+    Returns
+    -------
+    Rows
+        Nothing is computed yet.
+    """
+    dask = need_dask()
+    X = _as_collection(X, n_parts)
+    beside = {"y": y, "sample_weight": sample_weight, "group": group}
+    columns = list(X.columns) if hasattr(X, "columns") else None
+    for name, given in beside.items():
+        if isinstance(given, str) and given not in (columns or ()):
+            has = "no names" if columns is None else f"the columns {columns[:20]}"
+            raise ValueError(f"{name}={given!r}: expected a column of X, which has {has}")
+    taken = {given for given in beside.values() if isinstance(given, str)}
+    names = None if columns is None else [column for column in columns if column not in taken]
+    n_columns = X.shape[1] if names is None else len(names)
+    parts = _delayed(X)
+    lengths: list[Any] = [None]
+    others = [_beside(name, given, X, len(parts), lengths) for name, given in beside.items()]
+    make = dask.delayed(_make_part, pure=True)
+    made = [
+        make(part, *(other[i] for other in others), i, names, sorted(taken), int(n_columns))
+        for i, part in enumerate(parts)
+    ]
+    return Rows(made, names)
+
+
+def _as_collection(X: Any, n_parts: int) -> Any:
+    """Make X a Dask array of blocks of whole rows, or a Dask data frame."""
+    need_dask()
+    if isinstance(X, (str, os.PathLike)):
+        import dask.dataframe as dd
+
+        return dd.read_parquet(os.fspath(X))
+    # What xarray and Dask's bags turn into; Dask's arrays would turn, too, but need not.
+    for turn in ("to_dask_dataframe", "to_dataframe"):
+        if hasattr(X, turn) and not hasattr(X, "columns") and not hasattr(X, "chunks"):
+            X = getattr(X, turn)()
+            break
+    if not is_dask(X) and is_dask(getattr(X, "data", None)):
+        X = X.data
+    if not is_dask(X):
+        return _divide(X, n_parts)
+    if hasattr(X, "columns"):
+        return X
+    if getattr(X, "ndim", 0) != 2:
+        raise ValueError(f"X: expected rows and columns, got {getattr(X, 'ndim', 0)} axes")
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+def _divide(X: Any, n_parts: int) -> Any:
+    """Divide rows that are in memory."""
+    import narwhals.stable.v2 as nw
+
+    n_parts = n_parts or _n_workers()
+    if type(X) is not np.ndarray and nw.dependencies.is_into_dataframe(X):
+        import dask.dataframe as dd
+
+        frame = nw.from_native(X, eager_only=True).to_pandas()
+        return dd.from_pandas(frame, npartitions=max(1, min(n_parts, len(frame))), sort=False)
+    import dask.array as da
+
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X: expected rows and columns, got {X.ndim} axes")
+    rows = max(1, -(-len(X) // max(1, n_parts)))
+    return da.from_array(X, chunks=(rows, X.shape[1]))
+
+
+def _n_workers() -> int:
+    """Workers of the cluster in use, or processors where there is none."""
+    try:
+        from distributed import get_client
+
+        return max(1, len(get_client().scheduler_info()["workers"]))
+    except (ImportError, ValueError):
+        return os.cpu_count() or 1
+
+
+def _delayed(collection: Any) -> list[Any]:
+    parts = collection.to_delayed()
+    return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
+
+
+def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> list[Any]:
+    """Give the partitions of what lies beside X."""
+    if given is None or isinstance(given, str):  # a column comes with its partition
+        return [given] * n_parts
+    if not is_dask(given):
+        import dask.array as da
+
+        if lengths[0] is None:
+            lengths[0] = _lengths(X)
+        given = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+        if len(given) != sum(lengths[0]):
+            raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {len(given)}")
+        ends = np.cumsum([0, *lengths[0]])
+        pieces = [given[a:b] for a, b in pairwise(ends)]
+        return [need_dask().delayed(piece) for piece in pieces]
+    import dask.array as da
+
+    if isinstance(given, da.Array):
+        if given.ndim == 2 and given.numblocks[1] > 1:
+            given = given.rechunk({1: -1})
+        known = isinstance(X, da.Array) and not np.isnan([*X.chunks[0], *given.chunks[0]]).any()
+        if known:
+            if given.shape[0] != X.shape[0]:
+                raise ValueError(
+                    f"{name}: expected {X.shape[0]} rows as in X, got {given.shape[0]}"
+                )
+            given = given.rechunk({0: X.chunks[0]})
+    parts = _delayed(given)
+    if len(parts) != n_parts:
+        raise ValueError(
+            f"{name}: expected {n_parts} partitions, as X has, got {len(parts)}; rechunk or "
+            "repartition one of them"
+        )
+    return parts
+
+
+def _lengths(X: Any) -> list[int]:
+    if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
+        return [int(n) for n in X.chunks[0]]
+    dask = need_dask()
+    return [int(n) for n in dask.compute(*[dask.delayed(len)(part) for part in _delayed(X)])]
+
+
+def _make_part(
+    X: Any,
+    y: Any,
+    weights: Any,
+    group: Any,
+    number: int,
+    names: Any,
+    taken: list[str],
+    n_columns: int,
+) -> Part:
+    """Check what one partition has, and take the columns that are no part of X out of it."""
+    frame = X
+    if names is not None:
+        if sorted(map(str, X.columns)) != sorted(map(str, [*names, *taken])):
+            raise ValueError(
+                f"X: expected the columns {[*names, *taken]} in partition {number}, got "
+                f"{list(X.columns)}"
+            )
+        X = X[names] if list(X.columns) != names else X
+    elif getattr(X, "ndim", 0) != 2 or X.shape[1] != n_columns:
+        raise ValueError(
+            f"X: expected {n_columns} columns in partition {number}, got the shape {np.shape(X)}"
+        )
+    beside: list[Any] = []
+    for name, given in (("y", y), ("sample_weight", weights), ("group", group)):
+        if given is None:
+            beside.append(None)
+            continue
+        given = frame[given] if isinstance(given, str) else given
+        values = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+        if len(values) != X.shape[0]:
+            raise ValueError(
+                f"{name}: expected {X.shape[0]} rows in partition {number}, as X has, got "
+                f"{len(values)}"
+            )
+        beside.append(values)
+    return Part(X, *beside)
+
+
+def join_parts(parts: Sequence[Part]) -> Part:
+    """Put parts one after the other; categories are those of all parts, by their names."""
+    if not parts:
+        raise ValueError("parts: expected at least one, got none")
+    filled = [part for part in parts if part.n_rows] or list(parts[:1])
+    if len(filled) == 1:
+        return filled[0]
+    beside = [
+        None if getattr(filled[0], name) is None else _join_beside(name, filled)
+        for name in ("y", "weights", "group")
+    ]
+    return Part(_join_rows([part.X for part in filled]), *beside)
+
+
+def _join_beside(name: str, parts: Sequence[Part]) -> Any:
+    values = [getattr(part, name) for part in parts]
+    if len({one.dtype.kind in "OUS" for one in values}) > 1:
+        raise ValueError(f"{name}: expected one kind of values in all partitions, got several")
+    return np.concatenate(values)
+
+
+def _join_rows(rows: Sequence[Any]) -> Any:
+    if not hasattr(rows[0], "columns"):
+        return np.concatenate(rows)
+    import pandas as pd
+
+    columns = {}
+    for name in rows[0].columns:
+        pieces = [frame[name] for frame in rows]
+        texts = {_is_text(piece) for piece in pieces if not piece.isna().all()}
+        if len(texts) > 1:
+            raise ValueError(
+                f"X: expected column {name!r} to hold numbers in all partitions or categories in "
+                "all, got both"
+            )
+        if all(isinstance(piece.dtype, pd.CategoricalDtype) for piece in pieces):
+            joined = pd.api.types.union_categoricals([piece.cat.as_unordered() for piece in pieces])
+            columns[name] = pd.Series(joined)
+        elif any(isinstance(piece.dtype, pd.CategoricalDtype) for piece in pieces):
+            values = np.concatenate([piece.to_numpy(dtype=object) for piece in pieces])
+            columns[name] = pd.Series(pd.Categorical(values))
+        else:
+            columns[name] = pd.concat(pieces, ignore_index=True)
+    return pd.DataFrame(columns, copy=False)
+
+
+def _is_text(column: Any) -> bool:
+    """Whether a column of pandas holds categories: by its type, or strings."""
+    import pandas as pd
+
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        return True
+    return (
+        bool(pd.api.types.is_string_dtype(kind))
+        if kind.kind != "O"
+        else any(isinstance(value, str) for value in column)
+    )

@@ -1,0 +1,457 @@
+"""Models on a Dask cluster of processes, against the local ones on the same rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+import spinney
+from shards import assert_same
+from spinney import ensemble, linear_model, neighbors
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+import spinney.dask as sd  # noqa: E402
+from spinney.dask._rows import Part, join_parts  # noqa: E402
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as workers,
+        distributed.Client(workers) as client,
+    ):
+        yield client
+
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(900, 4))
+X[::17, 1] = np.nan
+FULL = np.nan_to_num(X)
+Y = FULL[:, 0] + FULL[:, 1] ** 2 + RNG.normal(size=900)
+C = np.array(["no", "perhaps", "yes"])[np.digitize(Y, [0, 2])]
+W = RNG.uniform(0.5, 2, size=900)
+# Blocks of any size, some of them empty.
+CHUNKS = ((300, 1, 0, 419, 180), 4)
+
+
+def blocks(values):
+    chunks = CHUNKS[:1] if values.ndim == 1 else (CHUNKS[0], values.shape[1])
+    return da.from_array(values, chunks=chunks)
+
+
+def mixed_frame(n=600):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "k": rng.integers(0, 5, n)})
+    frame["town"] = np.array(["Ulm", "Bonn", "Trier", "Jena"])[rng.integers(0, 4, n)]
+    frame["y"] = frame.a + (frame.town == "Bonn") * 2 + rng.normal(size=n) / 4
+    return frame
+
+
+# ---------------------------------------------------------------------- linear models
+
+
+@pytest.mark.parametrize(
+    ("ours", "local"),
+    [
+        (sd.LinearRegression(), linear_model.LinearRegression()),
+        (sd.LinearRegression(fit_intercept=False), linear_model.LinearRegression()),
+        (sd.Ridge(alpha=3.0), linear_model.Ridge(alpha=3.0)),
+    ],
+)
+@pytest.mark.parametrize("weights", [None, W])
+def test_least_squares_are_the_local_ones(ours, local, weights):
+    local = type(local)(**ours.get_params()).fit(FULL, Y, weights)
+    fitted = clone(ours).fit(blocks(FULL), blocks(Y), None if weights is None else blocks(W))
+    np.testing.assert_allclose(fitted.coef_, local.coef_, rtol=1e-12)
+    np.testing.assert_allclose(fitted.intercept_, local.intercept_, rtol=1e-12)
+    np.testing.assert_allclose(
+        fitted.predict(blocks(FULL)).compute(), local.predict(FULL), rtol=1e-11
+    )
+    assert type(fitted.to_local()) is type(local)
+    assert fitted.score(blocks(FULL), Y) == pytest.approx(local.score(FULL, Y))
+
+
+def test_columns_that_depend_on_each_other_have_the_local_answer():
+    rows = np.c_[FULL, FULL[:, 0], np.full(900, 3.0)]
+    local = linear_model.LinearRegression().fit(rows, Y)
+    ours = sd.LinearRegression().fit(blocks(rows), Y)
+    assert (ours.solver_, ours.rank_) == (local.solver_, local.rank_)
+    np.testing.assert_allclose(ours.coef_, local.coef_, atol=1e-9)
+
+
+def test_partitions_and_workers_have_no_say_in_the_sums(cluster):
+    first = sd.LinearRegression().fit(blocks(FULL), Y)
+    assert sd.LinearRegression().fit(blocks(FULL), Y).coef_.tobytes() == first.coef_.tobytes()
+
+
+def test_few_rows_and_several_targets():
+    targets = np.c_[Y, -2 * Y]
+    wide = sd.LinearRegression().fit(da.from_array(FULL[:3], chunks=(1, 4)), Y[:3])
+    np.testing.assert_allclose(wide.predict(FULL[:3]), Y[:3])
+    for ours in (sd.LinearRegression(), sd.Ridge(alpha=[1.0, 2.0])):
+        local = ours._local_class(**ours.get_params()).fit(FULL, targets)
+        fitted = ours.fit(blocks(FULL), blocks(targets))
+        np.testing.assert_allclose(fitted.coef_, local.coef_, rtol=1e-10)
+        assert fitted.predict(blocks(FULL)).compute().shape == (900, 2)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"no": 2, "perhaps": 1, "yes": 0.5}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_logistic_regression_is_the_local_one(n_classes, class_weight):
+    labels = np.where(C == "perhaps", "no", C) if n_classes == 2 else C
+    labels = np.sort(labels)  # most partitions lack a class
+    if n_classes == 2 and isinstance(class_weight, dict):
+        class_weight = {"no": 2, "yes": 0.5}
+    local = linear_model.LogisticRegression(class_weight=class_weight, tol=1e-8)
+    local.fit(FULL, labels, W)
+    ours = sd.LogisticRegression(class_weight=class_weight, tol=1e-8)
+    ours.fit(blocks(FULL), blocks(labels), blocks(W))
+    assert ours.classes_.tolist() == local.classes_.tolist()
+    np.testing.assert_allclose(ours.coef_, local.coef_, atol=1e-9)
+    lazy = ours.predict_proba(blocks(FULL))
+    assert lazy.shape == (900, n_classes)
+    np.testing.assert_allclose(lazy.compute(), local.predict_proba(FULL), atol=1e-9)
+
+
+# ---------------------------------------------------------------------- neighbours
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance", "tricube"])
+def test_neighbours_are_those_of_one_index(weights):
+    tied = np.round(FULL)  # many rows are equally far
+    local = neighbors.KNeighborsClassifier(7, weights=weights).fit(tied, C)
+    ours = sd.KNeighborsClassifier(7, weights=weights).fit(blocks(tied), blocks(C))
+    for told, true in zip(ours.kneighbors(blocks(tied)), local.kneighbors(tied), strict=True):
+        np.testing.assert_array_equal(told, true)
+    np.testing.assert_array_equal(ours.predict_proba(blocks(tied)), local.predict_proba(tied))
+    np.testing.assert_array_equal(ours.predict(tied), local.predict(tied))
+    np.testing.assert_array_equal(ours.to_local().predict(tied), local.predict(tied))
+    regressor = sd.KNeighborsRegressor(3, weights=weights).fit(blocks(tied), Y)
+    true = neighbors.KNeighborsRegressor(3, weights=weights).fit(tied, Y).predict(tied)
+    np.testing.assert_array_equal(regressor.predict(blocks(tied)), true)
+
+
+def test_what_neighbours_of_partitions_cannot_do():
+    with pytest.raises(ValueError, match="algorithm='hnsw'"):
+        sd.KNeighborsClassifier(algorithm="hnsw").fit(blocks(FULL), C)
+    with pytest.raises(ValueError, match="metric='seuclidean'"):
+        sd.KNeighborsRegressor(metric="seuclidean").fit(blocks(FULL), Y)
+    model = sd.KNeighborsRegressor(901).fit(blocks(FULL), Y)
+    with pytest.raises(ValueError, match="n_neighbors = 901"):
+        model.predict(FULL)
+
+
+# ---------------------------------------------------------------------- forests
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("RandomForestClassifier", C),
+        ("RandomForestRegressor", Y),
+        ("ExtraTreesClassifier", C),
+        ("ExtraTreesRegressor", Y),
+    ],
+)
+def test_forests_that_share_trees_are_the_local_ones(name, target):
+    local = getattr(ensemble, name)(10, random_state=1).fit(X, target)
+    ours = getattr(sd, name)(10, random_state=1).fit(blocks(X), blocks(target))
+    assert ours.spread_ == "trees"
+    left, right = local._store.core.state(), ours._store.core.state()
+    assert all(left[key].tobytes() == right[key].tobytes() for key in left)
+    np.testing.assert_array_equal(ours.predict(blocks(X)).compute(), local.predict(X))
+    if name.endswith("Regressor"):
+        assert np.isfinite(ours.to_local().predict_quantiles(X, [0.1, 0.9])).all()
+
+
+def test_forests_that_share_rows():
+    ordered = np.sort(C)  # a block has two of the three classes at most
+    ours = sd.RandomForestClassifier(12, random_state=1)
+    ours.fit(blocks(X), blocks(ordered), spread="rows")
+    assert len(ours.to_local()) == 12
+    assert ours.classes_.tolist() == ["no", "perhaps", "yes"]
+    assert ours.predict_proba(blocks(X)).compute().shape == (900, 3)
+    numbers = sd.RandomForestRegressor(12, random_state=1).fit(blocks(X), Y, spread="rows")
+    assert numbers.score(blocks(X), Y) > 0.5
+    with pytest.raises(ValueError, match="blocks of rows"):
+        numbers.predict_quantiles(X, [0.5])
+    with pytest.raises(ValueError, match="oob_score=True"):
+        sd.RandomForestClassifier(oob_score=True).fit(blocks(X), C)
+    with pytest.raises(ValueError, match="spread"):
+        sd.RandomForestClassifier().fit(blocks(X), C, spread="columns")
+
+
+def test_isolation_forest():
+    local = ensemble.IsolationForest(n_estimators=20, random_state=1, contamination=0.1).fit(X)
+    ours = sd.IsolationForest(n_estimators=20, random_state=1, contamination=0.1).fit(blocks(X))
+    np.testing.assert_array_equal(ours.score_samples(blocks(X)), local.score_samples(X))
+    np.testing.assert_array_equal(ours.predict(blocks(X)), local.predict(X))
+    rows = sd.IsolationForest(n_estimators=20, random_state=1).fit(blocks(X), spread="rows")
+    assert np.corrcoef(rows.score_samples(X), local.score_samples(X))[0, 1] > 0.8
+
+
+# ---------------------------------------------------------------------- boosting
+
+FEW = {"n_estimators": 8, "random_state": 5, "max_leaf_nodes": 7}
+
+
+def weighted_watch(classes):
+    target = C if classes else Y
+    return (X[:100], target[:100], W[:100])
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"early_stopping": True, "subsample": 0.6, "max_features": 0.5},
+        {"growth": "oblivious", "max_leaf_nodes": 8},
+    ],
+)
+@pytest.mark.parametrize("kind", ["classes", "numbers", "median"])
+def test_boosters_are_the_local_ones_to_the_bit(kind, params):
+    name = "GradientBoostingClassifier" if kind == "classes" else "GradientBoostingRegressor"
+    target = C if kind == "classes" else Y
+    params = {**FEW, **params, **({"loss": "absolute_error"} if kind == "median" else {})}
+    local = getattr(ensemble, name)(n_folds=1, **params).fit(X, target, W)
+    ours = getattr(sd, name)(**params).fit(blocks(X), blocks(target), blocks(W))
+    assert_same(local, ours.to_local())
+    assert len(ours.workers_) == 3
+    assert sum(one["rows"] for one in ours.workers_) == 900
+    assert all(one["bytes_sent"] > 0 for one in ours.workers_)
+    np.testing.assert_array_equal(ours.predict(blocks(X)).compute(), local.predict(X))
+
+
+def test_rows_to_watch_weights_of_zero_and_other_partitions():
+    weights = np.where(np.arange(900) % 5, W, 0.0)
+    watch = weighted_watch(classes=True)
+    local = ensemble.GradientBoostingClassifier(n_folds=1, **FEW)
+    local.fit(X, C, weights, eval_set=watch)
+    for n_rows in (901, 70):
+        ours = sd.GradientBoostingClassifier(**FEW).fit(
+            da.from_array(X, chunks=(n_rows, 3)),
+            C,
+            weights,
+            eval_set=tuple(da.from_array(one, chunks=40) for one in watch),
+        )
+        assert_same(local, ours.to_local())
+
+
+def test_ranking():
+    groups = np.repeat(np.arange(90), 10)
+    relevance = np.clip(np.round(Y), 0, 4)
+    local = ensemble.GradientBoostingRanker(n_folds=1, **FEW).fit(X, relevance, group=groups)
+    rows = da.from_array(X, chunks=(300, 4))
+    ours = sd.GradientBoostingRanker(**FEW).fit(rows, relevance, group=groups)
+    assert_same(local, ours.to_local())
+    assert ours.score(rows, relevance, group=groups) == pytest.approx(
+        local.score(X, relevance, group=groups)
+    )
+    odd = da.from_array(X, chunks=(305, 4))
+    with pytest.raises(ValueError, match="rows of each group in one partition"):
+        sd.GradientBoostingRanker(**FEW).fit(odd, relevance, group=groups)
+
+
+def test_frames_with_categories_from_memory_and_from_files(tmp_path):
+    frame = mixed_frame()
+    rows = frame.drop(columns="y")
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **FEW).fit(rows, frame.y.to_numpy())
+    lazy = dd.from_pandas(frame, npartitions=4)
+    lazy.to_parquet(tmp_path / "rows")
+    for given in (lazy, tmp_path / "rows", frame, pl.from_pandas(frame)):
+        ours = sd.GradientBoostingRegressor(**FEW).fit(given, "y")
+        assert_same(local, ours.to_local())
+    ours = sd.GradientBoostingRegressor(**FEW).fit(lazy, "y", out_of_core=True)
+    assert_same(local, ours.to_local())
+    told = ours.predict(lazy.drop(columns="y"))
+    assert isinstance(told, dd.Series)
+    np.testing.assert_array_equal(told.compute().to_numpy(), local.predict(rows))
+
+
+def test_categories_are_merged_by_name():
+    frame = mixed_frame()
+    parts = [
+        frame[frame.town.isin(towns)].copy() for towns in (["Ulm", "Jena"], ["Bonn"], ["Trier"])
+    ]
+    for part in parts:  # each partition has a dictionary of its own
+        part["town"] = part["town"].astype("category")
+    parts[1] = parts[1][["y", "town", "k", "a"]]  # and one an order of its own
+    parts[2]["k"] = parts[2]["k"].astype(float)
+    whole = pd.concat([part.assign(town=part.town.astype(str)) for part in parts])[list(frame)]
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **FEW)
+    local.fit(whole.drop(columns="y"), whole.y.to_numpy())
+    meta = whole.iloc[:0]
+    lazy = dd.from_delayed([delayed_frame(part) for part in parts], meta=meta, verify_meta=False)
+    ours = sd.GradientBoostingRegressor(**FEW).fit(lazy, "y")
+    assert_same(local, ours.to_local())
+    forest = sd.RandomForestRegressor(6, random_state=1).fit(lazy, "y", spread="rows")
+    assert forest.categories_[2].tolist() == ["Bonn", "Jena", "Trier", "Ulm"]
+
+
+def delayed_frame(frame):
+    import dask
+
+    return dask.delayed(lambda: frame)()
+
+
+def test_partitions_that_disagree_are_refused():
+    frame = mixed_frame(60)
+    for wrong, told in (
+        (frame.rename(columns={"k": "q"}), "expected the columns"),
+        (frame.assign(town=1.5), "numbers in all"),
+    ):
+        lazy = dd.from_delayed(
+            [delayed_frame(frame), delayed_frame(wrong)], meta=frame.iloc[:0], verify_meta=False
+        )
+        with pytest.raises(ValueError, match=told):
+            sd.GradientBoostingRegressor(**FEW).fit(lazy, "y")
+
+
+def test_bad_input_is_named():
+    rows = blocks(X)
+    for call, told in (
+        (lambda: sd.Ridge().fit(rows, Y[:-1]), "y: expected 900 rows"),
+        (lambda: sd.Ridge().fit(rows, da.from_array(Y[:-1])), "y: expected 900 rows"),
+        (lambda: sd.Ridge().fit(rows, "y"), "y='y': expected a column of X"),
+        (lambda: sd.Ridge().fit(rows[:, 0], Y), "X: expected rows and columns"),
+        (lambda: sd.Ridge().fit(rows, Y), "NaN"),
+        (lambda: sd.Ridge(solver="sag").fit(blocks(FULL), Y), "solver='sag'"),
+        (lambda: sd.Ridge().fit(blocks(FULL), Y, -W), "[Nn]egative"),
+        (lambda: sd.LogisticRegression(l1_ratio=1).fit(rows, C), "l1_ratio=1"),
+        (lambda: sd.LogisticRegression().fit(blocks(FULL), C == "other"), "one class"),
+        (lambda: sd.GradientBoostingRegressor(max_bins=None).fit(rows, Y), "max_bins=None"),
+        (lambda: sd.GradientBoostingRegressor().fit(rows, Y * np.nan), "NaN"),
+        (lambda: sd.GradientBoostingRegressor().fit(rows[:0], Y[:0]), "at least one row"),
+        (lambda: sd.GradientBoostingRegressor().fit(rows, Y, eval_set=X), "eval_set"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()
+
+
+def test_parameters_clone_and_files(tmp_path):
+    model = sd.GradientBoostingClassifier(**FEW)
+    assert model.get_params() == ensemble.GradientBoostingClassifier(**FEW).get_params()
+    fitted = clone(model).fit(blocks(X), C)
+    fitted.save(tmp_path / "model.spinney")
+    again = ensemble.GradientBoostingClassifier.load(tmp_path / "model.spinney")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    frame = fitted.predict_proba(dd.from_pandas(pd.DataFrame(X), npartitions=2)).compute()
+    assert list(frame.columns) == ["no", "perhaps", "yes"]
+
+
+def test_callbacks_are_told_and_can_end_a_fit():
+    seen = []
+
+    def listen(done, total, score):
+        seen.append((done, total, score))
+        return done >= 10
+
+    model = sd.GradientBoostingRegressor(
+        n_estimators=400, early_stopping=False, callbacks=listen, max_leaf_nodes=31
+    ).fit(blocks(X), Y)
+    assert seen[0][:2] == (10, 400)
+    assert 10 <= model.n_estimators_ < 400
+
+
+# ---------------------------------------------------------------------- one process is enough
+
+
+def test_parts_become_one():
+    frames = [pd.DataFrame({"c": pd.Categorical(values)}) for values in ([3, 1], [2, 1], [])]
+    joined = join_parts([Part(frame, np.zeros(len(frame))) for frame in frames])
+    assert joined.X.c.tolist() == [3, 1, 2, 1]
+    assert isinstance(joined.X.c.dtype, pd.CategoricalDtype)
+    assert joined.n_rows == len(joined.y) == 4
+
+
+# ---------------------------------------------------------------------- what goes wrong
+# The last tests of this file: they leave the cluster with other workers.
+
+LONG = {"n_estimators": 150, "max_leaf_nodes": 31, "early_stopping": False, "random_state": 5}
+
+
+def long_rows():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(12_000, 10))
+    return rows, rows[:, 0] + rows[:, 1] ** 2 + rng.normal(size=12_000)
+
+
+@pytest.mark.parametrize("out_of_core", [False, True])
+def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
+    rows, target = long_rows()
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **LONG).fit(rows, target)
+    victims = list(cluster.run(os.getpid).values())[-1:]
+    seen = []
+
+    def strike(done, total):
+        seen.append(done)
+        if done >= 30 and victims:
+            os.kill(victims.pop(), signal.SIGKILL)
+
+    ours = sd.GradientBoostingRegressor(callbacks=strike, **LONG)
+    lazy = da.from_array(rows, chunks=(2500, 10))
+    ours.fit(lazy, target, out_of_core=out_of_core)
+    assert ours._dask_losses >= 1
+    assert not victims
+    assert_same(local, ours.to_local())
+    assert seen == sorted(set(seen))  # nothing that was told as done was done again
+
+
+def test_the_scheduler_is_lost_and_the_checkpoint_goes_on(cluster, tmp_path):
+    rows, target = long_rows()
+    lazy = da.from_array(rows, chunks=(2500, 10))
+    place = str(tmp_path / "scheduler.json")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    python = [sys.executable, "-m"]
+    scheduler = subprocess.Popen(
+        [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+         "--no-dashboard", "--scheduler-file", place], **quiet,
+    )  # fmt: skip
+    worker = subprocess.Popen(
+        [*python, "distributed.cli.dask_worker", "--scheduler-file", place, "--nthreads", "1",
+         "--no-nanny", "--no-dashboard", "--death-timeout", "2"], **quiet,
+    )  # fmt: skip
+    checkpoint = tmp_path / "half.spinney"
+    try:
+        client = distributed.Client(scheduler_file=place, timeout=30, set_as_default=False)
+        client.wait_for_workers(1, timeout=30)
+
+        def strike(done, total):
+            if done >= 40:
+                scheduler.kill()
+                scheduler.wait()
+
+        model = sd.GradientBoostingRegressor(callbacks=strike, **LONG)
+        with (
+            client.as_current(),
+            pytest.raises(RuntimeError, match=r"scheduler .* lost after .* has them"),
+        ):
+            model.fit(lazy, target, checkpoint=checkpoint)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+    half = spinney.load(checkpoint)
+    assert 0 < half.n_estimators_ < 150
+    other = sd.GradientBoostingRegressor(**{**LONG, "max_leaf_nodes": 15})
+    with pytest.raises(ValueError, match="max_leaf_nodes=15"):
+        other.fit(lazy, target, checkpoint=checkpoint)
+    seen = []
+    again = sd.GradientBoostingRegressor(callbacks=lambda done, total: seen.append(done), **LONG)
+    again.fit(lazy, target, checkpoint=checkpoint)
+    assert seen[0] == half.n_estimators_ + 10
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **LONG).fit(rows, target)
+    assert_same(local, again.to_local())
+    assert_same(local, spinney.load(checkpoint))
