@@ -94,7 +94,7 @@ def measure_errors(
     *,
     fit_intercept: bool,
 ) -> LinearErrors | None:
-    """Measure the errors of a fit; None where it has no more rows than columns, or they lie elsewhere.
+    """Measure the errors of a fit; None where there are no more rows than columns, or none here.
 
     Parameters
     ----------
