@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 
 THREADS = 2
@@ -107,6 +108,8 @@ def boosters(X, y, n_rows, n_trees, repeats, wanted):
 
 
 def forest(X, y, n_rows, repeats, max_depth):
+    # shap loads numba, which asks more of coverage, if there is one, than some versions have.
+    sys.modules.setdefault("coverage", None)
     import shap
     from sklearn.ensemble import RandomForestRegressor
 
