@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 import socket
 import sys
@@ -24,7 +23,8 @@ from spinney.ensemble._forest import ForestStore
 from spinney.ensemble._totals import RowNumbers, Totals
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shards import SEED, assert_same, cut, fit_alone, fit_together, run, stretches_of
+from shard_process import fit_in_process
+from shards import assert_same, cut, fit_alone, fit_together, run, stretches_of
 
 
 def make_rows(n, seed=0):
@@ -370,31 +370,6 @@ def test_strangers_are_turned_away():
         SocketExchange(SocketExchange.listen(), 2, [("127.0.0.1", 1)], b"a" * 16)
 
 
-def _process(rank, pipe):
-    """A worker that is a process of its own: a fit that ends well, and one that does not."""
-    for killed in (False, True):
-        listener = SocketExchange.listen()
-        pipe.send(listener.getsockname())
-        addresses, X, y, rows = pipe.recv()
-        exchange = SocketExchange(listener, rank, addresses, b"0123456789abcdef", timeout=30.0)
-
-        def after_round(n_rounds, store, killed=killed):
-            if killed and rank == 1 and n_rounds == 3:
-                os.kill(os.getpid(), 9)
-
-        try:
-            model = fit_shard(
-                *(REGRESSOR(n_estimators=6, n_jobs=1), X[rows], y[rows]),
-                exchange=exchange,
-                stretches=stretches_of(rows),
-                seed=SEED,
-                after_round=after_round,
-            )
-            pipe.send(model)
-        except ExchangeError as error:
-            pipe.send(str(error))
-
-
 def test_processes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
@@ -402,7 +377,7 @@ def test_processes():
     pipes, processes = [], []
     for rank in range(3):
         here, there = context.Pipe()
-        process = context.Process(target=_process, args=(rank, there), daemon=True)
+        process = context.Process(target=fit_in_process, args=(rank, there), daemon=True)
         process.start()
         there.close()
         pipes.append(here)
