@@ -195,7 +195,7 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 *(n_rows, candidates[0].n_folds, self.validation_fraction),
                 *(targets if is_classifier(self) else None, groups, time, self._seed),
                 None if self._shard is None else self._shard.numbers.of(n_rows),
-                self._totals,
+                *(self._totals, self._splits_as_sklearn),
             )
         targets = np.ascontiguousarray(targets, dtype=np.float64)
         if weights is not None and any(
@@ -251,6 +251,7 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     # Set while several workers fit one model, each with a part of the rows.
     _shard: Shard | None = None
     _totals: Totals = Totals()
+    _splits_as_sklearn = False  # whether early stopping watches the rows that scikit-learn draws
 
     def _agreed(self, hook: Any) -> Any:
         """Let all workers end where the hook of one of them says so."""

@@ -10,6 +10,7 @@ from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
     StratifiedKFold,
+    train_test_split,
 )
 from sklearn.utils.validation import check_consistent_length
 
@@ -30,6 +31,7 @@ def split_rows(
     seed: int,
     numbers: Any = None,
     totals: Totals | None = None,
+    as_sklearn: bool = False,
 ) -> list[Part]:
     """Divide rows, once or in folds.
 
@@ -53,6 +55,8 @@ def split_rows(
         Numbers of the rows in the whole table, where other workers have some; None: all are here.
     totals : Totals or None
         What the workers know together.
+    as_sklearn : bool
+        Draw the rows that scikit-learn draws. It needs all of them here.
 
     Returns
     -------
@@ -90,6 +94,11 @@ def split_rows(
         kind = KFold if classes is None else StratifiedKFold
         folds = kind(n_folds, shuffle=True, random_state=seed)
         return [_sorted(rows, part) for part in folds.split(rows, classes)]
+    if as_sklearn and numbers is None:
+        learned, watched = train_test_split(
+            rows, test_size=fraction, stratify=classes, random_state=seed
+        )
+        return [(np.sort(learned), np.sort(watched))]
     keys = row_keys(seed, rows.astype(np.uint64) if numbers is None else numbers)
     watched = _draw(
         keys, np.zeros(n_rows, np.intp) if classes is None else classes, fraction, totals

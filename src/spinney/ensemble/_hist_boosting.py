@@ -40,6 +40,7 @@ class _HistNames:
     _trees_per_round: int
 
     _takes_infinity = True
+    _splits_as_sklearn = True
     _names_of_rounds = ("max_iter", "n_iter_")
 
     growth = "best_first"
