@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "spinney/common/dispatch.h"
+#include "spinney/common/large_array.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -24,14 +25,18 @@ constexpr std::size_t piece_columns = 8;
 constexpr std::size_t side_by_side = 4;  // trees whose values are added in one reading
 constexpr std::size_t in_flight = 8;     // rows that go down side by side
 constexpr std::size_t most_leaves = 4096;
-constexpr std::size_t most_levels = 64;  // of trees that are not asked as a whole
+constexpr std::size_t most_levels = 64;     // of trees that are not asked as a whole
+constexpr std::size_t most_answers = 4096;  // of a batch: they should stay in the nearer caches
+static_assert(block == RowBits::n_rows);
 constexpr std::uint32_t missing_category = ~std::uint32_t{0};
 
 // Nanoseconds a row, measured: they only decide between ways to the same answer.
-constexpr double asking = 0.015;   // a question
-constexpr double stepping = 1.0;   // a level below the first ones
-constexpr double coding = 1.5;     // a value
-constexpr double descending = 10;  // a tree, by values
+constexpr double asking = 0.015;     // a question
+constexpr double choosing = 0.0015;  // between answers that are bits, and answering
+constexpr double placing = 0.02;     // a level of bits
+constexpr double stepping = 1.0;     // a level below the first ones
+constexpr double coding = 1.5;       // a value
+constexpr double descending = 10;    // a tree, by values
 
 double threshold_of(const CompactTree& tree, std::size_t node) {
   return tree.thresholds.empty() ? static_cast<double>(tree.nodes[node].threshold)
@@ -43,6 +48,14 @@ bool is_categorical(const CompactNode& node) {
 }
 
 std::size_t column_of(const CompactNode& node) { return node.feature & CompactNode::feature_mask; }
+
+// How many of the ascending values are below one; without branches, which would be guessed wrong.
+std::size_t count_smaller(const std::vector<double>& values, double one) {
+  const double* from = values.data();
+  std::size_t n = values.size();
+  for (; n > 1; n -= n / 2) from += static_cast<std::size_t>(from[n / 2 - 1] < one) * (n / 2);
+  return static_cast<std::size_t>(from - values.data()) + (n == 1 && *from < one ? 1 : 0);
+}
 
 // Questions of each level; parents come before their children.
 std::vector<std::size_t> count_levels(const CompactTree& tree) {
@@ -60,23 +73,36 @@ std::vector<std::size_t> count_levels(const CompactTree& tree) {
   return count;
 }
 
-// How many levels are asked of all rows.
-std::size_t choose_levels(const CompactTree& tree, const std::vector<std::size_t>& of_level) {
+// How the first levels are asked of all rows.
+struct Levels {
+  std::size_t n;
+  bool by_bits;
+};
+
+Levels choose_levels(const CompactTree& tree, const std::vector<std::size_t>& of_level,
+                     bool may_use_bits) {
   const std::size_t n_levels = of_level.size();
   const bool whole = tree.n_leaves() <= BlockScorer::max_exits;
-  if (whole && !tree.category_bits.empty()) return n_levels;
-  std::size_t best = 0;
+  if (whole && !tree.category_bits.empty()) return {n_levels, false};
+  Levels best{0, false};
   double least = stepping * static_cast<double>(n_levels);
+  const auto consider = [&](std::size_t n, bool by_bits, double cost) {
+    cost += stepping * static_cast<double>(n_levels - n);
+    if (cost >= least) return;
+    least = cost;
+    best = {n, by_bits};
+  };
   std::size_t asked = 0;
   for (std::size_t n = 1; n <= n_levels; ++n) {
     asked += of_level[n - 1];
     if (asked >= BlockScorer::max_exits) break;
-    const double cost =
-        asking * static_cast<double>(asked) + stepping * static_cast<double>(n_levels - n);
-    if (cost < least) {
-      least = cost;
-      best = n;
-    }
+    consider(n, false, asking * static_cast<double>(asked));
+  }
+  if (!may_use_bits) return best;
+  for (std::size_t n = 1; n <= std::min(n_levels, RowBits::max_levels); ++n) {
+    const std::size_t places = std::size_t{1} << n;
+    if (places > 4 * tree.n_leaves()) break;  // they take memory, too
+    consider(n, true, choosing * static_cast<double>(places) + placing * static_cast<double>(n));
   }
   return best;
 }
@@ -98,7 +124,8 @@ SPINNEY_INLINE void ask_number(const std::uint8_t* __restrict codes, std::uint8_
 // Thresholds of each feature in the trees of a chunk, ascending, and its columns.
 struct BlockScorer::Cuts {
   std::vector<std::vector<double>> of_feature;
-  std::vector<std::int32_t> column;  // among those asked about; -1 for none
+  std::vector<std::int32_t> column;   // among those asked about; -1 for none
+  std::vector<std::uint32_t> answer;  // numbers in a batch, by lane and last code; 0 for none yet
 
   explicit Cuts(std::size_t n_features) : of_feature(n_features), column(n_features, -1) {}
 
@@ -111,11 +138,11 @@ struct BlockScorer::Cuts {
       const std::size_t feature = column_of(tree.nodes[i]);
       std::vector<double>& cuts = of_feature[feature];
       const double threshold = threshold_of(tree, i);
-      const auto at = std::lower_bound(cuts.begin(), cuts.end(), threshold);
-      if (at != cuts.end() && *at == threshold) continue;
+      const std::size_t at = count_smaller(cuts, threshold);
+      if (at < cuts.size() && cuts[at] == threshold) continue;
       fits = cuts.size() < max_cuts;
       if (!fits) break;
-      cuts.insert(at, threshold);
+      cuts.insert(cuts.begin() + static_cast<std::ptrdiff_t>(at), threshold);
       added.emplace_back(feature, threshold);
     }
     if (!fits) {
@@ -220,13 +247,14 @@ bool BlockScorer::serves(const Forest& forest, std::size_t first, std::size_t la
   return true;
 }
 
-BlockScorer::BlockScorer(const Forest& forest, std::size_t first, std::size_t last)
-    : first_(first) {
+BlockScorer::BlockScorer(const Forest& forest, std::size_t first, std::size_t last,
+                         bool may_use_bits)
+    : first_(first), may_use_bits_(may_use_bits) {
   for (std::size_t begin = first; begin < last;) {
     Cuts cuts(forest.n_features());
     std::size_t end = begin;
     while (end < last && cuts.take(forest.trees[end])) ++end;
-    Chunk chunk{begin - first, end - first, {}, {}};
+    Chunk chunk{begin - first, end - first, {}, {}, {}};
     for (std::uint32_t f = 0; f < cuts.column.size(); ++f) {
       if (cuts.column[f] < 0) continue;
       cuts.column[f] = static_cast<std::int32_t>(chunk.columns.size());
@@ -236,17 +264,33 @@ BlockScorer::BlockScorer(const Forest& forest, std::size_t first, std::size_t la
       if (n_categories == 0) chunk.searches.emplace_back(cuts.of_feature[f]);
     }
     most_columns_ = std::max(most_columns_, chunk.columns.size());
+    for (std::size_t t = begin; t < end; ++t) add_tree(forest.trees[t], cuts, chunk);
+    for (Batch& batch : chunk.batches) {
+      std::erase_if(batch.of_lane, [](const auto& lane) { return lane.second.empty(); });
+      most_answers_ = std::max(most_answers_, batch.n_answers);
+    }
     chunks_.push_back(std::move(chunk));
-    for (std::size_t t = begin; t < end; ++t) add_tree(forest.trees[t], cuts);
     begin = end;
   }
 }
 
-void BlockScorer::add_tree(const CompactTree& tree, const Cuts& cuts) {
+void BlockScorer::add_tree(const CompactTree& tree, Cuts& cuts, Chunk& chunk) {
   const std::vector<std::size_t> of_level = count_levels(tree);
-  const std::size_t n_asked = choose_levels(tree, of_level);
+  const Levels levels = choose_levels(tree, of_level, may_use_bits_);
+  const std::size_t n_asked = levels.n;
+  const bool by_bits = levels.by_bits;
   const std::size_t n_steps = of_level.size() - n_asked;
-  Scored scored{questions_.size(), 0, values_.size(), steps_.size(), exits_.size(), n_steps};
+  if (chunk.batches.empty() ||
+      (by_bits && chunk.batches.back().n_answers + tree.nodes.size() > most_answers)) {
+    chunk.batches.push_back({trees_.size(), trees_.size(), 1, {}});
+    for (std::uint32_t lane = 0; lane < 2 * chunk.columns.size(); ++lane) {
+      chunk.batches.back().of_lane.emplace_back(lane, std::vector<RowBits::Question>());
+    }
+    cuts.answer.assign(2 * chunk.columns.size() * (max_cuts + 1), 0);
+  }
+  Batch& batch = chunk.batches.back();
+  Scored scored{questions_.size(), 0,       values_.size(),        steps_.size(),
+                exits_.size(),     n_steps, by_bits ? n_asked : 0, asked_.size()};
   std::size_t n_exits = 0;
   // The lane and the last code that goes left.
   const auto question_of = [&](std::size_t index) -> std::pair<std::uint32_t, std::uint8_t> {
@@ -256,9 +300,8 @@ void BlockScorer::add_tree(const CompactTree& tree, const Cuts& cuts) {
         (node.feature & CompactNode::missing_left_flag) != 0 ? 0 : 1;
     const std::uint32_t lane = 2 * static_cast<std::uint32_t>(cuts.column[f]) + missing_right;
     if (is_categorical(node)) return {lane, 0};
-    const std::vector<double>& of = cuts.of_feature[f];
-    const auto found = std::lower_bound(of.begin(), of.end(), threshold_of(tree, index));
-    return {lane, static_cast<std::uint8_t>(found - of.begin())};
+    const std::size_t below = count_smaller(cuts.of_feature[f], threshold_of(tree, index));
+    return {lane, static_cast<std::uint8_t>(below)};
   };
   const auto add_steps = [&](const auto& self, std::int32_t name) -> std::uint32_t {
     const auto mine = static_cast<std::uint32_t>(steps_.size() - scored.steps);
@@ -301,9 +344,39 @@ void BlockScorer::add_tree(const CompactTree& tree, const Cuts& cuts) {
     questions_[mine].right = static_cast<std::uint8_t>(n_exits);
     self(self, node.child[1], level + 1);
   };
-  add_questions(add_questions, tree.nodes.empty() ? ~0 : 0, 0);
+  // Places are numbered by the ways that lead to them; a leaf further up has several.
+  const auto add_bits = [&](const auto& self, std::int32_t name, std::size_t level,
+                            std::size_t path) -> void {
+    if (name >= 0 && level < n_asked) {
+      const auto index = static_cast<std::size_t>(name);
+      const auto [lane, last_left] = question_of(index);
+      std::uint32_t& number = cuts.answer[lane * (max_cuts + 1) + last_left];
+      if (number == 0) {
+        number = static_cast<std::uint32_t>(batch.n_answers++);
+        batch.of_lane[lane].second.push_back({number, last_left});
+      }
+      asked_[scored.asked + (std::size_t{1} << level) - 1 + path] = number;
+      self(self, tree.nodes[index].child[0], level + 1, 2 * path);
+      self(self, tree.nodes[index].child[1], level + 1, 2 * path + 1);
+      return;
+    }
+    const std::size_t n_places = std::size_t{1} << (n_asked - level);
+    if (n_steps > 0) {
+      exits_.insert(exits_.end(), n_places, add_steps(add_steps, name));
+    } else {
+      values_.insert(values_.end(), n_places, tree.values[static_cast<std::size_t>(~name)]);
+    }
+  };
+  const std::int32_t root = tree.nodes.empty() ? ~0 : 0;
+  if (by_bits) {
+    asked_.resize(asked_.size() + (std::size_t{1} << n_asked) - 1);
+    add_bits(add_bits, root, 0, 0);
+  } else {
+    add_questions(add_questions, root, 0);
+  }
   scored.end = questions_.size();
   trees_.push_back(scored);
+  batch.end = trees_.size();
 }
 
 bool BlockScorer::pays() const {
@@ -357,20 +430,22 @@ void BlockScorer::encode(const Chunk& chunk, const Value* rows, std::size_t stri
 }
 
 void BlockScorer::find_values(const Scored& tree, const std::uint8_t* codes,
-                              const std::uint32_t* categories, std::size_t n,
-                              std::uint16_t* at) const {
-  alignas(64) std::uint8_t place[block];
-  std::memset(place, 0, n);
-  walk(questions_.data() + tree.begin, questions_.data() + tree.end, codes, categories, n, place);
-  if (tree.n_steps == 0) {
+                              const std::uint32_t* categories, const std::uint64_t* answers,
+                              std::size_t n, std::uint16_t* at) const {
+  if (tree.n_levels > 0) {
+    RowBits::choose(asked_.data() + tree.asked, tree.n_levels, answers, at);
+  } else {
+    alignas(64) std::uint8_t place[block];
+    std::memset(place, 0, n);
+    walk(questions_.data() + tree.begin, questions_.data() + tree.end, codes, categories, n, place);
     for (std::size_t i = 0; i < n; ++i) at[i] = place[i];
-    return;
   }
+  if (tree.n_steps == 0) return;
   const std::uint32_t* const exits = exits_.data() + tree.exits;
   const Step* const steps = steps_.data() + tree.steps;
   for (std::size_t first = 0; first < n; first += in_flight) {
     std::array<std::uint32_t, in_flight> here;
-    for (std::size_t i = 0; i < in_flight; ++i) here[i] = exits[place[first + i]];
+    for (std::size_t i = 0; i < in_flight; ++i) here[i] = exits[at[first + i]];
     for (std::size_t k = 0; k < tree.n_steps; ++k) {
 #pragma GCC unroll 8
       for (std::size_t i = 0; i < in_flight; ++i) {
@@ -388,8 +463,11 @@ void BlockScorer::find_values(const Scored& tree, const std::uint8_t* codes,
 template <class Value>
 void BlockScorer::add(const Value* rows, std::size_t stride, std::size_t n, std::size_t n_scores,
                       double* out) const {
-  std::vector<std::uint8_t> codes(2 * most_columns_ * block);
+  LargeArray<std::uint8_t> codes(2 * most_columns_ * block);
+  std::fill(codes.begin(), codes.end(), std::uint8_t{0});
   std::vector<std::uint32_t> categories(any_categories_ ? most_columns_ * block : 0);
+  LargeArray<std::uint64_t> answers(std::max<std::size_t>(most_answers_, 1) * RowBits::n_words);
+  std::fill_n(answers.data(), RowBits::n_words, 0);
   // Score by score; where there is one, they are so already.
   std::vector<double> turned(n_scores > 1 ? n_scores * n : 0);
   for (std::size_t i = 0; n_scores > 1 && i < n; ++i) {
@@ -398,16 +476,18 @@ void BlockScorer::add(const Value* rows, std::size_t stride, std::size_t n, std:
   double* const scores = n_scores > 1 ? turned.data() : out;
   const std::size_t filled = (n + together - 1) / together * together;
   alignas(64) std::uint16_t at[side_by_side][block];
-  for (const Chunk& chunk : chunks_) {
-    encode(chunk, rows, stride, n, codes.data(), categories.data());
-    const std::size_t n_first = std::min(n_scores, chunk.end - chunk.begin);
-    for (std::size_t first = chunk.begin; first < chunk.begin + n_first; ++first) {
+  const auto add_batch = [&](const Batch& batch) {
+    for (const auto& [lane, questions] : batch.of_lane) {
+      RowBits::answer(codes.data() + lane * block, questions, answers.data());
+    }
+    const std::size_t n_first = std::min(n_scores, batch.end - batch.begin);
+    for (std::size_t first = batch.begin; first < batch.begin + n_first; ++first) {
       double* const to = scores + (first_ + first) % n_scores * n;
-      for (std::size_t t = first; t < chunk.end;) {
+      for (std::size_t t = first; t < batch.end;) {
         std::array<const double*, side_by_side> values{};
         std::size_t m = 0;
-        for (; m < side_by_side && t < chunk.end; ++m, t += n_scores) {
-          find_values(trees_[t], codes.data(), categories.data(), filled, at[m]);
+        for (; m < side_by_side && t < batch.end; ++m, t += n_scores) {
+          find_values(trees_[t], codes.data(), categories.data(), answers.data(), filled, at[m]);
           values[m] = values_.data() + trees_[t].values;
         }
         if (m == side_by_side) {
@@ -422,6 +502,10 @@ void BlockScorer::add(const Value* rows, std::size_t stride, std::size_t n, std:
         }
       }
     }
+  };
+  for (const Chunk& chunk : chunks_) {
+    encode(chunk, rows, stride, n, codes.data(), categories.data());
+    for (const Batch& batch : chunk.batches) add_batch(batch);
   }
   for (std::size_t i = 0; n_scores > 1 && i < n; ++i) {
     for (std::size_t k = 0; k < n_scores; ++k) out[i * n_scores + k] = turned[k * n + i];

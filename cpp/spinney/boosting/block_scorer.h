@@ -10,13 +10,18 @@
 // Asking every question of a large tree costs more than going down. Its first levels are asked of
 // all rows; each row then goes down by itself from where it left them, by codes again.
 //
+// Where the processor has instructions for it, answers are bits instead (row_bits.h), which takes
+// less time for most trees; batches of trees share the answers to the questions that they ask.
+//
 // A byte tells 255 thresholds of a column apart. Where a model has more, its trees form chunks, one
 // after another, and the rows are coded anew for each.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "spinney/boosting/row_bits.h"
 #include "spinney/ensemble/forest.h"
 #include "spinney/table/cut_search.h"
 
@@ -31,8 +36,9 @@ class BlockScorer {
   // Whether the trees are of a kind that it can read, and so many rows worth the preparation.
   static bool serves(const Forest& forest, std::size_t first, std::size_t last, std::size_t n_rows);
 
-  // Of the trees [first, last).
-  BlockScorer(const Forest& forest, std::size_t first, std::size_t last);
+  // Of the trees [first, last). Both ways to ask give the same answers.
+  BlockScorer(const Forest& forest, std::size_t first, std::size_t last,
+              bool may_use_bits = RowBits::available());
 
   // Whether coding the rows costs less than the codes save.
   bool pays() const;
@@ -64,20 +70,29 @@ class BlockScorer {
   struct Scored {
     std::size_t begin;  // its questions
     std::size_t end;
-    std::size_t values;   // where its values begin: of its leaves, or of its steps
-    std::size_t steps;    // where its steps begin
-    std::size_t exits;    // where the steps at which the first levels end begin
-    std::size_t n_steps;  // that every row takes below the first levels
+    std::size_t values;    // where its values begin: of its leaves, or of its steps
+    std::size_t steps;     // where its steps begin
+    std::size_t exits;     // where the steps at which the first levels end begin
+    std::size_t n_steps;   // that every row takes below the first levels
+    std::size_t n_levels;  // asked by bits; 0: by questions, or none
+    std::size_t asked;     // where the numbers of its answers begin
+  };
+  struct Batch {        // of trees that share answers
+    std::size_t begin;  // its trees
+    std::size_t end;
+    std::size_t n_answers;  // with number 0, which is "left" for all rows
+    std::vector<std::pair<std::uint32_t, std::vector<RowBits::Question>>> of_lane;
   };
   struct Chunk {
     std::size_t begin;  // its trees
     std::size_t end;
     std::vector<Asked> columns;  // by feature
     std::vector<CutSearch> searches;
+    std::vector<Batch> batches;
   };
 
   struct Cuts;
-  void add_tree(const CompactTree& tree, const Cuts& cuts);
+  void add_tree(const CompactTree& tree, Cuts& cuts, Chunk& chunk);
   template <class Value>
   static void encode(const Chunk& chunk, const Value* rows, std::size_t stride, std::size_t n,
                      std::uint8_t* codes, std::uint32_t* categories);
@@ -88,15 +103,18 @@ class BlockScorer {
   static void walk(const Question* begin, const Question* end, const std::uint8_t* codes,
                    const std::uint32_t* categories, std::size_t n, std::uint8_t* at);
   void find_values(const Scored& tree, const std::uint8_t* codes, const std::uint32_t* categories,
-                   std::size_t n, std::uint16_t* at) const;
+                   const std::uint64_t* answers, std::size_t n, std::uint16_t* at) const;
 
   std::size_t first_ = 0;
   std::size_t most_columns_ = 0;  // of a chunk
+  std::size_t most_answers_ = 0;  // of a batch
+  bool may_use_bits_ = false;
   bool any_categories_ = false;
   std::vector<Chunk> chunks_;
   std::vector<Question> questions_;
   std::vector<Step> steps_;
   std::vector<std::uint32_t> exits_;
+  std::vector<std::uint32_t> asked_;
   std::vector<Scored> trees_;
   std::vector<double> values_;
 };

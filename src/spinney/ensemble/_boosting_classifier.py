@@ -24,14 +24,22 @@ from spinney.ensemble._shard import agree_on_labels
 __all__ = ["GradientBoostingClassifier"]
 
 
+_ROWS_AT_A_TIME = 4096  # whose scores stay in the nearer caches
+
+
 def _softmax(raw: Any) -> Any:
     """Shares of the exponentials in each row."""
-    e = np.exp(raw - functools.reduce(np.maximum, raw.T)[:, None])
-    # Column by column is faster than NumPy's sums of short rows. It adds up to seven numbers in
-    # their order as well, so that the bits are the same; more of them it would not.
-    total = functools.reduce(np.add, e.T) if e.shape[1] < 8 else e.sum(axis=1)
-    e /= total[:, None]
-    return e
+    out = np.empty(raw.shape)
+    for first in range(0, len(raw), _ROWS_AT_A_TIME):
+        rows = slice(first, first + _ROWS_AT_A_TIME)
+        e = np.ascontiguousarray(raw[rows].T)  # a score at a time, whose numbers are neighbours
+        e -= functools.reduce(np.maximum, e)
+        np.exp(e, out=e)
+        # NumPy adds up to seven numbers of a row in their order, so that the bits are the same as
+        # by rows; more of them it would not.
+        e /= functools.reduce(np.add, e) if len(e) < 8 else np.ascontiguousarray(e.T).sum(axis=1)
+        out[rows] = e.T
+    return out
 
 
 class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):

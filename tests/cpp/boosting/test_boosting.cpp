@@ -190,20 +190,23 @@ TEST(blocks_of_rows_predict_what_single_rows_do) {
         CHECK(BlockScorer::serves(forest, 0, 12, 100000));
         const std::size_t n_rounds = 12 / n_scores;
         const RowScorer one(forest, std::vector<double>(n_scores, 0.25), n_rounds, Link::identity);
-        const BlockScorer many(forest, 0, 12);
         std::vector<double> together(n * n_scores, 0.25);
-        std::vector<double> in_blocks(n * n_scores, 0.25);
         add_rounds(forest, table, n_scores, 0, n_rounds, 2, together.data());
-        for (std::size_t i = 0; i < n; i += BlockScorer::block_rows) {
-          many.add(x.data() + i * d, d, std::min(BlockScorer::block_rows, n - i), n_scores,
-                   in_blocks.data() + i * n_scores);
+        std::vector<std::vector<double>> in_blocks;
+        for (const bool by_bits : {false, RowBits::available()}) {
+          const BlockScorer many(forest, 0, 12, by_bits);
+          std::vector<double>& out = in_blocks.emplace_back(n * n_scores, 0.25);
+          for (std::size_t i = 0; i < n; i += BlockScorer::block_rows) {
+            many.add(x.data() + i * d, d, std::min(BlockScorer::block_rows, n - i), n_scores,
+                     out.data() + i * n_scores);
+          }
         }
         std::vector<double> alone(n_scores);
         for (std::size_t i = 0; i < n; ++i) {
           one.score(x.data() + i * d, alone.data());
           for (std::size_t k = 0; k < n_scores; ++k) {
             CHECK(together[i * n_scores + k] == alone[k]);
-            CHECK(in_blocks[i * n_scores + k] == alone[k]);
+            for (const auto& out : in_blocks) CHECK(out[i * n_scores + k] == alone[k]);
           }
         }
       }
