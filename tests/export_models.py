@@ -196,6 +196,10 @@ def table_models() -> list[Any]:
         ens.BaggingClassifier(
             tree.DecisionTreeClassifier(max_depth=5, **named), 6, random_state=0
         ).fit(frame, classes),
+        ens.BaggingRegressor(
+            tree.DecisionTreeRegressor(max_depth=5, **named), 6, random_state=0
+        ).fit(frame, number),
+        tree.ExtraTreeRegressor(max_depth=8, **named).fit(frame, number),
         ens.GradientBoostingRanker(**small).fit(
             frame, classes, group=np.repeat(np.arange(len(frame) // 10), 10)
         ),
