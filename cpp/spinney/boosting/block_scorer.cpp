@@ -157,6 +157,15 @@ struct BlockScorer::Cuts {
   }
 };
 
+// out[i]: codes[i], or 255 where the value is missing.
+SPINNEY_KERNEL static void raise_missing(const double* __restrict values, std::size_t n,
+                                         const std::uint8_t* __restrict codes,
+                                         std::uint8_t* __restrict out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = static_cast<std::uint8_t>(codes[i] | (values[i] != values[i] ? 255 : 0));
+  }
+}
+
 // Questions about numbers, of n rows, a multiple of `together`.
 SPINNEY_KERNEL void BlockScorer::ask(const Question* begin, const Question* end,
                                      const std::uint8_t* codes, std::size_t n, std::uint8_t* at) {
@@ -414,16 +423,8 @@ void BlockScorer::encode(const Chunk& chunk, const Value* rows, std::size_t stri
         }
         std::uint8_t* const to = codes + 2 * (begin + c) * block + first;
         count_below(of, count, chunk.searches[static_cast<std::size_t>(asked.search)], to);
-        bool misses = false;
-        for (std::size_t i = 0; i < count; ++i) misses |= std::isnan(of[i]);
         // What is missing is below every cut in one lane and above all in the other.
-        std::memcpy(to + block, to, count);
-        if (!misses) continue;
-        for (std::size_t i = 0; i < count; ++i) {
-          if (!std::isnan(of[i])) continue;
-          to[i] = 0;
-          to[block + i] = 255;
-        }
+        raise_missing(of, count, to, to + block);
       }
     }
   }
