@@ -10,6 +10,7 @@
 
 #include "bindings.h"
 #include "spinney/boosting/booster.h"
+#include "spinney/boosting/scorers.h"
 #include "spinney/common/check.h"
 #include "spinney/table/binned_matrix.h"
 #include "spinney/table/exact_matrix.h"

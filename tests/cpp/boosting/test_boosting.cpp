@@ -4,6 +4,7 @@
 
 #include "spinney/boosting/block_scorer.h"
 #include "spinney/boosting/booster.h"
+#include "spinney/boosting/scorers.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/random.h"
 #include "spinney/ensemble/forest_reader.h"
