@@ -25,6 +25,8 @@ from spinney.inspection import (
     interaction_strengths,
     partial_dependence,
 )
+from spinney.inspection._category_order import order_categories
+from spinney.inspection._table_view import TableView
 from spinney.inspection._tree_sums import read_tree_sum
 from spinney.linear_model import LinearRegression
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -368,3 +370,52 @@ def test_no_interaction_in_a_sum():
     told = interaction_strengths(model, X)
     assert told.overall.max() < 1e-6
     assert np.nanmax(told.pairwise) < 1e-6
+
+
+def _rows_along_a_line(n_categories, n_rows):
+    """Rows whose category, number and second category go along one line, with some noise."""
+    rng = np.random.default_rng(n_categories)
+    place = rng.integers(0, n_categories, n_rows)
+    other = np.clip(place * 8 // n_categories + rng.integers(-2, 3, n_rows), 0, 7)
+    rows = pd.DataFrame(
+        {
+            "category": pd.Categorical([f"{p * 7919 % n_categories:05}" for p in place]),
+            "number": place / n_categories + 0.2 * rng.normal(size=n_rows),
+            "other": pd.Categorical(other),
+        }
+    )
+    rows.loc[::17, "number"] = np.nan
+    return rows, place
+
+
+def test_order_of_categories_is_that_of_its_definition():
+    X, place = _rows_along_a_line(12, 300)
+    model = GradientBoostingRegressor(**BOOST).fit(X, place)
+    view = TableView(X, model)
+    codes = view.levels(0).codes
+    present = np.unique(codes)
+    order = order_categories(view, np.arange(300), 0, codes, present)
+    distances = np.zeros((12, 12))
+    known = X["number"].notna().to_numpy()
+    cuts = np.quantile(X["number"][known], np.linspace(0, 1, 101))
+    for a, b in itertools.combinations(range(12), 2):
+        of = [codes == present[k] for k in (a, b)]
+        number = [X["number"][rows & known].to_numpy() for rows in of]
+        shares = [np.bincount(X["other"].cat.codes[rows], minlength=8) / rows.sum() for rows in of]
+        functions = [np.mean(values[:, None] <= cuts, axis=0) for values in number]
+        distances[a, b] = distances[b, a] = (
+            np.abs(functions[0] - functions[1]).max() + np.abs(shares[0] - shares[1]).sum() / 2
+        )
+    centre = np.eye(12) - 1 / 12
+    line = np.linalg.eigh(-0.5 * centre @ distances**2 @ centre)[1][:, -1]
+    assert order.tolist() in (np.argsort(line).tolist(), np.argsort(line)[::-1].tolist())
+
+
+def test_effects_of_thousands_of_categories():
+    X, place = _rows_along_a_line(3000, 20_000)
+    model = GradientBoostingRegressor(**BOOST).fit(X, place)
+    told = accumulated_local_effects(model, X, "category", max_rows=None)
+    names = [f"{p * 7919 % 3000:05}" for p in range(3000)]
+    along = [names.index(name) for name in told.grids[0].values]
+    assert len(along) == len(np.unique(place))
+    assert abs(np.corrcoef(along, np.arange(len(along)))[0, 1]) > 0.9

@@ -165,6 +165,18 @@ def _mean_by(which: Rows, n: int, values: Floats) -> tuple[Floats, Floats]:
     return means, squares / np.maximum(counts - 1, 1) / some
 
 
+def _error(variances: Floats, share: Floats) -> Floats:
+    """Return the standard errors of effects less their mean, from their steps' variances.
+
+    The mean has `share` of each step. So the effect at place k, less the mean, is the sum of the
+    steps times 1 - share before k, and times -share from there on.
+    """
+    before = np.cumsum(variances * (1 - share) ** 2, axis=1)
+    after = np.cumsum((variances * share**2)[:, ::-1], axis=1)[:, ::-1]
+    none = np.zeros((len(variances), 1))
+    return np.sqrt(np.concatenate([none, before], axis=1) + np.concatenate([after, none], axis=1))
+
+
 def _of_numbers(view: TableView, answers: Answers, rows: Rows, j: int, n_intervals: int) -> Any:
     values = view.numbers(j)[rows]
     edges = _edges(values, n_intervals)
@@ -183,12 +195,8 @@ def _of_numbers(view: TableView, answers: Answers, rows: Rows, j: int, n_interva
     # The mean over the rows, each in the middle of its interval.
     weights = counts / len(rows)
     centre = ((effect[:, 1:] + effect[:, :-1]) / 2) @ weights
-    # The error of what is left when the mean is taken off: the effect at place k is a sum of steps
-    # with these factors.
     above = np.concatenate([np.cumsum(weights[::-1])[::-1], [0.0]])
-    share = above[1:] + weights / 2
-    factors = (np.arange(n) < np.arange(n + 1)[:, np.newaxis]) - share
-    error = np.sqrt(variances @ (factors**2).T)
+    error = _error(variances, above[1:] + weights / 2)
     return [grid], effect - centre[:, np.newaxis], error, counts, [values]
 
 
@@ -217,9 +225,7 @@ def _of_categories(view: TableView, answers: Answers, rows: Rows, j: int) -> Any
     steps, variances = _mean_by(which, n - 1, changes)
     effect = np.concatenate([np.zeros((n_outputs, 1)), np.cumsum(steps, axis=1)], axis=1)
     weights = counts / len(rows)
-    share = np.cumsum(weights[::-1])[::-1][1:]
-    factors = (np.arange(n - 1) < np.arange(n)[:, np.newaxis]) - share
-    error = np.sqrt(variances @ (factors**2).T)
+    error = _error(variances, np.cumsum(weights[::-1])[::-1][1:])
     centre = effect @ weights
     return [grid], effect - centre[:, np.newaxis], error, counts, [at.astype(np.float64)]
 

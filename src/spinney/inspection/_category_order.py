@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from spinney.inspection._table_view import TableView
 
@@ -11,6 +12,8 @@ __all__ = ["order_categories"]
 
 Rows = NDArray[np.intp]
 _QUANTILES = np.linspace(0, 1, 101)
+_LANDMARKS = 200  # categories that the line is found from; the others are put where it passes them
+_SHARES = 100  # of another column's categories: its commonest, each, and the rest as one
 
 
 def order_categories(view: TableView, rows: Rows, column: int, codes: Rows, present: Rows) -> Rows:
@@ -19,44 +22,60 @@ def order_categories(view: TableView, rows: Rows, column: int, codes: Rows, pres
     The distance of two categories is a sum over the other columns: the largest difference of their
     distribution functions, or half the sum of the differences of their shares of categories. The
     line is the first one of classical scaling (the way of Apley and Zhu, 2020), turned such that
-    the more frequent of its two ends comes first.
+    the more frequent of its two ends comes first. Of more than 200 categories, it is that of the
+    200 most frequent, and the others follow by their distances from these (landmark scaling, de
+    Silva and Tenenbaum, 2004).
     """
     n = len(present)
     if n <= 2:
         return np.arange(n)
     at = np.searchsorted(present, codes)
-    distances = np.zeros((n, n))
+    counts = np.bincount(at, minlength=n)
+    landmarks = np.sort(np.argsort(-counts, kind="stable")[:_LANDMARKS])
+    distances = np.zeros((n, len(landmarks)))
     for j in range(view.n_columns):
         if j == column:
             continue
         shares = _shares(view, rows, j, at, n)
         if shares is None:
             continue
-        apart = np.abs(shares[:, np.newaxis] - shares[np.newaxis])
         if view.is_category(j):
-            distances += apart.sum(axis=2) / 2
+            distances += cdist(shares, shares[landmarks], "cityblock") / 2
         else:
-            distances += apart.max(axis=2)
+            distances += cdist(shares, shares[landmarks], "chebyshev")
     if not distances.any():
         return np.arange(n)
-    middle = np.eye(n) - 1 / n
-    _, vectors = np.linalg.eigh(-0.5 * middle @ distances**2 @ middle)
-    order = np.argsort(vectors[:, -1], kind="stable")
-    counts = np.bincount(at, minlength=n)
+    order = np.argsort(_line(distances, landmarks), kind="stable")
     if (counts[order[-1]], -order[-1]) > (counts[order[0]], -order[0]):
         order = order[::-1]
     return order
+
+
+def _line(distances: NDArray[np.float64], landmarks: Rows) -> NDArray[np.float64]:
+    """Return where each category is on the line, from its distances from the landmarks."""
+    m = len(landmarks)
+    squares = distances**2
+    middle = np.eye(m) - 1 / m
+    values, vectors = np.linalg.eigh(-0.5 * middle @ squares[landmarks] @ middle)
+    line = vectors[:, -1]
+    if m == len(distances) or values[-1] <= 0:
+        return np.asarray(line if m == len(distances) else np.zeros(len(distances)))
+    return (squares[landmarks].mean(axis=0) - squares) @ (line / (2 * values[-1]))
 
 
 def _shares(view: TableView, rows: Rows, j: int, at: Rows, n: int) -> NDArray[np.float64] | None:
     """Return for each category shares of categories, or distribution functions, of column j."""
     if view.is_category(j):
         other = view.levels(j).codes[rows]
-        width = int(other.max(initial=-1)) + 1
-        if width == 0:
-            return None
         known = other >= 0
-        table = np.bincount(at[known] * width + other[known], minlength=n * width)
+        if not known.any():
+            return None
+        of_other = np.bincount(other[known])
+        place = np.full(len(of_other), _SHARES)
+        common = np.sort(np.argsort(-of_other, kind="stable")[:_SHARES])
+        place[common] = np.arange(len(common))
+        width = min(len(of_other), _SHARES + 1)
+        table = np.bincount(at[known] * width + place[other[known]], minlength=n * width)
         shares = table.reshape(n, width).astype(np.float64)
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)
     values = view.numbers(j)[rows]
@@ -64,9 +83,7 @@ def _shares(view: TableView, rows: Rows, j: int, at: Rows, n: int) -> NDArray[np
     if not known.any():
         return None
     cuts = np.unique(np.quantile(values[known], _QUANTILES))
-    functions = np.zeros((n, len(cuts)))
-    for k in range(n):
-        own = np.sort(values[known & (at == k)])
-        if len(own):
-            functions[k] = np.searchsorted(own, cuts, side="right") / len(own)
-    return functions
+    width = len(cuts)  # no value is above the last one
+    bins = np.searchsorted(cuts, values[known], side="left")
+    table = np.bincount(at[known] * width + bins, minlength=n * width).reshape(n, width)
+    return table.cumsum(axis=1) / np.maximum(table.sum(axis=1, keepdims=True), 1)
