@@ -58,7 +58,8 @@ class TreeBuilder : public RoundBuilder {
   void release(PackedSum*& histogram);
   void make_histograms(Node& parent);
   const Row* rows_of(const Node& node) const;
-  RowSums sums_of(const Node& node) const;
+  PackedSum* packed(int buffer);
+  RowSums sums_of(const Node& node);
   bool may_split(const Node& node) const;
   void search(Node& node);
   NodeToSplit task_of(const Node& node);
@@ -101,7 +102,7 @@ class TreeBuilder : public RoundBuilder {
   std::size_t all_rows_n_ = 0;
   std::size_t level_limit_ = 0;  // of an oblivious tree
   LargeArray<Row> rows_[2];
-  LargeArray<PackedSum> packed_[2];
+  LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent
   bool moves_sums_ =
       false;  // along with the rows; else they stay in the first, at their row's place
   LargeArray<std::uint8_t> goes_left_;
