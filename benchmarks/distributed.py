@@ -12,7 +12,8 @@ over the difference: starting, reading and coding are in the column "first".
 A worker's memory is what its process had at most during a fit, over what it had before, when it
 held its rows and had given back what it did not use. "few" is that of the first fit of all, of
 1,000 rows: buffers of a fixed size, and libraries that are loaded then (Spinney is loaded before,
-as workers load what this script does). "memory" is that of the fits of all rows, which come after. "a row" is "memory" over the rows of a worker, in bytes.
+as workers load what this script does). "memory" is that of the fits of all rows, which come after.
+"a row" is "memory" over the rows of a worker, in bytes.
 """
 
 from __future__ import annotations
