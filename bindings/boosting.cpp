@@ -240,14 +240,27 @@ void bind_boosting(nb::module_& m) {
         return std::make_shared<BinnedMatrix>(std::move(bins), n_rows);
       },
       nb::arg("bins"), nb::arg("n_rows"));
+  const auto find_cuts_of = [](const auto& values, std::uint32_t max_bins) {
+    if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+    std::vector<double> cuts;
+    {
+      const nb::gil_scoped_release release;
+      cuts = find_cuts(view(values), max_bins);
+    }
+    return to_numpy(std::move(cuts));
+  };
   m.def(
       "find_cuts",
-      [](const Array<double>& values, const Array<std::uint64_t>& counts, std::uint32_t max_bins) {
-        if (values.size() != counts.size()) throw InputError("counts: expected one for each value");
-        if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
-        return to_numpy(find_cuts(view(values), view(counts), max_bins));
+      [=](const Array<float>& values, std::uint32_t max_bins) {
+        return find_cuts_of(values, max_bins);
       },
-      nb::arg("values"), nb::arg("counts"), nb::arg("max_bins"));
+      nb::arg("values").noconvert(), nb::arg("max_bins"));
+  m.def(
+      "find_cuts",
+      [=](const Array<double>& values, std::uint32_t max_bins) {
+        return find_cuts_of(values, max_bins);
+      },
+      nb::arg("values").noconvert(), nb::arg("max_bins"));
   m.def(
       "bin_categories",
       [](const Array<std::uint64_t>& counts, std::uint32_t max_bins) {

@@ -33,6 +33,7 @@ class TreeBuilder : public RoundBuilder {
     PackedSum total = 0;
     Bounds bounds;
     BinSplit split;
+    OpenSplit open;  // with other workers: what might be wrong about it
     NodeIndex index = 0;
     std::uint64_t name = 1;
     std::uint64_t n_all = 0;          // rows of all workers
@@ -89,6 +90,7 @@ class TreeBuilder : public RoundBuilder {
   void part_together(const std::vector<Node*>& parents);
   void take_back(Node& parent);
   void search_together(const std::vector<Node*>& nodes);
+  void change_turn(const Node& node);
   std::vector<Node*> take_several();
   void grow_by_gain_together(Watch& watch);
   void grow_by_level_together(Watch& watch);

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <type_traits>
 
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
@@ -47,17 +49,26 @@ SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::si
   }
 }
 
-// Keys of floats that ascend with them.
-std::uint64_t ascending(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // −0 becomes 0
-  return bits >> 63 != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
+// Keys of floats that ascend with them, and how many bits they have.
+template <class Value>
+using KeyOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+
+template <class Value>
+KeyOf<Value> ascending(Value value) {
+  constexpr int sign = 8 * sizeof(Value) - 1;
+  const auto bits = std::bit_cast<KeyOf<Value>>(value + Value{0});  // −0 becomes 0
+  return bits >> sign != 0 ? ~bits : bits | (KeyOf<Value>{1} << sign);
 }
 
-double from_ascending(std::uint64_t key) {
-  return std::bit_cast<double>(key >> 63 != 0 ? key & ~(std::uint64_t{1} << 63) : ~key);
+template <class Value>
+Value from_ascending(KeyOf<Value> key) {
+  constexpr int sign = 8 * sizeof(Value) - 1;
+  const auto bits = key >> sign != 0 ? key & ~(KeyOf<Value>{1} << sign) : ~key;
+  return std::bit_cast<Value>(static_cast<KeyOf<Value>>(bits));
 }
 
-void sort_values(std::vector<double>& values) {
+template <class Value>
+void sort_values(std::vector<Value>& values) {
   if (values.size() < 4096) {
     std::sort(values.begin(), values.end());
     return;
@@ -65,8 +76,36 @@ void sort_values(std::vector<double>& values) {
   std::vector<std::uint64_t> keys(values.size());
   std::vector<std::uint64_t> swap(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) keys[i] = ascending(values[i]);
-  const std::uint64_t* const sorted = radix_sort(keys.data(), swap.data(), keys.size(), 0, 64);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_ascending(sorted[i]);
+  const std::uint64_t* const sorted =
+      radix_sort(keys.data(), swap.data(), keys.size(), 0, 8 * sizeof(Value));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = from_ascending<Value>(static_cast<KeyOf<Value>>(sorted[i]));
+  }
+}
+
+// Cuts of values without missing ones, which are sorted on the way.
+template <class Value>
+std::vector<double> cuts_of(std::vector<Value>& values, std::uint32_t max_bins) {
+  sort_values(values);
+  std::vector<double> distinct;
+  std::vector<std::uint64_t> counts;
+  for (const Value value : values) {
+    if (distinct.empty() || static_cast<double>(value) > distinct.back()) {
+      distinct.push_back(static_cast<double>(value));
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  return find_cuts(distinct, counts, max_bins);
+}
+
+template <class Value>
+std::vector<double> cuts_without_missing(std::span<const Value> values, std::uint32_t max_bins) {
+  std::vector<Value> there;
+  there.reserve(values.size());
+  std::copy_if(values.begin(), values.end(), std::back_inserter(there),
+               [](Value value) { return !std::isnan(value); });
+  return cuts_of(there, max_bins);
 }
 
 void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_bins,
@@ -91,20 +130,10 @@ void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t 
   gather(column, rows.data(), static_cast<Row>(rows.size()), values.data());
   const auto missing = [](double value) { return std::isnan(value); };
   values.erase(std::remove_if(values.begin(), values.end(), missing), values.end());
-  sort_values(values);
-  if (!values.empty() && !(std::isfinite(values.front()) && std::isfinite(values.back()))) {
+  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isinf(value); })) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
-  std::vector<double> distinct;
-  std::vector<std::uint64_t> counts;
-  for (const double value : values) {
-    if (distinct.empty() || value > distinct.back()) {
-      distinct.push_back(value);
-      counts.push_back(0);
-    }
-    ++counts.back();
-  }
-  out.cuts = find_cuts(distinct, counts, max_bins);
+  out.cuts = cuts_of(values, max_bins);
   out.n_bins = static_cast<std::uint32_t>(out.cuts.size() + 1);
 }
 
@@ -180,6 +209,14 @@ std::vector<double> find_cuts(std::span<const double> values, std::span<const st
     }
   }
   return cuts;
+}
+
+std::vector<double> find_cuts(std::span<const float> values, std::uint32_t max_bins) {
+  return cuts_without_missing(values, max_bins);
+}
+
+std::vector<double> find_cuts(std::span<const double> values, std::uint32_t max_bins) {
+  return cuts_without_missing(values, max_bins);
 }
 
 BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,

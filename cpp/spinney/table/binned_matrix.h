@@ -121,6 +121,10 @@ std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows);
 std::vector<double> find_cuts(std::span<const double> values, std::span<const std::uint64_t> counts,
                               std::uint32_t max_bins);
 
+// … of the values of sampled rows in any order, NaN where missing.
+std::vector<double> find_cuts(std::span<const float> values, std::uint32_t max_bins);
+std::vector<double> find_cuts(std::span<const double> values, std::uint32_t max_bins);
+
 // Bins of a column of categories, from how many rows have each.
 std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
                                          std::uint32_t max_bins);

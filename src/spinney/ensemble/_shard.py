@@ -207,7 +207,7 @@ def _find_bins_together(
         block = range(begin, min(begin + step, len(told)))
         own = []
         for f in block:
-            own.append(_distinct(told[f]) if isinstance(told[f], list) else told[f])
+            own.append(_join(told[f]) if isinstance(told[f], list) else told[f])
             told[f] = None  # it is not needed again
         parts = totals.gather(own)
         found = {f: _find_bins([p[f - begin] for p in parts], max_bins) for f in block[rank::size]}
@@ -216,50 +216,23 @@ def _find_bins_together(
     return bins
 
 
-def _distinct(pieces: list[Any]) -> tuple[Any, Any]:
-    """Sort values: distinct ones, and how often each occurs, or None if all occur once."""
-    values = np.concatenate(pieces) if pieces else np.empty(0)
-    pieces.clear()
-    if values.dtype.kind != "f":
-        values = values.astype(np.float64)
-    values += 0.0  # -0 becomes 0
-    values.sort()
-    values = values[: len(values) - int(np.isnan(values).sum())]
-    counts = None
-    first = _first_of_equal(values)
-    if first is not None:
-        values, counts = values[first], np.diff(np.append(first, len(values)))
-    if values.dtype != np.float32:  # less to send, where that loses nothing
-        with np.errstate(over="ignore"):
-            narrow = values.astype(np.float32)
-        values = narrow if (narrow == values).all() else values
-    return values, counts
-
-
-def _first_of_equal(ascending: Any) -> Any:
-    """Find where each distinct value begins; None: all are distinct."""
-    changes = ascending[1:] != ascending[:-1]
-    return None if changes.all() else np.flatnonzero(np.r_[True, changes])
+def _join(pieces: list[Any]) -> Any:
+    """Put values of a column together, in four bytes each where that loses nothing."""
+    values = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.float32)
+    if values.dtype == np.float32:
+        return values
+    values = values.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return narrow if ((narrow == values) | np.isnan(values)).all() else values
 
 
 def _find_bins(parts: list[Any], max_bins: int) -> tuple[bool, Any]:
     """Find the bins of a column from what all workers told of it."""
-    if not isinstance(parts[0], tuple):
+    if parts[0].dtype.kind == "i":
         counts = np.sum(parts, axis=0).astype(np.uint64)
         return True, _core.bin_categories(counts, max_bins)
-    values = np.concatenate([part[0] for part in parts]).astype(np.float64)
-    # Stable sorts are fast where some stretches are in order already.
-    if all(part[1] is None for part in parts):
-        values.sort(kind="stable")
-        counts = np.ones(len(values), dtype=np.uint64)
-    else:
-        told = [np.ones(len(v), dtype=np.int64) if n is None else n for v, n in parts]
-        order = np.argsort(values, kind="stable")
-        values, counts = values[order], np.concatenate(told)[order].astype(np.uint64)
-    first = _first_of_equal(values)
-    if first is not None:
-        values, counts = values[first], np.add.reduceat(counts, first)
-    return False, _core.find_cuts(values, counts, max_bins)
+    return False, _core.find_cuts(np.concatenate(parts), max_bins)
 
 
 def _column_of(table: Table, f: int) -> Any:
