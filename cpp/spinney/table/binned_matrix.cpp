@@ -89,6 +89,8 @@ std::vector<double> cuts_of(std::vector<Value>& values, std::uint32_t max_bins) 
   sort_values(values);
   std::vector<double> distinct;
   std::vector<std::uint64_t> counts;
+  distinct.reserve(values.size());
+  counts.reserve(values.size());
   for (const Value value : values) {
     if (distinct.empty() || static_cast<double>(value) > distinct.back()) {
       distinct.push_back(static_cast<double>(value));

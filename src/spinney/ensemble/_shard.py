@@ -210,7 +210,8 @@ def _find_bins_together(
             own.append(_join(told[f]) if isinstance(told[f], list) else told[f])
             told[f] = None  # it is not needed again
         parts = totals.gather(own)
-        found = {f: _find_bins([p[f - begin] for p in parts], max_bins) for f in block[rank::size]}
+        mine = [f for f in block if f % size == rank]
+        found = {f: _find_bins([part[f - begin] for part in parts], max_bins) for f in mine}
         everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
         bins += [everywhere[f] for f in block]
     return bins
