@@ -50,6 +50,7 @@ void TreeBuilder::part_together(const std::vector<Node*>& parents) {
   std::int64_t* at = message_.data();
   for (Node* const parent : parents) {
     part_rows(*parent);
+    parent->was_parted = true;
     inherit(*parent);
     *at++ = static_cast<std::int64_t>(parent->left->end - parent->left->begin);
     *at++ = static_cast<std::int64_t>(count_own_rows(*parent->left));
@@ -93,10 +94,11 @@ void TreeBuilder::part_together(const std::vector<Node*>& parents) {
   }
 }
 
-// A leaf has another question than before, or none.
+// A node has another question than before, or none; it may have a turn already.
 void TreeBuilder::change_turn(const Node& node) {
   const auto at = std::find_if(waiting_.begin(), waiting_.end(),
                                [&](const Turn& turn) { return turn.node == &node; });
+  if (at == waiting_.end()) return;
   if (node.split.found()) {
     at->gain = node.split.gain;
   } else {
@@ -128,32 +130,55 @@ void TreeBuilder::search_together(const std::vector<Node*>& nodes) {
   }
 }
 
-// The leaves whose children are to be prepared next: of those whose turn will come unless their
-// children come before them, the first ones, and others that have few rows. What is prepared in
-// vain costs a histogram, what is not costs an exchange.
+// The leaves whose children are to be prepared next. The tree is grown in thought, as far as nodes
+// are prepared: those whose turn would come, unless children that nobody knows come before them,
+// are prepared now, the first ones and others that have few rows. What is prepared in vain costs a
+// histogram, what is not costs an exchange.
 std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
+  struct Prospect {
+    Node* node;
+    std::size_t n_before;  // nodes that are parted before it for certain
+  };
   const std::size_t left_over = rules_.max_leaves - n_leaves_;
-  std::vector<Turn> next = waiting_;
-  std::sort(next.begin(), next.end(), [this](const Turn& a, const Turn& b) { return later(b, a); });
-  next.resize(std::min(next.size(), left_over));
-  std::vector<Node*> taken;
-  std::size_t n_open = 0;
-  for (const Turn& turn : next) n_open += turn.node->prepared ? 0 : 1;
-  const std::size_t many = (2 * n_open + 2) / 3;
-  std::size_t n_sure = 0;  // leaves that come before for certain
-  for (const Turn& turn : next) {
-    Node* const node = turn.node;
-    const bool in_doubt = !node->open.doubts.empty();
-    if (!node->prepared &&
-        (taken.size() < many || node->n_all * matrix_.n_features() <= few_values)) {
-      add_children(*node);
-      // So many come before it that its children may never be asked.
-      node->children_ask = left_over > 1 + n_sure;
-      taken.push_back(node);
+  std::vector<Turn> turns = waiting_;
+  std::vector<Prospect> candidates;
+  std::size_t n_sure = 0;
+  // Of equal gains the first in the tree comes first: children that are not in it yet come last.
+  auto index = static_cast<NodeIndex>(tree_.size());
+  for (std::size_t i = 0; i < left_over && !turns.empty(); ++i) {
+    Node* const node = pop(turns);
+    if (!node->prepared) candidates.push_back({node, n_sure});
+    n_sure += node->open.doubts.empty() ? 1 : 0;
+    if (!node->prepared) continue;
+    for (Node* const child : {node->left, node->right}) {
+      if (child->split.found()) push(turns, {child->split.gain, child->depth, index, child});
+      ++index;
     }
-    n_sure += in_doubt ? 0 : 1;
+  }
+  const std::size_t many = (2 * candidates.size() + 2) / 3;
+  std::vector<Node*> taken;
+  for (const Prospect& candidate : candidates) {
+    Node& node = *candidate.node;
+    if (taken.size() >= many && node.n_all * matrix_.n_features() > few_values) continue;
+    add_children(node);
+    // So many come before it that its children may never be asked.
+    node.children_ask = left_over > 1 + candidate.n_before;
+    taken.push_back(&node);
   }
   return taken;
+}
+
+// Grandchildren that were made in vain lie where a node had its rows: it takes them back, in
+// whatever order, from its children.
+void TreeBuilder::recover_rows(const Node& node) {
+  bool overwritten = false;
+  for (const Node* const child : {node.left, node.right}) {
+    if (child->prepared) recover_rows(*child);
+    overwritten |= child->was_parted;
+  }
+  if (!overwritten) return;
+  const Row* const from = rows_[1 - node.buffer].data();
+  std::copy(from + node.begin, from + node.end, rows_[node.buffer].data() + node.begin);
 }
 
 void TreeBuilder::grow_by_gain_together(Watch& watch) {
@@ -173,6 +198,9 @@ void TreeBuilder::grow_by_gain_together(Watch& watch) {
     for (Node* const node : taken) {
       if (node->left != nullptr) finish(*node);
     }
+  }
+  for (const Node& node : nodes_) {
+    if (node.is_leaf && node.prepared) recover_rows(node);
   }
 }
 

@@ -44,6 +44,7 @@ class TreeBuilder : public RoundBuilder {
     PackedSum* spare = nullptr;  // for the histogram of one of them
     bool children_ask = true;    // whether they need questions
     bool prepared = false;       // the children know their rows and questions
+    bool was_parted = false;     // perhaps in vain
     bool is_leaf = false;        // of the tree as it stands
   };
 
@@ -92,6 +93,7 @@ class TreeBuilder : public RoundBuilder {
   void search_together(const std::vector<Node*>& nodes);
   void change_turn(const Node& node);
   std::vector<Node*> take_several();
+  void recover_rows(const Node& node);
   void grow_by_gain_together(Watch& watch);
   void grow_by_level_together(Watch& watch);
   std::size_t divide_rows(const Node& node, const BinSplit& split);
