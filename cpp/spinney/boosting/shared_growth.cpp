@@ -9,13 +9,6 @@
 #include "spinney/boosting/tree_builder.h"
 
 namespace spinney {
-namespace {
-
-// Counting so many values of all workers takes less time than an exchange.
-constexpr std::size_t few_values = std::size_t{1} << 20;
-
-}  // namespace
-
 void TreeBuilder::start_together(Node& root) {
   const std::size_t n_codes = matrix_.n_codes();
   message_.resize(2 + n_codes);
@@ -132,8 +125,8 @@ void TreeBuilder::search_together(const std::vector<Node*>& nodes) {
 
 // The leaves whose children are to be prepared next. The tree is grown in thought, as far as nodes
 // are prepared: those whose turn would come, unless children that nobody knows come before them,
-// are prepared now, the first ones and others that have few rows. What is prepared in vain costs a
-// histogram, what is not costs an exchange.
+// are prepared now, the first ones. What is prepared in vain costs a histogram, what is not costs
+// an exchange.
 std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
   struct Prospect {
     Node* node;
@@ -159,7 +152,7 @@ std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
   std::vector<Node*> taken;
   for (const Prospect& candidate : candidates) {
     Node& node = *candidate.node;
-    if (taken.size() >= many && node.n_all * matrix_.n_features() > few_values) continue;
+    if (taken.size() == many) break;
     add_children(node);
     // So many come before it that its children may never be asked.
     node.children_ask = left_over > 1 + candidate.n_before;
