@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import functools
 import gc
 import os
 import sys
@@ -153,6 +154,13 @@ def fit_and_measure(fit, client: Client, local, lazy, n_trees: int):
     return model, seconds, max(peak[worker] - before[worker] for worker in before)
 
 
+@functools.cache
+def memory_of_few(fit) -> float:
+    """By how much the memory of a worker that has done nothing yet grows with 1,000 rows."""
+    with cluster_of_two() as client:
+        return fit_and_measure(fit, client, (None, None), make_rows(client, 1000), FEW)[2]
+
+
 def run(n_rows: int, n_trees: int, n_rounds: int, wanted: list[str]) -> None:
     """Print a table for so many rows."""
     print(f"\n{n_rows:,} rows × {COLUMNS} columns of float32, {n_trees} trees of 31 leaves")
@@ -163,11 +171,6 @@ def run(n_rows: int, n_trees: int, n_rounds: int, wanted: list[str]) -> None:
     }
     facts: dict[str, dict[str, float]] = {name: {} for name in candidates}
     best: dict[tuple[str, int], float] = {}
-    for name, fit in candidates.items():  # in workers that have done nothing yet
-        with cluster_of_two() as client:
-            few = make_rows(client, 1000)
-            local = dask.compute(*few) if fit is fit_local else (None, None)
-            facts[name]["few"] = fit_and_measure(fit, client, local, few, FEW)[2]
     with cluster_of_two() as client:
         few, lazy = make_rows(client, 1000), make_rows(client, n_rows)
         X, y = dask.compute(*lazy) if fit_local in candidates.values() else (None, None)
@@ -189,12 +192,13 @@ def run(n_rows: int, n_trees: int, n_rounds: int, wanted: list[str]) -> None:
                     del model
     head = f"{'':32}{'ms a tree':>10}{'first, s':>10}{'all, s':>9}{'loss':>9}"
     print(f"{head}{'few':>9}{'memory':>9}{'a row':>8}{'sent a tree':>14}{'exchanges':>11}")
-    for name, told in facts.items():
+    for name, fit in candidates.items():
+        told = facts[name]
         few, all_ = best[name, FEW], best[name, n_trees]
         each = (all_ - few) / (n_trees - FEW)
         line = f"{name:32}{1000 * each:10.1f}{few - FEW * each:10.2f}{all_:9.2f}{told['loss']:9.4f}"
         if not name.startswith("Spinney, "):
-            line += f"{told['few'] / 2**20:6.0f} MB{told['memory'] / 2**20:6.0f} MB"
+            line += f"{memory_of_few(fit) / 2**20:6.0f} MB{told['memory'] / 2**20:6.0f} MB"
             line += f"{told['memory'] / (n_rows / 2):8.0f}"
         if "bytes" in told:
             line += f"{told['bytes'] / 2**20:11.2f} MB{told['exchanges']:11.1f}"

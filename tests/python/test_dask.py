@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -381,21 +382,23 @@ def test_workers_tell_the_dashboard_how_many_rounds_are_done(cluster):
     assert set(cluster.run(rounds).values()) == {None}
 
 
-def test_one_to_five_processes_fit_the_same_model():
+def test_one_to_five_processes_fit_the_same_model(cluster):
     alone = ensemble.GradientBoostingClassifier(n_estimators=8, n_folds=1, random_state=0)
     alone.fit(X, C)
-    with (
-        distributed.LocalCluster(
-            n_workers=5, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as workers,
-        distributed.Client(workers, set_as_default=False) as client,
-        client.as_current(),
-    ):
+    cluster.cluster.scale(5)
+    cluster.wait_for_workers(5, timeout=120)
+    try:
         for n_workers in (1, 2, 3, 5):  # as many as there are partitions
             rows = da.from_array(X, chunks=(-(-len(X) // n_workers), 4))
             model = sd.GradientBoostingClassifier(n_estimators=8, random_state=0).fit(rows, C)
             assert len(model.workers_) == n_workers
             assert_same(alone, model.to_local())
+    finally:
+        cluster.cluster.scale(3)
+        for _ in range(300):
+            if len(cluster.scheduler_info(n_workers=-1)["workers"]) == 3:
+                break
+            time.sleep(0.1)
 
 
 # ---------------------------------------------------------------------- one process is enough
