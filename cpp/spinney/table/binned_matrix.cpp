@@ -9,6 +9,10 @@
 #include <numeric>
 #include <type_traits>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
@@ -243,6 +247,9 @@ BinnedMatrix::BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows)
       throw InputError("bins: expected 1 to 255 of each column");
     }
   }
+#if defined(__GLIBC__)
+  malloc_trim(0);  // what finding the bins took would else stay with the process
+#endif
   by_column_.resize(n_rows_ * n_features());
 }
 
