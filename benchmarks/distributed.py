@@ -1,19 +1,28 @@
 """Boosting by two workers of one thread each, against one process of two threads and the peers.
 
     python benchmarks/distributed.py                     # 100,000 and 1,000,000 rows
-    python benchmarks/distributed.py --rows 10000000     # needs some 20 GB
+    python benchmarks/distributed.py --rows 10000000 --trees 30 --rounds 1   # needs some 10 GB
 
-All on a Dask cluster of two processes on this machine, with rows that are spread over both before
-the clock starts. Spinney's local fit, Spinney on Dask, LightGBM's and XGBoost's Dask interfaces
-grow the same number of trees of 31 leaves with 255 bins; their turns alternate, and the best of the
-rounds counts. The time of a tree is what ten trees take less than `--trees` do, over the
-difference: starting, reading and coding are in the column "first". A worker's memory is what its
-process had at most during the fit, over what it had before.
+All on a Dask cluster of two processes on this machine, with rows that the workers make themselves
+and hold before the clock starts. Spinney's local fit, Spinney on Dask, LightGBM's and XGBoost's
+Dask interfaces grow the same number of trees of 31 leaves with 255 bins; their turns alternate, and
+the best of the rounds counts. The time of a tree is what ten trees take less than `--trees` do,
+over the difference: starting, reading and coding are in the column "first".
+
+A worker's memory is what its process had at most during a fit, over what it had before, when it
+held its rows and had given back what it did not use. "few" is that of the first fit of all, of
+1,000 rows: buffers of a fixed size, and libraries that are loaded then (Spinney is loaded before,
+as workers load what this script does). "memory" is that of the fits of all rows, which come after.
+"a row" is "memory" over the rows of a worker, in bytes.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import functools
+import gc
 import os
 import sys
 import time
@@ -22,6 +31,7 @@ from pathlib import Path
 # This file has the name of a package that it needs, and scripts come first on the path.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
+import dask  # noqa: E402
 import dask.array as da  # noqa: E402
 import numpy as np  # noqa: E402
 from sklearn.metrics import log_loss  # noqa: E402
@@ -34,12 +44,36 @@ FEW = 10
 COLUMNS = 28
 
 
-def make_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows of float32 and classes that depend on some of the columns."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, COLUMNS)).astype(np.float32)
-    score = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] ** 2 - 1 + 0.5 * X[:, 4]
-    return X, (score + rng.logistic(size=n) > 0).astype(np.int32)
+def make_block(seed: int, n: int) -> np.ndarray:
+    """Draw rows of float32 and, last, classes that depend on some of the columns."""
+    rng = np.random.default_rng(seed)
+    rows = np.empty((n, COLUMNS + 1), dtype=np.float32)
+    for f in range(COLUMNS):
+        rows[:, f] = rng.standard_normal(n, dtype=np.float32)
+    score = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] ** 2 - 1
+    score += 0.5 * rows[:, 4]
+    rows[:, COLUMNS] = score + rng.logistic(size=n) > 0
+    return rows
+
+
+def make_rows(client: Client, n_rows: int) -> tuple[da.Array, da.Array]:
+    """Have the workers make their rows, in eight blocks, each at one of them."""
+    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    X, y = [], []
+    for i, rows in enumerate(np.array_split(np.arange(n_rows), 8)):
+        n, at = len(rows), [workers[i * len(workers) // 8]]
+        block = client.submit(make_block, i, n, workers=at, pure=False)
+        both = [
+            client.submit(lambda b: np.ascontiguousarray(b[:, :COLUMNS]), block, workers=at),
+            client.submit(lambda b: b[:, COLUMNS].astype(np.int32), block, workers=at),
+        ]
+        wait(both)
+        del block
+        X.append(da.from_delayed(dask.delayed(both[0]), (n, COLUMNS), np.float32))
+        y.append(da.from_delayed(dask.delayed(both[1]), (n,), np.int32))
+    made = client.persist([da.concatenate(X), da.concatenate(y)])
+    wait(made)
+    return made[0], made[1]
 
 
 def spinney_params(n_trees: int) -> dict[str, object]:
@@ -95,7 +129,10 @@ CANDIDATES = {
 
 
 def _reset_peak() -> int:
-    """Forget the peak of this process's memory, and return what it has now, in bytes."""
+    """Give back what is not used, forget the peak of this process's memory, tell what it has."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     return _status("VmRSS")
@@ -107,62 +144,79 @@ def _status(name: str) -> int:
     return int(line.split()[1]) * 1024
 
 
+def fit_and_measure(fit, client: Client, local, lazy, n_trees: int):
+    """Fit; give the model, seconds, and by how much a worker's memory grew at most."""
+    before = client.run(_reset_peak)
+    began = time.perf_counter()
+    model = fit(client, *local, lazy, n_trees)
+    seconds = time.perf_counter() - began
+    peak = client.run(_status, "VmHWM")
+    return model, seconds, max(peak[worker] - before[worker] for worker in before)
+
+
+@functools.cache
+def memory_of_few(fit) -> float:
+    """By how much the memory of a worker that has done nothing yet grows with 1,000 rows."""
+    with cluster_of_two() as client:
+        return fit_and_measure(fit, client, (None, None), make_rows(client, 1000), FEW)[2]
+
+
 def run(n_rows: int, n_trees: int, n_rounds: int, wanted: list[str]) -> None:
     """Print a table for so many rows."""
-    X, y = make_rows(n_rows)
     print(f"\n{n_rows:,} rows × {COLUMNS} columns of float32, {n_trees} trees of 31 leaves")
+    candidates = {
+        name: fit
+        for name, fit in CANDIDATES.items()
+        if any(part in name.lower() for part in wanted)
+    }
+    facts: dict[str, dict[str, float]] = {name: {} for name in candidates}
+    best: dict[tuple[str, int], float] = {}
+    with cluster_of_two() as client:
+        few, lazy = make_rows(client, 1000), make_rows(client, n_rows)
+        X, y = dask.compute(*lazy) if fit_local in candidates.values() else (None, None)
+        test = make_block(99, 50_000)
+        for fit in candidates.values():
+            fit_and_measure(fit, client, dask.compute(*few), few, FEW)
+        for _ in range(n_rounds):
+            for name, fit in candidates.items():
+                told = facts[name]
+                for trees in (FEW, n_trees):
+                    model, seconds, more = fit_and_measure(fit, client, (X, y), lazy, trees)
+                    key = (name, trees)
+                    best[key] = min(best.get(key, np.inf), seconds)
+                    told["memory"] = max(told.get("memory", 0), more)
+                    told["loss"] = _loss(model, test[:, :COLUMNS], test[:, COLUMNS])
+                    if hasattr(model, "workers_"):
+                        told["bytes"] = max(one["bytes_sent"] for one in model.workers_) / trees
+                        told["exchanges"] = model.workers_[0]["exchanges"] / trees
+                    del model
+    head = f"{'':32}{'ms a tree':>10}{'first, s':>10}{'all, s':>9}{'loss':>9}"
+    print(f"{head}{'few':>9}{'memory':>9}{'a row':>8}{'sent a tree':>14}{'exchanges':>11}")
+    for name, fit in candidates.items():
+        told = facts[name]
+        few, all_ = best[name, FEW], best[name, n_trees]
+        each = (all_ - few) / (n_trees - FEW)
+        line = f"{name:32}{1000 * each:10.1f}{few - FEW * each:10.2f}{all_:9.2f}{told['loss']:9.4f}"
+        if not name.startswith("Spinney, "):
+            line += f"{memory_of_few(fit) / 2**20:6.0f} MB{told['memory'] / 2**20:6.0f} MB"
+            line += f"{told['memory'] / (n_rows / 2):8.0f}"
+        if "bytes" in told:
+            line += f"{told['bytes'] / 2**20:11.2f} MB{told['exchanges']:11.1f}"
+        print(line)
+    print(
+        f"the rows of a worker, which it held before, are {n_rows / 2 * COLUMNS * 4 / 2**20:.0f} "
+        f"MB; Spinney's codes of them are {COLUMNS} bytes a row by column and 32 by row"
+    )
+
+
+@contextlib.contextmanager
+def cluster_of_two():
+    """Start two workers of one thread each."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        size = -(-n_rows // 8)
-        lazy = client.persist([da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=size)])
-        wait(lazy)
-        client.rebalance(lazy)
-        best: dict[tuple[str, int], float] = {}
-        facts: dict[str, dict[str, float]] = {}
-        for _ in range(n_rounds):
-            for name, fit in CANDIDATES.items():
-                if not any(part in name.lower() for part in wanted):
-                    continue
-                for trees in (FEW, n_trees):
-                    before = client.run(_reset_peak)
-                    began = time.perf_counter()
-                    try:
-                        model = fit(client, X, y, lazy, trees)
-                    except Exception as error:
-                        print(f"  {name}: {type(error).__name__}: {error}")
-                        break
-                    seconds = time.perf_counter() - began
-                    peak = client.run(_status, "VmHWM")
-                    key = (name, trees)
-                    best[key] = min(best.get(key, np.inf), seconds)
-                    more = max(peak[worker] - before[worker] for worker in before)
-                    told = facts.setdefault(name, {})
-                    told["memory"] = max(told.get("memory", 0), more)
-                    told["loss"] = _loss(model, X[:50_000], y[:50_000])
-                    if hasattr(model, "workers_"):
-                        told["bytes"] = max(one["bytes_sent"] for one in model.workers_) / trees
-                        told["exchanges"] = model.workers_[0]["exchanges"] / trees
-    head = f"{'':32}{'ms a tree':>10}{'first, s':>10}{'all, s':>9}{'loss':>9}{'memory':>10}"
-    print(f"{head}{'sent a tree':>14}{'exchanges':>11}")
-    for name in facts:
-        few, all_ = best.get((name, FEW), np.nan), best.get((name, n_trees), np.nan)
-        each = (all_ - few) / (n_trees - FEW)
-        told = facts[name]
-        memory = "" if name.startswith("Spinney, ") else f"{told['memory'] / 2**20:7.0f} MB"
-        line = f"{name:32}{1000 * each:10.1f}{few - FEW * each:10.2f}{all_:9.2f}{told['loss']:9.4f}"
-        line += f"{memory:>10}"
-        if "bytes" in told:
-            line += f"{told['bytes'] / 2**20:11.2f} MB{told['exchanges']:11.1f}"
-        print(line)
-    share = n_rows / 2
-    codes = 2 * share * COLUMNS  # a byte by column, one by row
-    bound = codes + 24 * share
-    print(
-        f"a worker's rows are {share * COLUMNS * 4 / 2**20:.0f} MB; their codes, twice, and 24 "
-        f"bytes a row are {bound / 2**20:.0f} MB"
-    )
+        yield client
 
 
 def _loss(model, X, y) -> float:

@@ -165,6 +165,31 @@ void bind_boosting(nb::module_& m) {
       .def("derive", &BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
            nb::arg("of_category"))
       .def_prop_ro("n_codes", &BinnedMatrix::n_codes)
+      // Of a part of a table: takes rows, a piece at a time, …
+      .def(
+          "write",
+          [](BinnedMatrix& self, const BoundTable& bound, std::size_t first, int n_threads) {
+            const nb::gil_scoped_release release;
+            self.write(bound.table, first, n_threads);
+          },
+          nb::arg("piece"), nb::arg("first"), nb::arg("n_threads"))
+      // … tells of each column whether values are missing, …
+      .def("missing",
+           [](const BinnedMatrix& self) {
+             std::vector<std::int64_t> missing;
+             for (std::size_t f = 0; f < self.n_features(); ++f) {
+               missing.push_back(self.column(f).has_missing ? 1 : 0);
+             }
+             return to_numpy(std::move(missing));
+           })
+      // … and is told in how many parts of the table.
+      .def(
+          "complete",
+          [](BinnedMatrix& self, const Array<std::int64_t>& missing, int n_threads) {
+            const nb::gil_scoped_release release;
+            self.complete(view(missing), n_threads);
+          },
+          nb::arg("missing"), nb::arg("n_threads"))
       // Numbers of rows of each code, one column after another: of this part of a table, …
       .def("count_codes", [](const BinnedMatrix& self) { return to_numpy(self.code_counts()); })
       // … and of all of it.
@@ -190,10 +215,10 @@ void bind_boosting(nb::module_& m) {
       nb::arg("among").none() = nb::none());
   m.def(
       "bin_given",
-      [](const BoundTable& bound, const nb::list& given, int n_threads) {
+      [](const nb::list& given, std::size_t n_rows) {
         std::vector<BinnedColumn> bins;
         for (const nb::handle item : given) {
-          const auto one = nb::cast<nb::tuple>(item);  // cuts or bins of categories, …
+          const auto one = nb::cast<nb::tuple>(item);  // cuts or bins of categories
           BinnedColumn column;
           column.categorical = nb::cast<bool>(one[0]);
           if (column.categorical) {
@@ -210,29 +235,33 @@ void bind_boosting(nb::module_& m) {
             }
             column.n_bins = static_cast<std::uint32_t>(column.cuts.size() + 1);
           }
-          column.has_missing = nb::cast<bool>(one[2]);
-          column.n_rows_of.assign(column.n_codes(), 0);
           bins.push_back(std::move(column));
         }
         const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(bound.table, std::move(bins), n_threads);
+        return std::make_shared<BinnedMatrix>(std::move(bins), n_rows);
       },
-      nb::arg("table"), nb::arg("bins"), nb::arg("n_threads"));
-  m.def(
-      "join_binned",
-      [](const std::vector<std::shared_ptr<BinnedMatrix>>& parts, int n_threads) {
-        const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(parts, n_threads);
-      },
-      nb::arg("parts"), nb::arg("n_threads"));
+      nb::arg("bins"), nb::arg("n_rows"));
+  const auto find_cuts_of = [](const auto& values, std::uint32_t max_bins) {
+    if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+    std::vector<double> cuts;
+    {
+      const nb::gil_scoped_release release;
+      cuts = find_cuts(view(values), max_bins);
+    }
+    return to_numpy(std::move(cuts));
+  };
   m.def(
       "find_cuts",
-      [](const Array<double>& values, const Array<std::uint64_t>& counts, std::uint32_t max_bins) {
-        if (values.size() != counts.size()) throw InputError("counts: expected one for each value");
-        if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
-        return to_numpy(find_cuts(view(values), view(counts), max_bins));
+      [=](const Array<float>& values, std::uint32_t max_bins) {
+        return find_cuts_of(values, max_bins);
       },
-      nb::arg("values"), nb::arg("counts"), nb::arg("max_bins"));
+      nb::arg("values").noconvert(), nb::arg("max_bins"));
+  m.def(
+      "find_cuts",
+      [=](const Array<double>& values, std::uint32_t max_bins) {
+        return find_cuts_of(values, max_bins);
+      },
+      nb::arg("values").noconvert(), nb::arg("max_bins"));
   m.def(
       "bin_categories",
       [](const Array<std::uint64_t>& counts, std::uint32_t max_bins) {

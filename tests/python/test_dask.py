@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402
+from spinney.dask._boost_task import METRIC  # noqa: E402
 from spinney.dask._rows import Part, join_parts  # noqa: E402
 
 
@@ -363,6 +365,40 @@ def test_callbacks_are_told_and_can_end_a_fit():
     ).fit(blocks(X), Y)
     assert seen[0][:2] == (10, 400)
     assert 10 <= model.n_estimators_ < 400
+
+
+def test_workers_tell_the_dashboard_how_many_rounds_are_done(cluster):
+    def rounds(dask_worker):
+        told = dask_worker.metrics.get(METRIC)
+        return None if told is None else told(dask_worker)
+
+    seen = []
+    sd.GradientBoostingRegressor(
+        n_estimators=30, early_stopping=False, callbacks=lambda *_: seen.append(cluster.run(rounds))
+    ).fit(blocks(X), Y)
+    first = seen[0].values()
+    assert all(one is None or one >= 10 for one in first)
+    assert any(one is not None for one in first)
+    assert set(cluster.run(rounds).values()) == {None}
+
+
+def test_one_to_five_processes_fit_the_same_model(cluster):
+    alone = ensemble.GradientBoostingClassifier(n_estimators=8, n_folds=1, random_state=0)
+    alone.fit(X, C)
+    cluster.cluster.scale(5)
+    cluster.wait_for_workers(5, timeout=120)
+    try:
+        for n_workers in (1, 2, 3, 5):  # as many as there are partitions
+            rows = da.from_array(X, chunks=(-(-len(X) // n_workers), 4))
+            model = sd.GradientBoostingClassifier(n_estimators=8, random_state=0).fit(rows, C)
+            assert len(model.workers_) == n_workers
+            assert_same(alone, model.to_local())
+    finally:
+        cluster.cluster.scale(3)
+        for _ in range(300):
+            if len(cluster.scheduler_info(n_workers=-1)["workers"]) == 3:
+                break
+            time.sleep(0.1)
 
 
 # ---------------------------------------------------------------------- one process is enough

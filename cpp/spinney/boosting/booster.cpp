@@ -120,8 +120,11 @@ class Boosting {
       together_.builder->join(company_);
     }
     for (Worker& worker : workers_) worker.builder->join(company_);
-    first_.resize(n_rows_ * n_scores_);
-    second_.resize(n_rows_ * n_scores_);
+    derivatives_.resize(2 * n_rows_ * n_scores_);
+    // Nobody needs the derivatives again once they are packed, but to refine the leaves of few.
+    if (n_scores_ == 1 && together_.builder && !draws() && learned_total_.n_rows > few_rows) {
+      together_.builder->lend(reinterpret_cast<PackedSum*>(derivatives_.data()));
+    }
     constant_hessian_ = !options.own_gradients && !samples_by_gradient() &&
                         options.loss.constant_hessian() &&
                         (weights == nullptr || row_weights_.whole);
@@ -170,7 +173,9 @@ class Boosting {
   }
 
  private:
-  Derivatives derivatives() { return {first_.data(), second_.data()}; }
+  Derivatives derivatives() {
+    return {derivatives_.data(), derivatives_.data() + n_rows_ * n_scores_};
+  }
 
   // Rows whose mean loss is followed, of all workers: how many, what they weigh, and what their
   // largest loss was thought to be.
@@ -372,8 +377,8 @@ class Boosting {
       const std::size_t row = learned_row(i);
       double sum = 0;
       for (std::size_t k = 0; k < n_scores_; ++k) {
-        const auto g = static_cast<double>(first_[k * n_rows_ + row]);
-        const auto h = static_cast<double>(second_[k * n_rows_ + row]);
+        const auto g = static_cast<double>(derivatives().first[k * n_rows_ + row]);
+        const auto h = static_cast<double>(derivatives().second[k * n_rows_ + row]);
         sum += g * g + curvature * h * h;
       }
       sizes[i] = std::sqrt(sum) * (weights_ == nullptr ? 1.0 : weights_[row]);
@@ -593,8 +598,7 @@ class Boosting {
   RowWeights row_weights_;
   double heaviest_ = 0;  // weight of a row, of all workers
   bool constant_hessian_ = false;
-  LargeArray<float> first_;
-  LargeArray<float> second_;
+  LargeArray<float> derivatives_;  // first ones, then second ones
   std::vector<Row> drawn_;
   std::vector<Row> left_out_;
   std::vector<double> drawn_weights_;  // of rows drawn by their gradients

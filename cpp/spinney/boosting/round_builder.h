@@ -64,6 +64,9 @@ class RoundBuilder {
   virtual void refine_leaves(const Derivatives& of);
   // Says that other workers have rows, too, and grow the same trees.
   void join(const Company& company) { company_ = company; }
+  // Gives memory for a packed sum of each row, which is the builder's own while it grows a tree, as
+  // soon as the derivatives, which may lie there, are packed.
+  void lend(PackedSum* memory) { lent_ = memory; }
 
  protected:
   // Sums of the derivatives of each leaf, in fixed point, over the rows of all workers, of which
@@ -131,6 +134,7 @@ class RoundBuilder {
   std::uint64_t number_ = 0;
   RowWeights weights_;
   Company company_;
+  PackedSum* lent_ = nullptr;
   Sums largest_;  // derivatives of a row, of all workers
   std::vector<LeafRows> leaves_;
   Tree tree_;

@@ -9,7 +9,6 @@
 #include "spinney/boosting/tree_builder.h"
 
 namespace spinney {
-
 void TreeBuilder::start_together(Node& root) {
   const std::size_t n_codes = matrix_.n_codes();
   message_.resize(2 + n_codes);
@@ -27,7 +26,9 @@ void TreeBuilder::start_together(Node& root) {
 }
 
 // Divides the rows of nodes between their children and tells these what they have everywhere. Of
-// children that are to ask, the lighter is counted, the other has what is left of the parent.
+// children that are to ask, the lighter is counted, the other has what is left of the parent. A
+// node whose question leaves a side too few rows has another one afterwards, or none, and no
+// children; what that takes to know travels along.
 void TreeBuilder::part_together(const std::vector<Node*>& parents) {
   const std::size_t n_codes = matrix_.n_codes();
   const auto lighter = [](const Node& parent) -> Node& {
@@ -35,14 +36,21 @@ void TreeBuilder::part_together(const std::vector<Node*>& parents) {
     return left ? *parent.left : *parent.right;
   };
   std::size_t size = 0;
-  for (const Node* const parent : parents) size += 2 + (parent->children_ask ? n_codes : 0);
+  for (const Node* const parent : parents) {
+    size += 2 + 256 * parent->open.doubts.size() + (parent->children_ask ? n_codes : 0);
+  }
   message_.resize(size);
   std::int64_t* at = message_.data();
   for (Node* const parent : parents) {
     part_rows(*parent);
+    parent->was_parted = true;
     inherit(*parent);
     *at++ = static_cast<std::int64_t>(parent->left->end - parent->left->begin);
     *at++ = static_cast<std::int64_t>(count_own_rows(*parent->left));
+    if (!parent->open.doubts.empty()) {
+      count_doubts(matrix_, task_of(*parent), scale_, rules_.split, parent->open, at);
+      at += 256 * parent->open.doubts.size();
+    }
     if (!parent->children_ask) continue;
     const Node& small = lighter(*parent);
     histograms_.build(rows_of(small), sums_of(small), small.end - small.begin, at);
@@ -57,6 +65,17 @@ void TreeBuilder::part_together(const std::vector<Node*>& parents) {
     left.n_counted = static_cast<std::uint64_t>(*at++);
     right.n_all = parent->n_all - left.n_all;
     right.n_counted = parent->n_counted - left.n_counted;
+    const std::size_t n_doubts = 256 * parent->open.doubts.size();
+    if (n_doubts > 0 && !has_enough(*parent)) {
+      settle_doubts(matrix_, task_of(*parent), scale_, rules_.split, at, parent->open);
+      parent->split = parent->open.split;
+      parent->left = parent->right = nullptr;
+      change_turn(*parent);
+      at += n_doubts + (parent->children_ask ? n_codes : 0);
+      continue;
+    }
+    at += n_doubts;
+    parent->open = {};
     if (!parent->children_ask) continue;
     Node& small = lighter(*parent);
     Node& large = &small == &left ? right : left;
@@ -66,6 +85,20 @@ void TreeBuilder::part_together(const std::vector<Node*>& parents) {
     for (std::size_t i = 0; i < n_codes; ++i) large.histogram[i] -= at[i];
     at += n_codes;
   }
+}
+
+// A node has another question than before, or none; it may have a turn already.
+void TreeBuilder::change_turn(const Node& node) {
+  const auto at = std::find_if(waiting_.begin(), waiting_.end(),
+                               [&](const Turn& turn) { return turn.node == &node; });
+  if (at == waiting_.end()) return;
+  if (node.split.found()) {
+    at->gain = node.split.gain;
+  } else {
+    waiting_.erase(at);
+  }
+  std::make_heap(waiting_.begin(), waiting_.end(),
+                 [this](const Turn& a, const Turn& b) { return later(a, b); });
 }
 
 // A node stays a leaf: it has its histogram again.
@@ -79,43 +112,66 @@ void TreeBuilder::take_back(Node& parent) {
 }
 
 void TreeBuilder::search_together(const std::vector<Node*>& nodes) {
-  std::vector<Node*> asked;
-  std::vector<NodeToSplit> tasks;
-  std::vector<std::vector<std::uint8_t>> allowed;
   for (Node* const node : nodes) {
-    if (may_split(*node)) asked.push_back(node);
+    if (!may_split(*node)) continue;
+    NodeToSplit task = task_of(*node);
+    const std::vector<std::uint8_t> allowed =
+        allowed_columns(matrix_.n_features(), node->depth, node->name, node->path);
+    task.allowed = marks(allowed);
+    node->open = find_open_split(matrix_, task, scale_, rules_.split, n_threads_);
+    node->split = node->open.split;
   }
-  for (const Node* const node : asked) {
-    allowed.push_back(allowed_columns(matrix_.n_features(), node->depth, node->name, node->path));
-    tasks.push_back(task_of(*node));
-    tasks.back().allowed = marks(allowed.back());
-  }
-  const std::vector<BinSplit> found =
-      find_splits(matrix_, tasks, scale_, rules_.split, n_threads_, *company_.exchange);
-  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->split = found[i];
 }
 
-// The leaves whose children are to be prepared next: of those whose turn will come unless their
-// children come before them, the first ones. What is prepared in vain costs a histogram, what is
-// not costs an exchange.
+// The leaves whose children are to be prepared next. The tree is grown in thought, as far as nodes
+// are prepared: those whose turn would come, unless children that nobody knows come before them,
+// are prepared now, the first ones. What is prepared in vain costs a histogram, what is not costs
+// an exchange.
 std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
+  struct Prospect {
+    Node* node;
+    std::size_t n_before;  // nodes that are parted before it for certain
+  };
   const std::size_t left_over = rules_.max_leaves - n_leaves_;
-  std::vector<Turn> next = waiting_;
-  std::sort(next.begin(), next.end(), [this](const Turn& a, const Turn& b) { return later(b, a); });
-  next.resize(std::min(next.size(), left_over));
+  std::vector<Turn> turns = waiting_;
+  std::vector<Prospect> candidates;
+  std::size_t n_sure = 0;
+  // Of equal gains the first in the tree comes first: children that are not in it yet come last.
+  auto index = static_cast<NodeIndex>(tree_.size());
+  for (std::size_t i = 0; i < left_over && !turns.empty(); ++i) {
+    Node* const node = pop(turns);
+    if (!node->prepared) candidates.push_back({node, n_sure});
+    n_sure += node->open.doubts.empty() ? 1 : 0;
+    if (!node->prepared) continue;
+    for (Node* const child : {node->left, node->right}) {
+      if (child->split.found()) push(turns, {child->split.gain, child->depth, index, child});
+      ++index;
+    }
+  }
+  const std::size_t many = (2 * candidates.size() + 2) / 3;
   std::vector<Node*> taken;
-  std::size_t n_open = 0;
-  for (const Turn& turn : next) n_open += turn.node->prepared ? 0 : 1;
-  const std::size_t most = (2 * n_open + 2) / 3;
-  for (std::size_t place = 0; place < next.size() && taken.size() < most; ++place) {
-    Node* const node = next[place].node;
-    if (node->prepared) continue;
-    add_children(*node);
+  for (const Prospect& candidate : candidates) {
+    Node& node = *candidate.node;
+    if (taken.size() == many) break;
+    add_children(node);
     // So many come before it that its children may never be asked.
-    node->children_ask = left_over > 1 + place;
-    taken.push_back(node);
+    node.children_ask = left_over > 1 + candidate.n_before;
+    taken.push_back(&node);
   }
   return taken;
+}
+
+// Grandchildren that were made in vain lie where a node had its rows: it takes them back, in
+// whatever order, from its children.
+void TreeBuilder::recover_rows(const Node& node) {
+  bool overwritten = false;
+  for (const Node* const child : {node.left, node.right}) {
+    if (child->prepared) recover_rows(*child);
+    overwritten |= child->was_parted;
+  }
+  if (!overwritten) return;
+  const Row* const from = rows_[1 - node.buffer].data();
+  std::copy(from + node.begin, from + node.end, rows_[node.buffer].data() + node.begin);
 }
 
 void TreeBuilder::grow_by_gain_together(Watch& watch) {
@@ -127,12 +183,17 @@ void TreeBuilder::grow_by_gain_together(Watch& watch) {
     part_together(taken);
     std::vector<Node*> children;
     for (const Node* const node : taken) {
-      if (!node->children_ask) continue;
+      if (node->left == nullptr || !node->children_ask) continue;
       children.push_back(node->left);
       children.push_back(node->right);
     }
     search_together(children);
-    for (Node* const node : taken) finish(*node);
+    for (Node* const node : taken) {
+      if (node->left != nullptr) finish(*node);
+    }
+  }
+  for (const Node& node : nodes_) {
+    if (node.is_leaf && node.prepared) recover_rows(node);
   }
 }
 

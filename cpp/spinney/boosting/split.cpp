@@ -10,12 +10,6 @@
 namespace spinney {
 namespace {
 
-// A split that some side might have too few rows for: only counting them tells.
-struct Candidate {
-  BinSplit split;
-  bool unsure = false;
-};
-
 // The best cut of a number, all cuts at once: prefix[c] has the sums of the left side, and is
 // filled up to a multiple of `lanes` with the total. Sides with fewer units of the second
 // derivative than min_units are not allowed.
@@ -600,49 +594,48 @@ BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const P
   }
 }
 
-std::vector<BinSplit> find_splits(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
-                                  const PackedScale& scale, const SplitRules& rules, int n_threads,
-                                  Exchange& exchange) {
-  struct Doubt {
-    std::size_t node;
-    std::uint32_t column;
-  };
-  std::vector<std::vector<Candidate>> best;
-  for (const NodeToSplit& node : nodes) {
-    best.push_back(search_columns(matrix, node, scale, rules, n_threads));
-  }
-  // Rows of columns in doubt are counted, for all nodes in one message.
-  for (;;) {
-    std::vector<Doubt> doubts;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const std::size_t winner = find_winner(best[i]);
-      if (winner == best[i].size() || !best[i][winner].unsure) continue;
-      for (const std::uint32_t f : unsure_columns(best[i])) doubts.push_back({i, f});
-    }
-    if (doubts.empty()) break;
-    std::vector<std::int64_t> counts(256 * doubts.size());
-    for (std::size_t d = 0; d < doubts.size(); ++d) {
-      ColumnSearch search(matrix, nodes[doubts[d].node], scale, rules);
-      const auto& own = search.count_all(doubts[d].column);
-      for (std::size_t code = 0; code < 256; ++code) {
-        counts[256 * d + code] = static_cast<std::int64_t>(own[code]);
-      }
-    }
-    exchange.add(counts.data(), counts.size());
-    for (std::size_t d = 0; d < doubts.size(); ++d) {
-      ColumnSearch search(matrix, nodes[doubts[d].node], scale, rules);
-      search.learn_counts(counts.data() + 256 * d);
-      Candidate& candidate = best[doubts[d].node][doubts[d].column];
-      if (!search.has_enough(candidate.split)) candidate = search.search(doubts[d].column, true);
-      candidate.unsure = false;
+namespace {
+
+void choose(OpenSplit& open) {
+  const std::size_t winner = find_winner(open.best);
+  const bool found = winner < open.best.size();
+  open.split = found ? open.best[winner].split : BinSplit{};
+  open.doubts.clear();
+  if (found && open.best[winner].unsure) open.doubts = unsure_columns(open.best);
+}
+
+}  // namespace
+
+OpenSplit find_open_split(const BinnedMatrix& matrix, const NodeToSplit& node,
+                          const PackedScale& scale, const SplitRules& rules, int n_threads) {
+  OpenSplit open;
+  open.best = search_columns(matrix, node, scale, rules, n_threads);
+  choose(open);
+  if (open.doubts.empty()) open.best = {};  // nobody will ask again
+  return open;
+}
+
+void count_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                  const SplitRules& rules, const OpenSplit& open, std::int64_t* out) {
+  ColumnSearch search(matrix, node, scale, rules);
+  for (const std::uint32_t column : open.doubts) {
+    for (const std::uint64_t count : search.count_all(column)) {
+      *out++ = static_cast<std::int64_t>(count);
     }
   }
-  std::vector<BinSplit> found(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::size_t winner = find_winner(best[i]);
-    if (winner < best[i].size()) found[i] = best[i][winner].split;
+}
+
+void settle_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                   const SplitRules& rules, const std::int64_t* counts, OpenSplit& open) {
+  for (const std::uint32_t column : open.doubts) {
+    ColumnSearch search(matrix, node, scale, rules);
+    search.learn_counts(counts);
+    Candidate& candidate = open.best[column];
+    if (!search.has_enough(candidate.split)) candidate = search.search(column, true);
+    candidate.unsure = false;
+    counts += 256;
   }
-  return found;
+  choose(open);
 }
 
 }  // namespace spinney

@@ -101,10 +101,30 @@ std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& 
 BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                     const SplitRules& rules, int n_threads);
 
-// The best questions about several nodes whose rows lie with several workers; histograms, totals
-// and n_counted are those of all of them, rows those of this one.
-std::vector<BinSplit> find_splits(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
-                                  const PackedScale& scale, const SplitRules& rules, int n_threads,
-                                  Exchange& exchange);
+// A split that some side might have too few rows for: only counting them tells.
+struct Candidate {
+  BinSplit split;
+  bool unsure = false;
+};
+
+// What is known about the questions of a node whose rows lie with several workers; its histogram,
+// total and n_counted are those of all of them, its rows those of this one.
+struct OpenSplit {
+  std::vector<Candidate> best;  // of each column
+  BinSplit split;               // the best of them
+  // Columns whose rows must be counted if the split leaves a side too few; none: it does not.
+  std::vector<std::uint32_t> doubts;
+};
+
+OpenSplit find_open_split(const BinnedMatrix& matrix, const NodeToSplit& node,
+                          const PackedScale& scale, const SplitRules& rules, int n_threads);
+
+// Numbers of this worker's rows of each code of the columns in doubt, 256 each.
+void count_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                  const SplitRules& rules, const OpenSplit& open, std::int64_t* out);
+
+// Takes those of all workers: another question may be the best one then, and in doubt.
+void settle_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+                   const SplitRules& rules, const std::int64_t* counts, OpenSplit& open);
 
 }  // namespace spinney

@@ -113,9 +113,13 @@ const Row* TreeBuilder::rows_of(const Node& node) const {
   return rows_[node.buffer].data() + node.begin;
 }
 
-RowSums TreeBuilder::sums_of(const Node& node) const {
+PackedSum* TreeBuilder::packed(int buffer) {
+  return buffer == 1 && lent_ != nullptr ? lent_ : packed_[buffer].data();
+}
+
+RowSums TreeBuilder::sums_of(const Node& node) {
   if (!moves_sums_) return {packed_[0].data(), true};
-  return {packed_[node.buffer].data() + node.begin, false};
+  return {packed(node.buffer) + node.begin, false};
 }
 
 bool TreeBuilder::may_split(const Node& node) const {
@@ -170,9 +174,9 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     if (column.has_missing) left[column.missing_code()] = split.missing_left ? 1 : 0;
   }
   const Row* const from = rows_of(node);
-  const PackedSum* const packed = moves_sums_ ? packed_[node.buffer].data() + node.begin : nullptr;
+  const PackedSum* const sums = moves_sums_ ? packed(node.buffer) + node.begin : nullptr;
   const RowsAndSums to{rows_[1 - node.buffer].data() + node.begin,
-                       packed_[1 - node.buffer].data() + node.begin};
+                       packed(1 - node.buffer) + node.begin};
   std::uint8_t* const flags = goes_left_.data() + node.begin;
   const int threads = worthwhile_threads(4.0 * static_cast<double>(n), n_threads_, true);
   const std::size_t block_rows =
@@ -190,7 +194,7 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     const std::size_t begin = block * block_rows;
     const std::size_t end = std::min(n, begin + block_rows);
     const std::size_t at_left = n_left[block];
-    deal(from, packed, flags, begin, end, at_left, total_left + begin - at_left, to);
+    deal(from, sums, flags, begin, end, at_left, total_left + begin - at_left, to);
   });
   return total_left;
 }
@@ -416,7 +420,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   // Sums of some rows that are to lie at their rows' places are made in the other array.
   LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
   packed.resize(n_rows);
-  if (moves_sums_) packed_[1].resize(n_rows);
+  if (moves_sums_ && lent_ == nullptr) packed_[1].resize(n_rows);
   scale_ = pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, company_,
                           packed.data());
   largest_ = {scale_.largest_gradient, scale_.largest_hessian};

@@ -33,6 +33,7 @@ class TreeBuilder : public RoundBuilder {
     PackedSum total = 0;
     Bounds bounds;
     BinSplit split;
+    OpenSplit open;  // with other workers: what might be wrong about it
     NodeIndex index = 0;
     std::uint64_t name = 1;
     std::uint64_t n_all = 0;          // rows of all workers
@@ -43,6 +44,7 @@ class TreeBuilder : public RoundBuilder {
     PackedSum* spare = nullptr;  // for the histogram of one of them
     bool children_ask = true;    // whether they need questions
     bool prepared = false;       // the children know their rows and questions
+    bool was_parted = false;     // perhaps in vain
     bool is_leaf = false;        // of the tree as it stands
   };
 
@@ -58,7 +60,8 @@ class TreeBuilder : public RoundBuilder {
   void release(PackedSum*& histogram);
   void make_histograms(Node& parent);
   const Row* rows_of(const Node& node) const;
-  RowSums sums_of(const Node& node) const;
+  PackedSum* packed(int buffer);
+  RowSums sums_of(const Node& node);
   bool may_split(const Node& node) const;
   void search(Node& node);
   NodeToSplit task_of(const Node& node);
@@ -88,7 +91,9 @@ class TreeBuilder : public RoundBuilder {
   void part_together(const std::vector<Node*>& parents);
   void take_back(Node& parent);
   void search_together(const std::vector<Node*>& nodes);
+  void change_turn(const Node& node);
   std::vector<Node*> take_several();
+  void recover_rows(const Node& node);
   void grow_by_gain_together(Watch& watch);
   void grow_by_level_together(Watch& watch);
   std::size_t divide_rows(const Node& node, const BinSplit& split);
@@ -101,7 +106,7 @@ class TreeBuilder : public RoundBuilder {
   std::size_t all_rows_n_ = 0;
   std::size_t level_limit_ = 0;  // of an oblivious tree
   LargeArray<Row> rows_[2];
-  LargeArray<PackedSum> packed_[2];
+  LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent
   bool moves_sums_ =
       false;  // along with the rows; else they stay in the first, at their row's place
   LargeArray<std::uint8_t> goes_left_;

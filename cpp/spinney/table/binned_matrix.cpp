@@ -5,7 +5,13 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <type_traits>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
@@ -47,17 +53,26 @@ SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::si
   }
 }
 
-// Keys of floats that ascend with them.
-std::uint64_t ascending(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // −0 becomes 0
-  return bits >> 63 != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
+// Keys of floats that ascend with them, and how many bits they have.
+template <class Value>
+using KeyOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+
+template <class Value>
+KeyOf<Value> ascending(Value value) {
+  constexpr int sign = 8 * sizeof(Value) - 1;
+  const auto bits = std::bit_cast<KeyOf<Value>>(value + Value{0});  // −0 becomes 0
+  return bits >> sign != 0 ? ~bits : bits | (KeyOf<Value>{1} << sign);
 }
 
-double from_ascending(std::uint64_t key) {
-  return std::bit_cast<double>(key >> 63 != 0 ? key & ~(std::uint64_t{1} << 63) : ~key);
+template <class Value>
+Value from_ascending(KeyOf<Value> key) {
+  constexpr int sign = 8 * sizeof(Value) - 1;
+  const auto bits = key >> sign != 0 ? key & ~(KeyOf<Value>{1} << sign) : ~key;
+  return std::bit_cast<Value>(static_cast<KeyOf<Value>>(bits));
 }
 
-void sort_values(std::vector<double>& values) {
+template <class Value>
+void sort_values(std::vector<Value>& values) {
   if (values.size() < 4096) {
     std::sort(values.begin(), values.end());
     return;
@@ -65,8 +80,38 @@ void sort_values(std::vector<double>& values) {
   std::vector<std::uint64_t> keys(values.size());
   std::vector<std::uint64_t> swap(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) keys[i] = ascending(values[i]);
-  const std::uint64_t* const sorted = radix_sort(keys.data(), swap.data(), keys.size(), 0, 64);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_ascending(sorted[i]);
+  const std::uint64_t* const sorted =
+      radix_sort(keys.data(), swap.data(), keys.size(), 0, 8 * sizeof(Value));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = from_ascending<Value>(static_cast<KeyOf<Value>>(sorted[i]));
+  }
+}
+
+// Cuts of values without missing ones, which are sorted on the way.
+template <class Value>
+std::vector<double> cuts_of(std::vector<Value>& values, std::uint32_t max_bins) {
+  sort_values(values);
+  std::vector<double> distinct;
+  std::vector<std::uint64_t> counts;
+  distinct.reserve(values.size());
+  counts.reserve(values.size());
+  for (const Value value : values) {
+    if (distinct.empty() || static_cast<double>(value) > distinct.back()) {
+      distinct.push_back(static_cast<double>(value));
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  return find_cuts(distinct, counts, max_bins);
+}
+
+template <class Value>
+std::vector<double> cuts_without_missing(std::span<const Value> values, std::uint32_t max_bins) {
+  std::vector<Value> there;
+  there.reserve(values.size());
+  std::copy_if(values.begin(), values.end(), std::back_inserter(there),
+               [](Value value) { return !std::isnan(value); });
+  return cuts_of(there, max_bins);
 }
 
 void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_bins,
@@ -91,20 +136,10 @@ void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t 
   gather(column, rows.data(), static_cast<Row>(rows.size()), values.data());
   const auto missing = [](double value) { return std::isnan(value); };
   values.erase(std::remove_if(values.begin(), values.end(), missing), values.end());
-  sort_values(values);
-  if (!values.empty() && !(std::isfinite(values.front()) && std::isfinite(values.back()))) {
+  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isinf(value); })) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
-  std::vector<double> distinct;
-  std::vector<std::uint64_t> counts;
-  for (const double value : values) {
-    if (distinct.empty() || value > distinct.back()) {
-      distinct.push_back(value);
-      counts.push_back(0);
-    }
-    ++counts.back();
-  }
-  out.cuts = find_cuts(distinct, counts, max_bins);
+  out.cuts = cuts_of(values, max_bins);
   out.n_bins = static_cast<std::uint32_t>(out.cuts.size() + 1);
 }
 
@@ -182,71 +217,65 @@ std::vector<double> find_cuts(std::span<const double> values, std::span<const st
   return cuts;
 }
 
+std::vector<double> find_cuts(std::span<const float> values, std::uint32_t max_bins) {
+  return cuts_without_missing(values, max_bins);
+}
+
+std::vector<double> find_cuts(std::span<const double> values, std::uint32_t max_bins) {
+  return cuts_without_missing(values, max_bins);
+}
+
 BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
                            std::span<const Row> among)
     : n_rows_(table.n_rows), columns_(table.n_features()) {
   if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
   find_bins(table, max_bins, among, n_threads);
-  write_codes(table, n_threads);
+  write_codes(table, 0, n_threads);
   count_codes(n_threads);
   make_slots(true);
   make_groups();
   write_rows(n_threads);
 }
 
-BinnedMatrix::BinnedMatrix(const Table& table, std::vector<BinnedColumn> bins, int n_threads)
-    : n_rows_(table.n_rows), columns_(std::move(bins)) {
-  if (table.n_features() != columns_.size()) throw InputError("bins: another number of columns");
-  for (std::size_t f = 0; f < columns_.size(); ++f) {
-    const BinnedColumn& column = columns_[f];
-    const bool categorical = table.columns[f].kind == ColumnKind::categorical;
-    if (column.categorical != categorical || column.n_codes() > 256 || column.n_bins > 255 ||
-        column.n_rows_of.size() != column.n_codes() ||
-        (categorical
-             ? column.bin_of.size() != static_cast<std::size_t>(table.columns[f].n_categories)
-             : column.cuts.size() + 1 != column.n_bins) ||
+BinnedMatrix::BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows)
+    : n_rows_(n_rows), columns_(std::move(bins)) {
+  for (const BinnedColumn& column : columns_) {
+    if (column.n_bins < 1 || column.n_bins > 255 ||
+        (!column.categorical && column.cuts.size() + 1 != column.n_bins) ||
         std::any_of(column.bin_of.begin(), column.bin_of.end(),
                     [&](std::uint8_t bin) { return bin >= column.n_bins; })) {
+      throw InputError("bins: expected 1 to 255 of each column");
+    }
+  }
+#if defined(__GLIBC__)
+  malloc_trim(0);  // what finding the bins took would else stay with the process
+#endif
+  by_column_.resize(n_rows_ * n_features());
+}
+
+void BinnedMatrix::write(const Table& piece, std::size_t first, int n_threads) {
+  if (piece.n_features() != columns_.size()) throw InputError("bins: another number of columns");
+  if (first > n_rows_ || piece.n_rows > n_rows_ - first) {
+    throw InputError("first: expected rows that there is room for");
+  }
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    const Column& given = piece.columns[f];
+    const bool categorical = given.kind == ColumnKind::categorical;
+    if (columns_[f].categorical != categorical ||
+        (categorical &&
+         columns_[f].bin_of.size() != static_cast<std::size_t>(given.n_categories))) {
       throw InputError("bins: those of another table");
     }
   }
-  std::vector<bool> could_miss;
-  for (const BinnedColumn& column : columns_) could_miss.push_back(column.has_missing);
-  write_codes(table, n_threads);
-  for (std::size_t f = 0; f < columns_.size(); ++f) {
-    if (columns_[f].has_missing && !could_miss[f]) {
-      throw InputError("bins: a value is missing in column " + std::to_string(f) +
-                       ", where none was expected");
-    }
-  }
-  make_slots(false);
-  make_groups();
-  write_rows(n_threads);
+  write_codes(piece, first, n_threads);
 }
 
-BinnedMatrix::BinnedMatrix(std::span<const std::shared_ptr<BinnedMatrix>> parts, int n_threads)
-    : columns_(parts.empty() ? std::vector<BinnedColumn>() : parts.front()->columns_) {
-  if (parts.empty()) throw InputError("parts: expected at least one");
-  for (const auto& part : parts) {
-    bool same = part->n_features() == n_features();
-    for (std::size_t f = 0; same && f < n_features(); ++f) {
-      same = part->columns_[f].n_codes() == columns_[f].n_codes() &&
-             part->columns_[f].cuts == columns_[f].cuts &&
-             part->columns_[f].bin_of == columns_[f].bin_of;
-    }
-    if (!same) throw InputError("parts: expected the same bins");
-    n_rows_ += part->n_rows_;
-  }
-  by_column_.resize(n_rows_ * n_features());
-  std::size_t first = 0;
-  for (const auto& part : parts) {
-    for (std::size_t f = 0; f < n_features(); ++f) {
-      std::copy_n(part->codes(f), part->n_rows_, by_column_.data() + f * n_rows_ + first);
-    }
-    first += part->n_rows_;
-    part->by_column_ = {};
-    part->by_row_ = {};
-    part->n_rows_ = 0;
+void BinnedMatrix::complete(std::span<const std::int64_t> missing, int n_threads) {
+  if (missing.size() != columns_.size()) throw InputError("missing: another number of columns");
+  if (stride_ != 0) throw InputError("complete: expected once");
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    columns_[f].has_missing |= missing[f] > 0;
+    columns_[f].n_rows_of.assign(columns_[f].n_codes(), 0);
   }
   make_slots(false);
   make_groups();
@@ -256,7 +285,7 @@ BinnedMatrix::BinnedMatrix(std::span<const std::shared_ptr<BinnedMatrix>> parts,
 BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads)
     : n_rows_(table.n_rows), columns_(like.columns_) {
   if (table.n_features() != like.n_features()) throw InputError("rows: another number of columns");
-  write_codes(table, n_threads);
+  write_codes(table, 0, n_threads);
 }
 
 void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
@@ -276,8 +305,10 @@ void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::sp
   });
 }
 
-void BinnedMatrix::write_codes(const Table& table, int n_threads) {
-  by_column_.resize(n_rows_ * n_features());
+// Writes the codes of rows that follow each other from `first` on.
+void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_threads) {
+  const std::size_t n = table.n_rows;
+  by_column_.resize(n_rows_ * n_features());  // unless it has this size already
   std::vector<CutSearch> searches;
   for (const BinnedColumn& column : columns_) searches.emplace_back(column.cuts);
   std::vector<std::atomic<bool>> misses(n_features());
@@ -313,10 +344,10 @@ void BinnedMatrix::write_codes(const Table& table, int n_threads) {
     const std::size_t begin = piece * block;
     std::array<Row, block> all;
     std::array<double, block> values;
-    const std::span<Row> rows(all.data(), std::min(block, n_rows_ - begin));
+    const std::span<Row> rows(all.data(), std::min(block, n - begin));
     std::iota(rows.begin(), rows.end(), static_cast<Row>(begin));
     for (std::size_t f = 0; f < n_features(); ++f) {
-      std::uint8_t* const codes = by_column_.data() + f * n_rows_ + begin;
+      std::uint8_t* const codes = by_column_.data() + f * n_rows_ + first + begin;
       if (columns_[f].categorical) {
         code_categories(f, rows, codes);
       } else {
@@ -324,8 +355,8 @@ void BinnedMatrix::write_codes(const Table& table, int n_threads) {
       }
     }
   };
-  const double work = 4.0 * static_cast<double>(n_rows_ * n_features());
-  parallel_for((n_rows_ + block - 1) / block, worthwhile_threads(work, n_threads), code_block);
+  const double work = 4.0 * static_cast<double>(n * n_features());
+  parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads), code_block);
   if (infinite) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
@@ -338,22 +369,31 @@ void BinnedMatrix::derive(std::size_t f, std::size_t source, std::vector<double>
   columns_[f].of_category = std::move(of_category);
 }
 
+std::array<std::int64_t, 256> BinnedMatrix::count_codes_of(std::size_t f) const {
+  // In turns, so that an addition need not wait for the one before, often to the same code.
+  constexpr std::size_t n_turns = 4;
+  std::array<std::array<std::uint32_t, 256>, n_turns> count{};
+  const std::uint8_t* const of = codes(f);
+  std::size_t row = 0;
+  for (; row + n_turns <= n_rows_; row += n_turns) {
+    for (std::size_t turn = 0; turn < n_turns; ++turn) ++count[turn][of[row + turn]];
+  }
+  for (; row < n_rows_; ++row) ++count[0][of[row]];
+  std::array<std::int64_t, 256> out{};
+  for (std::size_t code = 0; code < out.size(); ++code) {
+    for (std::size_t turn = 0; turn < n_turns; ++turn) out[code] += count[turn][code];
+  }
+  return out;
+}
+
 void BinnedMatrix::count_codes(int n_threads) {
   const double work = 0.5 * static_cast<double>(n_rows_ * n_features());
   parallel_for(n_features(), worthwhile_threads(work, n_threads), [&](std::size_t f, int) {
-    // In turns, so that an addition need not wait for the one before, often to the same code.
-    constexpr std::size_t n_turns = 4;
-    std::array<std::array<std::uint32_t, 256>, n_turns> count{};
-    const std::uint8_t* const of = codes(f);
-    std::size_t row = 0;
-    for (; row + n_turns <= n_rows_; row += n_turns) {
-      for (std::size_t turn = 0; turn < n_turns; ++turn) ++count[turn][of[row + turn]];
-    }
-    for (; row < n_rows_; ++row) ++count[0][of[row]];
+    const std::array<std::int64_t, 256> count = count_codes_of(f);
     std::vector<std::uint32_t>& out = columns_[f].n_rows_of;
     out.resize(columns_[f].n_codes());
     for (std::size_t code = 0; code < out.size(); ++code) {
-      for (std::size_t turn = 0; turn < n_turns; ++turn) out[code] += count[turn][code];
+      out[code] = static_cast<std::uint32_t>(count[code]);
     }
   });
 }
@@ -361,8 +401,7 @@ void BinnedMatrix::count_codes(int n_threads) {
 std::vector<std::int64_t> BinnedMatrix::code_counts() const {
   std::vector<std::int64_t> counts;
   for (std::size_t f = 0; f < n_features(); ++f) {
-    std::array<std::int64_t, 256> count{};
-    for (std::size_t row = 0; row < n_rows_; ++row) ++count[codes(f)[row]];
+    const std::array<std::int64_t, 256> count = count_codes_of(f);
     counts.insert(counts.end(), count.begin(), count.begin() + columns_[f].n_codes());
   }
   return counts;

@@ -7,8 +7,8 @@
 // two of them another one in the same row (one-hot columns), share a byte: a bundle.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -63,14 +63,13 @@ class BinnedMatrix : public RowMatrix {
   BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
                std::span<const Row> among = {});
 
-  // Rows of a part of a table by bins that were found for the whole of it: of each column cuts or
-  // bin_of, n_bins, has_missing and n_rows_of count. No two columns share a byte here, since every
-  // part must have the same layout.
-  BinnedMatrix(const Table& table, std::vector<BinnedColumn> bins, int n_threads);
-
-  // Rows of several matrices with the bins of the first, one after the other. Their codes are given
-  // up one by one, so that no more than one is there twice.
-  BinnedMatrix(std::span<const std::shared_ptr<BinnedMatrix>> parts, int n_threads);
+  // Room for the rows of a part of a table, by bins that were found for the whole of it: of each
+  // column cuts or bin_of and n_bins count. `write` takes rows, a piece at a time, and notes where
+  // values are missing; `complete` says where some are in any part. No two columns share a byte
+  // here, since every part must have the same layout.
+  BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows);
+  void write(const Table& piece, std::size_t first, int n_threads);
+  void complete(std::span<const std::int64_t> missing, int n_threads);
 
   // Other rows by the bins of these; only codes by column.
   BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);
@@ -96,7 +95,8 @@ class BinnedMatrix : public RowMatrix {
  private:
   void find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
                  int n_threads);
-  void write_codes(const Table& table, int n_threads);
+  void write_codes(const Table& table, std::size_t first, int n_threads);
+  std::array<std::int64_t, 256> count_codes_of(std::size_t f) const;
   void count_codes(int n_threads);
   void make_slots(bool bundles);
   void bundle(std::vector<std::uint32_t>& candidates);
@@ -120,6 +120,10 @@ std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows);
 // Cuts of a numeric column: distinct values ascending, and how many rows have each.
 std::vector<double> find_cuts(std::span<const double> values, std::span<const std::uint64_t> counts,
                               std::uint32_t max_bins);
+
+// … of the values of sampled rows in any order, NaN where missing.
+std::vector<double> find_cuts(std::span<const float> values, std::uint32_t max_bins);
+std::vector<double> find_cuts(std::span<const double> values, std::uint32_t max_bins);
 
 // Bins of a column of categories, from how many rows have each.
 std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,

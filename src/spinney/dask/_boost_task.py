@@ -20,6 +20,7 @@ from spinney.ensemble._parted_rows import PartedRows
 from spinney.ensemble._totals import Totals
 
 __all__ = [
+    "METRIC",
     "TOPIC",
     "LoadedPart",
     "Outcome",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 TOPIC = "spinney-boosting"  # of the scheduler's events
+METRIC = "boosting rounds"  # of a worker, in the dashboard's table of workers
 _SEND_EVERY = 0.5  # seconds between messages with new trees
 
 _listeners: dict[tuple[str, int], socket.socket] = {}
@@ -171,9 +173,14 @@ def boost_rows(
     listener = _listeners.pop((plan.token, rank))
     exchange = SocketExchange(listener, rank, addresses, plan.token.encode())
     send = (lambda message: worker.log_event(TOPIC, message)) if rank == 0 else None
+    estimator = plan.estimator
+    estimator.n_jobs = int(worker.state.nthreads)
+    diary = _Diary(plan, estimator, send)
+    worker.metrics[METRIC] = lambda _: diary.n_rounds
     try:
-        return _boost(plan, exchange, parts, watched, int(worker.state.nthreads), send)
+        return _boost(plan, diary, exchange, parts, watched)
     finally:
+        worker.metrics.pop(METRIC, None)
         for part in parts:
             part.discard()
         exchange.close()
@@ -182,17 +189,14 @@ def boost_rows(
 
 def _boost(
     plan: Plan,
+    diary: _Diary,
     exchange: Exchange,
     parts: list[LoadedPart],
     watched: list[Part] | None,
-    n_threads: int,
-    send: Callable[[dict[str, Any]], Any] | None,
 ) -> Outcome:
     began = time.perf_counter()
     estimator = plan.estimator
-    estimator.n_jobs = n_threads
-    diary = _Diary(plan, estimator, send)
-    if send is not None:
+    if diary.sends:
         estimator.callbacks = diary.report
     try:
         rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts])
@@ -229,7 +233,9 @@ def _boost(
 class _Diary:
     """Keeps track of the rounds, and sends new trees to whoever asked for the fit."""
 
-    def __init__(self, plan: Plan, estimator: Any, send: Any) -> None:
+    def __init__(
+        self, plan: Plan, estimator: Any, send: Callable[[dict[str, Any]], Any] | None
+    ) -> None:
         self._plan, self._estimator, self._send = plan, estimator, send
         self.n_rounds = self.n_trees = 0
         self._store: Any = None
@@ -237,6 +243,11 @@ class _Diary:
         if plan.start is not None:
             self._n_sent = len(pickle.loads(plan.start))
         self._n_before = self._n_sent
+
+    @property
+    def sends(self) -> bool:
+        """Whether anybody is told."""
+        return self._send is not None
 
     def after_round(self, n_rounds: int, store: Any) -> None:
         self.n_rounds, self.n_trees, self._store = n_rounds, len(store), store
@@ -260,7 +271,8 @@ class _Diary:
         """Tell how far the fit is; True ends it."""
         done += self._n_before // self._estimator._trees_per_round
         message = {"token": self._plan.token, "done": done, "total": total, "score": float(score)}
-        self._send(message)
+        if self._send is not None:
+            self._send(message)
         return self._plan.token in _stopped
 
 

@@ -135,16 +135,16 @@ class Crew:
         workers = self._workers()
         n = min(len(workers), len(self.rows.parts))
         crew = workers[:n]
-        loaded = self._load(self._loaders(token), crew, strictly=self.in_files)
-        watched = None
-        if self.watched is not None:
-            watched = self._load(self.watched.parts, crew)
         opened = [
             self.client.submit(
                 open_listener, token, rank, workers=[address], pure=False, priority=10
             )
             for rank, address in enumerate(crew)
         ]
+        loaded = self._load(self._loaders(token), crew, strictly=self.in_files)
+        watched = None
+        if self.watched is not None:
+            watched = self._load(self.watched.parts, crew)
         self._wait(opened, crew)
         addresses = [future.result() for future in opened]
         futures = [
@@ -215,6 +215,8 @@ class Crew:
     def _wait(self, futures: list[Any], crew: list[str], token: str = "") -> None:
         """Wait for futures while the workers of the crew are there."""
         looked = time.monotonic()
+        for future in futures:
+            future.add_done_callback(self._wake)
         while True:
             self._listen(token, crew)
             if self._scheduler_is_lost():
@@ -279,13 +281,16 @@ class Crew:
 
     # ------------------------------------------------------------------ news
 
+    def _wake(self, future: Any) -> None:
+        self._messages.put({})
+
     def _hear(self, event: Any) -> None:
         self._messages.put(event[1])
 
     def _listen(self, token: str, crew: list[str]) -> None:
         """Take the messages that have come, or wait for one a moment."""
         try:
-            message = self._messages.get(timeout=0.02)
+            message = self._messages.get(timeout=0.1)
         except queue.Empty:
             return
         if token and message.get("token") == token:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spinney import _core
 from spinney._table import Schema, Table
 from spinney.tree._base import core_table
 
@@ -72,17 +71,6 @@ class PartedTable:
 
     def _read_for_core(self, read: Callable[[], Any], schema: Schema) -> Any:
         return core_table(self.read(read()), schema)
-
-    def code(self, schema: Schema, bins: list[Any], n_threads: int) -> Any:
-        """Code all rows by given bins."""
-        coded: list[Any] = []
-        for _, table in self.tables():
-            rows = core_table(table, schema)
-            if coded:
-                coded.append(_core.bin_like(rows, coded[0], n_threads))
-            else:
-                coded.append(_core.bin_given(rows, bins, n_threads))
-        return coded[0] if len(coded) == 1 else _core.join_binned(coded, n_threads)
 
 
 def parts_of_table(table: Table | PartedTable) -> Iterator[tuple[int, Table]]:

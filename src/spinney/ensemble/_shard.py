@@ -24,6 +24,8 @@ __all__ = [
     "read_part",
 ]
 
+_SAMPLE_BYTES = 2**22  # of sampled values of all workers that one has at a time, about
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -142,7 +144,8 @@ def agree_on_bins(
     """Code a part of the rows by bins that all rows together have.
 
     The bins are those that one worker with all rows would find: cuts from the same sample of the
-    rows that are learned from, in their order by worker; categories by how often they occur.
+    rows that are learned from, in their order by worker; categories by how often they occur. Of all
+    sampled rows no worker ever has more than some columns, and of its own no copy once it codes.
 
     Returns
     -------
@@ -153,71 +156,84 @@ def agree_on_bins(
     rank = 0 if totals.exchange is None else totals.exchange.rank
     sizes = totals.gather(n_learned)
     sample = _core.sample_rows(sum(sizes)).astype(np.int64) - sum(sizes[:rank])
+    n_sampled = len(sample)
     rows = sample[(sample >= 0) & (sample < n_learned)]
     rows = rows if learned is None else np.asarray(learned)[rows]
-    own = _summarise(table, schema, rows)
-    parts = totals.gather(own)
-    # Every worker finds the bins of some of the columns.
-    size = 1 if totals.exchange is None else totals.exchange.size
-    found = {
-        f: _find_bins([part[f] for part in parts], schema.categories[f] is not None, max_bins)
-        for f in range(rank, schema.n_features, size)
-    }
-    everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
-    bins = [everywhere[f] for f in range(schema.n_features)]
-    if isinstance(table, PartedTable):
-        matrix = table.code(schema, bins, n_threads)
-    else:
-        matrix = _core.bin_given(core_table(table, schema), bins, n_threads)
+    bins = _find_bins_together(_read_sample(table, schema, rows), n_sampled, max_bins, totals)
+    matrix = _core.bin_given(bins, table.n_rows)
+    for first, part in parts_of_table(table):
+        matrix.write(core_table(part, schema), first, n_threads)
+    matrix.complete(totals.add(matrix.missing()), n_threads)
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix
 
 
-def _find_bins(parts: list[Any], categorical: bool, max_bins: int) -> tuple[bool, Any, bool]:
-    """Find the bins of a column from what all workers told of it."""
-    missing = any(part[-1] for part in parts)
-    if categorical:
-        counts = np.sum([part[0] for part in parts], axis=0).astype(np.uint64)
-        return True, _core.bin_categories(counts, max_bins), missing
-    values = np.concatenate([part[0] for part in parts]).astype(np.float64)
-    counts = np.concatenate([np.ones(len(v)) if n is None else n for v, n, _ in parts])
-    order = np.argsort(values)
-    values, counts = values[order], counts[order].astype(np.uint64)
-    first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
-    if len(first) < len(values):
-        values, counts = values[first], np.add.reduceat(counts, first)
-    return False, _core.find_cuts(values, counts, max_bins), missing
+def _read_sample(table: Table | PartedTable, schema: Schema, rows: Any) -> list[Any]:
+    """Read of each column what its bins depend on.
 
-
-def _summarise(table: Table | PartedTable, schema: Schema, rows: Any) -> list[Any]:
-    """Tell of each column what its bins depend on: values of some rows, counts of categories."""
-    n_features = schema.n_features
-    counts = [None if c is None else np.zeros(len(c), np.int64) for c in schema.categories]
-    missing = [False] * n_features
-    sampled: list[list[Any]] = [[np.empty(0)] for _ in range(n_features)]
+    Returns
+    -------
+    list of ndarray, or list of ndarrays
+        Numbers: values of the rows, part by part. Categories: in how many of all rows each is.
+    """
+    told: list[Any] = [
+        [] if categories is None else np.zeros(len(categories), np.int64)
+        for categories in schema.categories
+    ]
     for first, part in parts_of_table(table):
         here = rows[(rows >= first) & (rows < first + part.n_rows)] - first
-        for f in range(n_features):
-            values, of_category = _column_of(part, f), counts[f]
-            if of_category is not None:
-                of_category += np.bincount(values[values >= 0], minlength=len(of_category))
-                missing[f] |= bool((values < 0).any())
+        # Rows that lie side by side are read once for all their columns.
+        matrix = None if part.matrix is None else np.ascontiguousarray(part.matrix[here].T)
+        for f, of_column in enumerate(told):
+            if isinstance(of_column, list):
+                values = matrix[f] if matrix is not None else _column_of(part, f)[here]
+                of_column.append(values)
             else:
-                missing[f] |= bool(np.isnan(values).any())
-                sampled[f].append(values[here].astype(np.float64))
-    own: list[Any] = []
-    for f in range(n_features):
-        if counts[f] is not None:
-            own.append((counts[f], missing[f]))
-            continue
-        values = np.concatenate(sampled[f])
-        distinct, of_value = np.unique(values[~np.isnan(values)] + 0.0, return_counts=True)
-        # Less to send, where that loses nothing.
-        with np.errstate(over="ignore"):
-            narrow = distinct.astype(np.float32)
-        distinct = narrow if (narrow == distinct).all() else distinct
-        own.append((distinct, None if (of_value == 1).all() else of_value, missing[f]))
-    return own
+                codes = _column_of(part, f)
+                of_column += np.bincount(codes[codes >= 0], minlength=len(of_column))
+    return told
+
+
+def _find_bins_together(
+    told: list[Any], n_sampled: int, max_bins: int, totals: Totals
+) -> list[tuple[bool, Any]]:
+    """Find the bins of all columns: some columns at a time, every worker those of some of these."""
+    rank, size = 0, 1
+    if totals.exchange is not None:
+        rank, size = totals.exchange.rank, totals.exchange.size
+    step = max(1, _SAMPLE_BYTES // (8 * max(1, n_sampled)))
+    bins: list[tuple[bool, Any]] = []
+    for begin in range(0, len(told), step):
+        block = range(begin, min(begin + step, len(told)))
+        own = []
+        for f in block:
+            own.append(_join(told[f]) if isinstance(told[f], list) else told[f])
+            told[f] = None  # it is not needed again
+        parts = totals.gather(own)
+        mine = [f for f in block if f % size == rank]
+        found = {f: _find_bins([part[f - begin] for part in parts], max_bins) for f in mine}
+        everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
+        bins += [everywhere[f] for f in block]
+    return bins
+
+
+def _join(pieces: list[Any]) -> Any:
+    """Put values of a column together, in four bytes each where that loses nothing."""
+    values = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.float32)
+    if values.dtype == np.float32:
+        return values
+    values = values.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return narrow if ((narrow == values) | np.isnan(values)).all() else values
+
+
+def _find_bins(parts: list[Any], max_bins: int) -> tuple[bool, Any]:
+    """Find the bins of a column from what all workers told of it."""
+    if parts[0].dtype.kind == "i":
+        counts = np.sum(parts, axis=0).astype(np.uint64)
+        return True, _core.bin_categories(counts, max_bins)
+    return False, _core.find_cuts(np.concatenate(parts), max_bins)
 
 
 def _column_of(table: Table, f: int) -> Any:

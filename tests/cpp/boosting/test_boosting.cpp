@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "spinney/boosting/block_scorer.h"
 #include "spinney/boosting/booster.h"
 #include "spinney/boosting/scorers.h"
+#include "spinney/common/check.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/random.h"
 #include "spinney/ensemble/forest_reader.h"
@@ -117,6 +120,61 @@ TEST(cuts_are_between_values) {
     CHECK(n > 5000 / 80 && n < 5000 / 20);
   }
   CHECK(find_cuts(std::vector<double>{2.0}, std::vector<std::uint64_t>{3}, 40).empty());
+  // The same from values in any order, some of them missing.
+  std::reverse(values.begin(), values.end());
+  values.insert(values.begin() + 77, std::numeric_limits<double>::quiet_NaN());
+  CHECK(find_cuts(std::span<const double>(values), 40) == cuts);
+}
+
+TEST(cuts_of_floats_are_those_of_doubles) {
+  std::vector<float> narrow;
+  Stream stream(2, Purpose::rows, 0);
+  for (int i = 0; i < 6000; ++i) narrow.push_back(static_cast<float>(stream.uniform() - 0.5));
+  narrow[5] = -0.0F;
+  narrow[6] = 0.0F;
+  narrow[7] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<double> wide(narrow.begin(), narrow.end());
+  for (const std::uint32_t max_bins : {2U, 40U, 255U}) {
+    CHECK(find_cuts(std::span<const float>(narrow), max_bins) ==
+          find_cuts(std::span<const double>(wide), max_bins));
+  }
+}
+
+// A table coded piece by piece, as workers do, has the codes of one that is coded at once.
+TEST(pieces_of_a_table_are_coded_in_place) {
+  const BoostData data(3000);
+  const BinnedMatrix whole(data.table, 40, 1);
+  std::vector<BinnedColumn> bins;
+  for (std::size_t f = 0; f < whole.n_features(); ++f) {
+    const BinnedColumn& column = whole.column(f);
+    BinnedColumn& own = bins.emplace_back();
+    own.categorical = column.categorical;
+    own.n_bins = column.n_bins;
+    own.cuts = column.cuts;
+    own.bin_of = column.bin_of;
+  }
+  BinnedMatrix part(bins, 3000);
+  for (const std::size_t first : {std::size_t{1200}, std::size_t{0}}) {
+    Table piece = data.table;
+    piece.n_rows = first == 0 ? 1200 : 1800;
+    for (Column& column : piece.columns) {
+      column.data += static_cast<std::ptrdiff_t>(first) * column.stride;
+    }
+    part.write(piece, first, 2);
+  }
+  part.complete(std::vector<std::int64_t>(whole.n_features()), 2);
+  for (std::size_t f = 0; f < whole.n_features(); ++f) {
+    CHECK(part.column(f).has_missing == whole.column(f).has_missing);
+    CHECK(std::equal(whole.codes(f), whole.codes(f) + 3000, part.codes(f)));
+  }
+  BinnedMatrix small(bins, 10);
+  bool refused = false;
+  try {
+    small.write(data.table, 0, 1);
+  } catch (const InputError&) {
+    refused = true;
+  }
+  CHECK(refused);
 }
 
 TEST(boosting_gives_the_same_bits_on_any_threads) {
