@@ -121,6 +121,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
         return super()._held_out_rows()
 
     def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+        self._held_out_rows()  # which finds the usual error
         told, variance = self._mean_and_variance(X)
         scale = self._scale(variance)
         return (told[:, 0], scale[:, 0]) if self._y.ndim == 1 else (told, scale)
@@ -146,7 +147,7 @@ def _mean_of(targets: NDArray[Any], weights: NDArray[Any] | None) -> Any:
 
 
 class RadiusNeighborsRegressor(  # type: ignore[misc]
-    RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
+    IntervalMixin, RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
 ):
     """The mean of the targets of the rows within a radius.
 
@@ -236,3 +237,21 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
                 stacklevel=2,
             )
         return out.ravel() if self._y.ndim == 1 else out
+
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            # Each row by the others: asked for when it is first needed, as it costs many queries.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                told = np.asarray(self.predict(None), dtype=np.float64)
+            # Of new rows those without neighbours get all numbers: here they do not count.
+            known = np.isfinite(told.reshape(len(told), -1)).all(axis=1)
+            rows = np.flatnonzero(known)
+            rows = rows[thinned(len(rows))]
+            truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
+            self._held_out = HeldOut("rows, each by the others", truth[rows], told[rows])
+        return super()._held_out_rows()
+
+    def _clip(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        ends[np.isnan(ends).any(axis=-1)] = [-np.inf, np.inf]
+        return ends
