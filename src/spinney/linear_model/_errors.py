@@ -152,6 +152,7 @@ def measure_errors(
         np.asarray(studentised),
         np.zeros(studentised.shape),
         weights=None if weights is None else own[told],
+        rows=np.arange(design.n_rows)[rows][told],
     )
     return LinearErrors(moments.means, root, of_mean, sigma, float(degrees), held)
 

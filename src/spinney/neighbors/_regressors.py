@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from sklearn import neighbors
 
 from spinney._certainty import HeldOut, IntervalMixin, thinned
+from spinney._group_scale import learn_group_scale
+from spinney._table import Table, read_table
+from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
     KNeighborSearch,
     RadiusNeighborSearch,
@@ -114,7 +117,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
             truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
             rows = thinned(len(truth))
             self._usual_square = np.mean((truth - told) ** 2, axis=0)
-            scale = self._scale(variance)
+            scale = self._scale(variance) * self._learn_groups(truth, told, self._scale(variance))
             shape = (-1,) if self._y.ndim == 1 else (-1, told.shape[1])
             parts = [part[rows].reshape(shape) for part in (truth, told, scale)]
             self._held_out = HeldOut("rows, each by the others", *parts)
@@ -124,7 +127,25 @@ class KNeighborsRegressor(  # type: ignore[misc]
         self._held_out_rows()  # which finds the usual error
         told, variance = self._mean_and_variance(X)
         scale = self._scale(variance)
+        if vars(self).get("_group_scale") is not None and X is not None:
+            scale = scale * self._group_scale.of(read_table(self, X, self._index.schema))[:, None]
         return (told[:, 0], scale[:, 0]) if self._y.ndim == 1 else (told, scale)
+
+    def _learn_groups(self, truth: Any, told: Any, scale: Any) -> Any:
+        """Learn how large errors are for each category; return it for the rows of fit."""
+        self._group_scale: Any = None
+        index = vars(self).get("_index")
+        if not isinstance(index, GowerIndex) or truth.shape[1] > 1:
+            return 1.0
+        columns: list[Any] = [np.empty(0)] * index.schema.n_features
+        for j, codes in zip(index.codes.tolist(), index.rows.codes, strict=True):
+            columns[j] = codes
+        table = Table(len(truth), len(columns), columns=columns)
+        learned = learn_group_scale(table, index.schema, np.abs(truth - told)[:, 0] / scale[:, 0])
+        if learned is None:
+            return 1.0
+        self._group_scale, own = learned
+        return own[:, None]
 
     def _mean_and_variance(self, X: Any) -> tuple[Any, Any]:
         targets, weights = self._near(X)
