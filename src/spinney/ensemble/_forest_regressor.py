@@ -20,7 +20,7 @@ from spinney.ensemble._forest import BaseForest
 
 __all__ = ["ForestRegressor"]
 
-_PRIOR_TREES = 10  # of the usual spread, that count beside those that say something of a row
+_USUAL_PART = 0.2  # of the trees' variance about a row that is taken to be as everywhere
 
 
 class ForestRegressor(RegressorMixin, BaseForest):
@@ -187,7 +187,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
     def _means_and_scale(self, X: Any, unit: _Unit) -> tuple[Any, Any]:
         """Means, and how large errors are expected to be, about the rows of X."""
         mean, spread = self._moments(X)
-        scale = unit.scale(spread, float(len(self._store)))
+        scale = unit.scale(spread)
         groups = vars(self).get("_group_scale")
         if groups is not None:
             scale *= groups.of(read_table(self, X, self._schema))[:, None]
@@ -254,7 +254,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         share = np.divide(more, usual, out=np.zeros_like(usual), where=usual > 0)
         errors = np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors
         unit = _Unit.of(errors, spread)
-        scale = unit.scale(spread, n_trees)
+        scale = unit.scale(spread)
         factors = vars(self).get("_oob_factors")
         if factors is not None:
             scale *= factors[:, None]
@@ -272,15 +272,14 @@ class _Unit:
     def of(cls, errors: Any, spread: Any) -> _Unit:
         return cls(np.mean(spread**2, axis=0), np.sqrt(np.mean(errors**2, axis=0)))
 
-    def scale(self, spread: Any, n_trees: Any) -> Any:
+    def scale(self, spread: Any) -> Any:
         """Return how large errors are to be expected where trees disagree so much.
 
-        The spread of few trees is itself noise, and may be zero: ten trees of the usual one count
-        beside them, and a fifth of the usual error is added.
+        The spread of few trees is itself noise, and more so out of the bag than of all trees: what
+        is usual counts a fifth in its square, and a fifth of the usual error is added.
         """
-        total = n_trees * spread**2 + _PRIOR_TREES * self.variance
-        usual = 0.2 * self.error + np.finfo(np.float64).tiny
-        return np.sqrt(total / (n_trees + _PRIOR_TREES)) + usual
+        square = (1 - _USUAL_PART) * spread**2 + _USUAL_PART * self.variance
+        return np.sqrt(square) + (0.2 * self.error + np.finfo(np.float64).tiny)
 
 
 def _ends(scores: Any, tail: float) -> tuple[float, float]:
