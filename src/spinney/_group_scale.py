@@ -21,7 +21,9 @@ __all__ = ["GroupScale", "learn_group_scale"]
 
 Floats = NDArray[np.float64]
 
-_PRIOR_ROWS = 50  # of the usual error, that each category has beside its own
+# Rows of the usual error that each category has beside its own: fewer where its errors are larger,
+# as falling short there is the worse mistake.
+_PRIOR_ROWS, _PRIOR_ROWS_OF_LARGER = 50, 20
 _SWEEPS = 2  # over the columns, as one column's factors change what is left for others
 _FOLDS = 5  # so that no row's error decides its own factor
 _FEWEST = 100  # rows, below which nothing is learned
@@ -97,7 +99,8 @@ def _factors(codes: list[Any], n_codes: list[int], sizes: Floats) -> list[Floats
             usual = left.mean()
             if usual > 0:
                 count = np.bincount(code, minlength=n)
-                sums = np.bincount(code, left, n)
-                factors[j] = (sums / usual + _PRIOR_ROWS) / (count + _PRIOR_ROWS)
+                sums = np.bincount(code, left, n) / usual
+                prior = np.where(sums > count, _PRIOR_ROWS_OF_LARGER, _PRIOR_ROWS)
+                factors[j] = (sums + prior) / (count + prior)
             left /= factors[j][code]
     return factors
