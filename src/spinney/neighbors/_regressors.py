@@ -127,8 +127,9 @@ class KNeighborsRegressor(  # type: ignore[misc]
         self._held_out_rows()  # which finds the usual error
         told, variance = self._mean_and_variance(X)
         scale = self._scale(variance)
-        if vars(self).get("_group_scale") is not None and X is not None:
-            scale = scale * self._group_scale.of(read_table(self, X, self._index.schema))[:, None]
+        groups, index = (vars(self).get(name) for name in ("_group_scale", "_index"))
+        if groups is not None and isinstance(index, GowerIndex):
+            scale = scale * groups.of(read_table(self, X, index.schema))[:, None]
         return (told[:, 0], scale[:, 0]) if self._y.ndim == 1 else (told, scale)
 
     def _learn_groups(self, truth: Any, told: Any, scale: Any) -> Any:
