@@ -20,7 +20,7 @@ from spinney.ensemble._forest import BaseForest
 
 __all__ = ["ForestRegressor"]
 
-_USUAL_PART = 0.2  # of the trees' variance about a row that is taken to be as everywhere
+_USUAL_PART = 0.1  # of the trees' variance about a row that is taken to be as everywhere
 
 
 class ForestRegressor(RegressorMixin, BaseForest):
@@ -276,7 +276,7 @@ class _Unit:
         """Return how large errors are to be expected where trees disagree so much.
 
         The spread of few trees is itself noise, and more so out of the bag than of all trees: what
-        is usual counts a fifth in its square, and a fifth of the usual error is added.
+        is usual counts a tenth in its square, and a fifth of the usual error is added.
         """
         square = (1 - _USUAL_PART) * spread**2 + _USUAL_PART * self.variance
         return np.sqrt(square) + (0.2 * self.error + np.finfo(np.float64).tiny)
