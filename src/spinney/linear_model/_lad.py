@@ -85,6 +85,10 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
 
     Sparse matrices are made dense.
 
+    `predict_interval` takes the errors that rows would have, were they left out in turn, to first
+    order in their leverage: right on average with many rows for each coefficient, and no proof.
+    ``calibration`` rows give one.
+
     References
     ----------
     Barrodale, Roberts: An improved algorithm for discrete l1 linear approximation, 1973.
