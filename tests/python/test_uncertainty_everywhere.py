@@ -15,8 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import KBinsDiscretizer
 
 from spinney.calibration import ConformalClassifier, ConformalRegressor
+from spinney.ensemble import GradientBoostingRegressor
 from spinney.linear_model import LADRegressor, LinearRegression, LogisticRegression
-from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.neighbors import RadiusNeighborsClassifier, RadiusNeighborsRegressor
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, PartitionRegressor
 
 MODULES = ("calibration", "ensemble", "linear_model", "mixture", "neighbors", "tree")
 # scikit-learn's own classes, under our names: the wrappers serve them.
@@ -229,3 +231,39 @@ def test_few_rows_of_calibration_say_nothing() -> None:
     assert np.isinf(ends).all()
     sets = DecisionTreeClassifier().fit(X, classes).predict_set(X, calibration=(X[:3], classes[:3]))
     assert sets.all()
+
+
+def test_places_without_rows_may_hold_anything() -> None:
+    X, y, classes = _table(200, 0)
+    X = X[:, [0, 0]]  # on the diagonal, so that corners are empty
+    far = np.tile([100.0, -100.0], (5, 1))
+    for model in (PartitionRegressor(4, empty="nan"), RadiusNeighborsRegressor(1.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ends = model.fit(X, y).predict_interval(np.vstack([far, X[:5]]))
+        np.testing.assert_array_equal(ends[:5], [[-np.inf, np.inf]] * 5)
+        assert np.isfinite(ends[5:]).all()
+    alone = RadiusNeighborsRegressor(1e-9).fit(X, y)
+    with pytest.raises(ValueError, match="no row has another within the radius"):
+        alone.predict_interval(X)
+    model = RadiusNeighborsClassifier(1.0, outlier_label=7).fit(X, classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.predict_set(far).all()
+
+
+def test_several_outputs_quantiles_and_rows_of_calibration() -> None:
+    X, y, _ = _table(400, 0)
+    both = np.column_stack([y, -y])
+    several = DecisionTreeRegressor(max_depth=3).fit(X[:200], both[:200])
+    ends = several.predict_interval(X, calibration=(X[200:], both[200:]))
+    one = DecisionTreeRegressor(max_depth=3).fit(X[:200], both[:200])
+    errors = both[200:, 0] - one.predict(X[200:])[:, 0]
+    # The 191st of 200 at either end: (200 + 1) times 0.95, rounded up.
+    np.testing.assert_allclose(ends[0, 0] - one.predict(X[:1])[0, 0], np.sort(errors)[[9, 190]])
+    quantiles = GradientBoostingRegressor(
+        loss="quantile", alpha=[0.1, 0.9], n_estimators=10, random_state=0
+    ).fit(X[:200], y[:200])
+    ends = quantiles.predict_interval(X[200:], 0.8, calibration=(X[200:], y[200:]))
+    held = (ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1])
+    assert held.sum() == 161  # the rank that the rule asks for, on its own rows

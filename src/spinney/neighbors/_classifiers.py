@@ -272,8 +272,12 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
             told = shares[0][counted]
             rows = thinned(len(told))
             codes = np.asarray(self._y[counted][rows]).astype(np.int32).ravel()
-            self._held_out = HeldOut("rows, each by the others", codes, told[rows])
+            if len(codes):
+                self._held_out = HeldOut("rows, each by the others", codes, told[rows])
         return super()._held_out_rows()
+
+    def _why_none(self) -> str:
+        return " (no row has another within the radius)"
 
     def _shares(self, X: Any) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
         """Shares of votes for each output, and which rows have no neighbours."""

@@ -271,8 +271,12 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
             rows = np.flatnonzero(known)
             rows = rows[thinned(len(rows))]
             truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
-            self._held_out = HeldOut("rows, each by the others", truth[rows], told[rows])
+            if len(rows):
+                self._held_out = HeldOut("rows, each by the others", truth[rows], told[rows])
         return super()._held_out_rows()
+
+    def _why_none(self) -> str:
+        return " (no row has another within the radius)"
 
     def _clip(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
         ends[np.isnan(ends).any(axis=-1)] = [-np.inf, np.inf]
