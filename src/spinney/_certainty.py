@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney._conformal import (
     SET_METHODS,
@@ -19,7 +19,17 @@ from spinney._conformal import (
     smallest_and_largest_error,
 )
 
-__all__ = ["HeldOut", "IntervalMixin", "SetMixin", "check_method", "thinned"]
+__all__ = [
+    "HeldOut",
+    "IntervalMixin",
+    "IntervalsOnRequest",
+    "MarginSets",
+    "SetMixin",
+    "SetsOnRequest",
+    "check_method",
+    "read_calibration",
+    "thinned",
+]
 
 _MOST_ROWS = 20_000  # that are kept: the coverage they give is within a quarter of a point
 
@@ -123,14 +133,42 @@ def check_method(method: Any, known: tuple[str, ...]) -> str:
     return method
 
 
+def read_calibration(model: Any, calibration: Any) -> tuple[Any, NDArray[Any]]:
+    """Return rows that fit did not see, and their targets; or say what was expected."""
+    if not isinstance(calibration, tuple | list) or len(calibration) != 2:
+        raise ValueError(f"calibration: expected (X, y), got {type(calibration).__name__}")
+    X, y = calibration
+    truth = np.asarray(y)
+    n_rows = _num_samples(X)
+    if truth.ndim not in (1, 2) or len(truth) != n_rows:
+        raise ValueError(
+            f"calibration: expected a target for each of its {n_rows} rows, got y of shape "
+            f"{truth.shape}"
+        )
+    if n_rows == 0:
+        raise ValueError("calibration: expected at least 1 row, got none")
+    return X, truth
+
+
 def _reason(model: Any) -> str:
     """Return what a model adds about how rows are held out."""
     reason: str = model._why_none() if hasattr(model, "_why_none") else ""
     return reason
 
 
+def _own_rows(model: Any) -> HeldOut:
+    """Return the rows for an attribute, which is not there where there are none."""
+    try:
+        held: HeldOut = model._held_out_rows()
+    except ValueError as error:
+        raise AttributeError(str(error)) from error
+    return held
+
+
 class IntervalMixin:
     """`predict_interval` of a regressor that knows its errors on rows it did not learn from."""
+
+    _holds_out_rows = True
 
     def _held_out_rows(self) -> HeldOut:
         """Return the rows, or raise a ValueError that says why there are none."""
@@ -139,9 +177,28 @@ class IntervalMixin:
             raise ValueError(
                 f"{type(self).__name__} was fitted without rows to tell its errors from"
                 f"{_reason(self)}; spinney.calibration.ConformalRegressor gives intervals to "
-                "any regressor"
+                "any regressor, as do rows that fit did not see, given as calibration=(X, y)"
             )
         return held  # type: ignore[no-any-return]
+
+    def _held_on(self, calibration: Any) -> HeldOut:
+        """Return what is said about rows that the caller has held out, (X, y)."""
+        X, truth = read_calibration(self, calibration)
+        told, scale = self._told_and_scale(X)
+        quantiles = told.ndim > truth.ndim
+        try:
+            truth = truth.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"calibration: expected numbers as its y: {error}") from error
+        if not quantiles and truth.shape != told.shape:
+            if truth.size != told.size:
+                raise ValueError(
+                    f"calibration: expected y of shape {told.shape}, got {truth.shape}"
+                )
+            truth = truth.reshape(told.shape)
+        if not np.isfinite(truth).all():
+            raise ValueError("calibration: its y contains NaN or infinity")
+        return HeldOut("rows of calibration", truth, told, scale, quantiles=quantiles)
 
     def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
         """Return predictions and the scale of their errors, as `HeldOut` has them."""
@@ -155,11 +212,13 @@ class IntervalMixin:
     def interval_method_(self) -> str:
         """What intervals are made from, in words; of ``method="auto"``."""
         check_is_fitted(self)
-        held = self._held_out_rows()
+        held = _own_rows(self)
         what = "conformalised quantiles" if held.quantiles else "conformal"
         return f"{what}, {len(held):,} {held.source}"
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Floats:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
+    ) -> Floats:
         """Predict an interval that holds the target with the given probability.
 
         Parameters
@@ -172,6 +231,10 @@ class IntervalMixin:
         method : {"auto", "conformal"}, default="auto"
             There is one: the errors on rows that fit held out tell how far an interval must
             reach, below and above. `interval_method_` says which rows these are.
+        calibration : tuple (X, y), default=None
+            Rows that fit did not see, and their targets: their errors are taken instead. It is how
+            a model that holds no rows out by itself gets intervals without a further fit; some
+            hundred rows suffice.
 
         Returns
         -------
@@ -181,12 +244,20 @@ class IntervalMixin:
         coverage = check_coverage(coverage)
         check_method(method, ("auto", "conformal"))
         check_is_fitted(self)
-        held = self._held_out_rows()
+        held = self._held_out_rows() if calibration is None else self._held_on(calibration)
         return self._clip(held.interval(*self._told_and_scale(X), coverage))
+
+
+class IntervalsOnRequest(IntervalMixin):
+    """Intervals of a regressor that holds out no rows by itself: they have to be given."""
+
+    _holds_out_rows = False
 
 
 class SetMixin:
     """`predict_set` of a classifier that knows its doubts about rows it did not learn from."""
+
+    _holds_out_rows = True
 
     def _held_out_rows(self) -> HeldOut:
         """Return the rows, or raise a ValueError that says why there are none."""
@@ -195,18 +266,42 @@ class SetMixin:
             raise ValueError(
                 f"{type(self).__name__} was fitted without rows to tell its errors from"
                 f"{_reason(self)}; spinney.calibration.ConformalClassifier gives sets to any "
-                "classifier with probabilities"
+                "classifier with probabilities, as do rows that fit did not see, given as "
+                "calibration=(X, y)"
             )
         return held  # type: ignore[no-any-return]
+
+    def _set_shares(self, X: Any) -> Floats:
+        """Return what the scores of classes are made from: their probabilities."""
+        shares = self.predict_proba(X)  # type: ignore[attr-defined]
+        if isinstance(shares, list):
+            raise ValueError("predict_set: expected a model of one output, got several")
+        return np.asarray(shares, dtype=np.float64)
+
+    def _held_on(self, calibration: Any) -> HeldOut:
+        """Return what is said about rows that the caller has held out, (X, y)."""
+        X, truth = read_calibration(self, calibration)
+        shares, classes = self._set_shares(X), np.asarray(self.classes_)  # type: ignore[attr-defined]
+        truth = truth.ravel()
+        if len(truth) != len(shares):
+            raise ValueError("calibration: expected y with one class for each row")
+        places = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.array([places.get(label, -1) for label in truth.tolist()], dtype=np.int32)
+        if (codes < 0).any():
+            new = truth.tolist()[codes.argmin()]
+            raise ValueError(f"calibration: its y has {new!r}, which is not among the classes")
+        return HeldOut("rows of calibration", codes, shares)
 
     @property
     def set_method_(self) -> str:
         """What sets are made from, in words; of ``method="auto"``."""
         check_is_fitted(self)
-        held = self._held_out_rows()
+        held = _own_rows(self)
         return f"adaptive conformal sets (aps), {len(held):,} {held.source}"
 
-    def predict_set(self, X: Any, coverage: float = 0.9, method: str = "auto") -> NDArray[np.bool_]:
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
+    ) -> NDArray[np.bool_]:
         """Predict a set of classes that holds the right one with the given probability.
 
         Parameters
@@ -221,6 +316,10 @@ class SetMixin:
             add up to a limit. "lac": all classes of at least some probability, the smallest sets.
             "raps": "aps" that avoids long sets of unlikely classes. The limit is that of the rows
             that fit held out.
+        calibration : tuple (X, y), default=None
+            Rows that fit did not see, and their classes: the limit is theirs instead. It is how a
+            model that holds no rows out by itself gets sets without a further fit; some hundred
+            rows suffice.
 
         Returns
         -------
@@ -230,7 +329,26 @@ class SetMixin:
         coverage = check_coverage(coverage)
         check_method(method, ("auto", *SET_METHODS))
         check_is_fitted(self)
-        held = self._held_out_rows()
+        held = self._held_out_rows() if calibration is None else self._held_on(calibration)
         chosen = "aps" if method == "auto" else method
-        shares = self.predict_proba(X)  # type: ignore[attr-defined]
-        return sets_within(class_scores(shares, chosen), held.limit(chosen, coverage))
+        scores = class_scores(self._set_shares(X), chosen)
+        return sets_within(scores, held.limit(chosen, coverage))
+
+
+class SetsOnRequest(SetMixin):
+    """Sets of a classifier that holds out no rows by itself: they have to be given."""
+
+    _holds_out_rows = False
+
+
+class MarginSets(SetsOnRequest):
+    """Sets of a classifier that knows margins and no probabilities."""
+
+    def _set_shares(self, X: Any) -> Floats:
+        # Any function of what the model says keeps the coverage: one that rises with the margin,
+        # and does not reach 1, lets margins be told apart however large they are.
+        margins = np.asarray(self.decision_function(X), dtype=np.float64)  # type: ignore[attr-defined]
+        if margins.ndim == 1:
+            margins = np.column_stack([-margins, margins])
+        rising = 0.5 + 0.5 * margins / (1 + np.abs(margins))
+        return np.asarray(rising / rising.sum(axis=1, keepdims=True))

@@ -24,9 +24,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import _num_samples, check_array, validate_data
 
-__all__ = ["Schema", "Table", "check_rows", "column_of", "fit_table", "read_table"]
+__all__ = [
+    "Schema",
+    "Table",
+    "check_rows",
+    "column_of",
+    "fit_table",
+    "read_categories",
+    "read_table",
+]
 
 Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = "Array | nw.Series[Any]"
@@ -190,6 +198,40 @@ def read_table(
         return _read_array(estimator, X, False, accept_sparse, allow_nan)
     columns, labels = _split(estimator, X, is_frame, False)
     return _read_columns(estimator, columns, labels, schema.categories, allow_nan, unseen)[0]
+
+
+def read_categories(X: Any, schema: Schema | None = None) -> tuple[Table, Schema]:
+    """Read a frame's columns of categories alone, whatever its other columns hold.
+
+    Parameters
+    ----------
+    X : object
+        Rows of any kind; of what is no frame there are no such columns.
+    schema : Schema or None
+        What this function has returned for other rows; None finds the columns.
+
+    Returns
+    -------
+    (Table, Schema)
+        Codes, and the names and categories of the columns.
+    """
+    X, is_frame = _as_frame(X)
+    if not is_frame:
+        return Table(_num_samples(X), 0, columns=[]), Schema(None, ())
+    frame = nw.from_native(X, eager_only=True)
+    if schema is None:
+        named = [one for one in frame.iter_columns() if isinstance(one.name, str)]
+        series = {one.name: _column(one) for one in named}
+        found = [name for name, column in series.items() if _kind(column) == "categories"]
+        known: list[Any] = [_sorted_categories(_levels(series[name])[0]) for name in found]
+        schema = Schema(np.array(found, dtype=object), tuple(known))
+    columns: list[Array] = []
+    for name, categories in zip(
+        schema.names if schema.names is not None else (), schema.categories, strict=True
+    ):
+        levels, codes = _levels(_column(frame[name]))
+        columns.append(_match(levels, codes, np.asarray(categories), -1))
+    return Table(frame.shape[0], len(columns), columns=columns), schema
 
 
 def column_of(X: Any, column: str | int) -> Array:

@@ -460,3 +460,16 @@ def test_linear_models_of_tables_as_they_come():
         assert model.classes_.tolist() == ["high", "low"]
     shares = scaled_linear.ScaledLogisticRegression().fit(frame, label).predict_proba(frame)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_the_best_is_explained() -> None:
+    result = spinney.compare(X, LABELS, cv=3, models=["decision_tree", "logistic_regression"])
+    told = result.explain("decision_tree", max_rows=20)
+    model = result.fit("decision_tree")
+    assert told.values.shape[:2] == (20, X.shape[1])
+    sums = told.values.sum(axis=1) + told.base_values
+    rows = np.unique(np.linspace(0, len(X) - 1, 20).astype(int))
+    np.testing.assert_allclose(sums, model.predict_proba(X[rows]), atol=1e-9)
+    assert result.explain(X=X[:3]).values.shape[0] == 3
+    with pytest.raises(ValueError, match="max_rows"):
+        result.explain(max_rows=0)

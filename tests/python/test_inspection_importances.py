@@ -254,12 +254,64 @@ def test_rows_of_the_bag_are_found_again():
     np.testing.assert_allclose(told.mean, (rows[seen] / n_trees[seen, None]).mean(axis=0))
 
 
+@pytest.mark.parametrize("kind", ["number", "two", "three"])
+def test_noise_has_no_importance_in_boosters(kind):
+    random = np.random.default_rng(6)
+    means, own = [], []
+    for seed in range(25):
+        frame = noise_table(random, 300)
+        y = (frame["tells"] + 0.8 * random.normal(size=300)).to_numpy()
+        edges = {"two": [0.5], "three": [0.0, 1.0]}.get(kind)
+        y = y if edges is None else np.digitize(y, edges)
+        make = GradientBoostingRegressor if edges is None else GradientBoostingClassifier
+        model = make(n_estimators=15, max_leaf_nodes=8, early_stopping=False, random_state=seed)
+        model.fit(frame[:150], y[:150])
+        told = impurity_importance(model, frame[150:], y[150:], held_out=True)
+        means.append(told.mean)
+        own.append(model.feature_importances_)
+    means = np.array(means)
+    z = means.mean(axis=0) / (means.std(axis=0, ddof=1) / np.sqrt(len(means)))
+    assert np.abs(np.nan_to_num(z[1:])).max() < 3.3
+    assert z[0] > 10
+    assert np.mean(own, axis=0)[4] > 0.02  # what the booster reports of noise with many values
+
+
+def test_boosters_by_hand():
+    X, y = signal(150)
+    labels = np.digitize(y, [-1, 1])
+    model = GradientBoostingClassifier(n_estimators=4, early_stopping=False, random_state=0)
+    model.fit(X[:100], labels[:100])
+    told = impurity_importance(model, X[100:], labels[100:], held_out=True)
+    rows, sums = X[100:], np.zeros(4)
+    for t in range(len(model._store)):
+        tree = model._store.tree(t)
+        target = (labels[100:] == model.classes_[t % 3]).astype(float)
+        stack = [(0, np.arange(50))]
+        while stack:
+            node, here = stack.pop()
+            if tree.children_left[node] < 0 or not len(here):
+                continue
+            j = tree.feature[node]
+            left = rows[here, j] <= tree.threshold[node]
+            for child, part in (
+                (tree.children_left[node], here[left]),
+                (tree.children_right[node], here[~left]),
+            ):
+                step = tree.value.ravel()[child] - tree.value.ravel()[node]
+                sums[j] += step * (target[part] - target[here].mean()).sum()
+                stack.append((child, part))
+    np.testing.assert_allclose(told.mean, sums / 50, atol=1e-12)
+    several = GradientBoostingRegressor(n_estimators=3).fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="one target"):
+        impurity_importance(several, X, y, held_out=True)
+
+
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
         (DecisionTreeClassifier(), {}, "no rows out of its bag"),
         (ExtraTreesClassifier(5), {}, "bootstrap=False"),
-        (GradientBoostingClassifier(n_estimators=3), {}, "GradientBoostingClassifier"),
+        (GradientBoostingClassifier(n_estimators=3), {}, "got a booster"),
         (LinearRegression(), {"held_out": True}, "LinearRegression"),
     ],
 )

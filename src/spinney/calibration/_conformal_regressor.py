@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from spinney._certainty import HeldOut
 from spinney._conformal import Floats, check_coverage
-from spinney._table import check_rows
+from spinney._group_scale import GroupScale, learn_group_scale
+from spinney._table import check_rows, read_categories
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 
 __all__ = ["ConformalRegressor"]
@@ -46,10 +48,12 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         jackknife+.
     test_size : float or int, default=0.25
         Rows that "split" and "quantile" take their errors from.
-    groups : str or int, default=None
-        A column of categories, by name or place: each gets intervals from the errors of its own
-        rows, so that none of them falls short. Categories with too few rows to tell, and new
-        ones, get those of all.
+    groups : str, int or None, default="auto"
+        "auto": in each column of categories of a frame, intervals are as long as its rows' errors
+        are large, all columns together; models that hold out rows by themselves see to it, or not.
+        A column, by name or place: each of its categories gets intervals from the errors of its own
+        rows alone, so that none of them falls short. Categories with too few rows to tell, and new
+        ones, get those of all. None: all rows are alike.
     quantiles : tuple of float, default=(0.05, 0.95)
         Levels that "quantile" fits; best near (1 ± coverage) / 2, and right for any coverage.
     random_state : int, RandomState instance or None, default=None
@@ -94,7 +98,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         method: str = "auto",
         cv: Any = 5,
         test_size: Any = 0.25,
-        groups: Any = None,
+        groups: Any = "auto",
         quantiles: Any = (0.05, 0.95),
         random_state: Any = None,
     ) -> None:
@@ -141,7 +145,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         method = self.method
         if method in ("auto", "oob"):
             self.estimator_, held = self._own_rows(X, y, weights)
-            if held is not None and (self.groups is None or held.rows is not None):
+            if held is not None and (self._column() is None or held.rows is not None):
                 self._held_out, method = held, "oob"
             elif method == "oob":
                 raise ValueError(
@@ -157,10 +161,29 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
             self._hold_out_once(X, y, weights, method == "quantile")
         self.method_ = method
         self._known_groups = self._codes = None
-        if self.groups is not None:
+        self._group_scale: GroupScale | None = None
+        if self._column() is not None:
             codes, self._known_groups = group_codes(X, self.groups)
             self._codes = codes[self._held_out.rows]
+        elif self.groups is not None and method in ("split", "cross"):
+            self._learn_groups(X)
         return self
+
+    def _column(self) -> Any:
+        """Return the column that `groups` names, if it does."""
+        return None if isinstance(self.groups, str) and self.groups == "auto" else self.groups
+
+    def _learn_groups(self, X: Any) -> None:
+        """Learn how large errors are for each category of each column."""
+        held = self._held_out
+        table, self._schema = read_categories(X)
+        if held.rows is None or not self._schema.has_categories:
+            return
+        sizes = np.abs(held.truth - held.told)
+        learned = learn_group_scale(table.take(held.rows), self._schema, sizes)
+        if learned is not None:
+            self._group_scale, own = learned
+            self._held_out = replace(held, scale=own)
 
     def _hold_out_folds(self, X: Any, y: Any, weights: Any) -> None:
         folds = self._folds(X, y)
@@ -208,7 +231,10 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         check_is_fitted(self)
         held = self._held_out
         words = {"cross": "cross-conformal (CV+)", "quantile": "conformalised quantiles"}
-        within = "" if self.groups is None else f", within {self.groups!r}"
+        within = "" if self._column() is None else f", within {self.groups!r}"
+        groups = vars(self).get("_group_scale")
+        if groups is not None:
+            within = f", in units of {len(groups.columns)} columns of categories"
         return f"{words.get(self.method_, 'conformal')}, {len(held):,} {held.source}{within}"
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -230,6 +256,9 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         told, scale = self._told(X)
+        groups = vars(self).get("_group_scale")
+        if groups is not None:
+            scale = groups.of(read_categories(X, self._schema)[0])
         every = np.ones(len(self._held_out), dtype=bool)
         ends = self._ends(told, scale, every, coverage)
         if self._codes is None:
@@ -264,10 +293,13 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         if low < 1:
             return ends
         errors, fold = held.truth - held.told, self._fold_of[chosen]
+        if held.scale is not None:
+            errors = errors / held.scale
         step = max(1, _PAIRS // max(n, 1))
         for first in range(0, len(told), step):
             some = slice(first, first + step)
-            reached = told[some][:, fold] + errors
+            reached = told[some][:, fold]
+            reached = reached + (errors if scale is None else errors * scale[some][:, None])
             if held.weights is None:
                 places = [low - 1, n - low]
                 ends[some] = np.partition(reached, places, axis=1)[:, places]

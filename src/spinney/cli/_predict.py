@@ -158,13 +158,13 @@ class _Predictor:
             raise UserError(f"{path} is a {self._name}, which predicts nothing")
         if proba and not hasattr(self._model, "predict_proba"):
             raise UserError(f"--proba: {self._name} in {path} knows no probabilities")
-        if interval is not None and not hasattr(self._model, "predict_interval"):
+        if interval is not None and not _has(self._model, "predict_interval"):
             able = ", ".join(_models_with("predict_interval", "regression"))
             raise UserError(
                 f"--interval: {self._name} in {path} has no intervals; these have, for numbers: "
                 f"{able}"
             )
-        if classes_set is not None and not hasattr(self._model, "predict_set"):
+        if classes_set is not None and not _has(self._model, "predict_set"):
             able = ", ".join(_models_with("predict_set", "classification"))
             raise UserError(
                 f"--set: {self._name} in {path} has no sets; these have, for classes: {able}"
@@ -294,6 +294,11 @@ def _beside(carried: Any, predicted: dict[str, Any]) -> Any:
     return carried
 
 
+def _has(model: Any, method: str) -> bool:
+    """Whether a model has intervals or sets without rows that it would have to be given."""
+    return hasattr(model, method) and getattr(model, "_holds_out_rows", True)
+
+
 def _models_with(method: str, task: Task) -> list[str]:
     from spinney.cli._models import MODEL_NAMES, make_model
 
@@ -303,6 +308,6 @@ def _models_with(method: str, task: Task) -> list[str]:
             model = make_model(name, task, None, None)
         except UserError:  # for the other task only
             continue
-        if hasattr(model, method):
+        if _has(model, method):
             able.append(name)
     return able

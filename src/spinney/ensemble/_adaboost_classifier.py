@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._certainty import SetsOnRequest
 from spinney._progress import progress_hook
 from spinney._table import fit_table
 from spinney._threads import effective_n_jobs
@@ -38,7 +39,7 @@ _TINY = np.finfo(np.float64).eps
 _ROUNDING = 1e-12  # of an error that is no better than chance, as in the core
 
 
-class AdaBoostClassifier(Learners, sk.AdaBoostClassifier):
+class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
     """AdaBoost: weak learners that vote, each trained on what the ones before it got wrong.
 
     After each round the rows that the learner got wrong gain weight, so that under the new weights

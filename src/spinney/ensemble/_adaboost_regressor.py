@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._certainty import IntervalsOnRequest
 from spinney._progress import progress_hook
 from spinney._table import fit_table
 from spinney._threads import effective_n_jobs
@@ -36,7 +37,7 @@ _NATIVE = (DecisionTreeRegressor, ExtraTreeRegressor)
 _TINY = np.finfo(np.float64).eps
 
 
-class AdaBoostRegressor(Learners, sk.AdaBoostRegressor):
+class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
     """AdaBoost.R2: learners on samples of the rows, drawn where the ones before were far off.
 
     Each round draws rows in proportion to their weights and fits a learner to them; rows that it

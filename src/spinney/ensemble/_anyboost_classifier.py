@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney._certainty import SetsOnRequest
 from spinney._labels import encode_labels
 from spinney.ensemble._anyboost import BaseAnyBoost
 from spinney.ensemble._anyboost_losses import CLASS_LOSSES, Loss, as_loss
@@ -21,7 +22,7 @@ from spinney.tree import DecisionTreeRegressor
 __all__ = ["AnyBoostClassifier"]
 
 
-class AnyBoostClassifier(ClassifierMixin, BaseAnyBoost):
+class AnyBoostClassifier(SetsOnRequest, ClassifierMixin, BaseAnyBoost):
     """Gradient descent in the space of functions, for two classes: any learner, any loss.
 
     Each round asks a learner for the direction in which the loss falls fastest, and goes a step in

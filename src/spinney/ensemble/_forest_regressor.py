@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,14 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from spinney._certainty import HeldOut
+from spinney._group_scale import GroupScale, learn_group_scale
+from spinney._table import Table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._forest import BaseForest
 
 __all__ = ["ForestRegressor"]
+
+_USUAL_PART = 0.1  # of the trees' variance about a row that is taken to be as everywhere
 
 
 class ForestRegressor(RegressorMixin, BaseForest):
@@ -145,9 +150,9 @@ class ForestRegressor(RegressorMixin, BaseForest):
         check_is_fitted(self)
         tail = (1 - coverage) / 2
         if calibration is not None:
-            truth, mean, spread = self._errors_on(calibration)
+            truth, mean, scale, unit = self._errors_on(calibration)
         elif "_oob_sums" in vars(self):
-            truth, mean, spread = self._errors_out_of_bag()
+            truth, mean, scale, unit = self._errors_out_of_bag()
         elif method == "conformal":
             raise ValueError(
                 "method='conformal' needs rows that trees did not see: fit with bootstrap=True, "
@@ -157,30 +162,49 @@ class ForestRegressor(RegressorMixin, BaseForest):
             method = "quantile"
         if method == "quantile":
             return self.predict_quantiles(X, [tail, 1 - tail])
-        ends = [_ends(truth[:, k] - mean[:, k], spread[:, k], tail) for k in range(truth.shape[1])]
-        mean, spread = self._moments(X)
+        ends = [_ends((truth - mean)[:, k] / scale[:, k], tail) for k in range(truth.shape[1])]
+        mean, scale = self._means_and_scale(X, unit)
         out = np.empty((*mean.shape, 2))
-        for k, (lower, upper, floor) in enumerate(ends):
-            out[:, k, 0] = mean[:, k] + lower * (spread[:, k] + floor)
-            out[:, k, 1] = mean[:, k] + upper * (spread[:, k] + floor)
+        for k, (lower, upper) in enumerate(ends):
+            out[:, k, 0] = mean[:, k] + lower * scale[:, k]
+            out[:, k, 1] = mean[:, k] + upper * scale[:, k]
         return out[:, 0] if self.n_outputs_ == 1 else out
 
     def _held_out_rows(self) -> HeldOut:
         """Return the rows out of the bag as other models keep them."""
         if "_oob_sums" not in vars(self):
             raise ValueError("a forest without bootstrap=True has no rows out of the bag")
-        truth, mean, spread = self._errors_out_of_bag()
-        scale = spread + _floor(truth - mean)
+        truth, mean, scale, _ = self._errors_out_of_bag()
         rows = np.flatnonzero(self._oob_n_trees > 1)
         if self.n_outputs_ == 1:
             truth, mean, scale = truth[:, 0], mean[:, 0], scale[:, 0]
         return HeldOut("rows out of the bag", truth, mean, scale, rows=rows)
 
     def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
-        truth, told, _ = self._errors_out_of_bag()
-        mean, spread = self._moments(X)
-        scale = spread + _floor(truth - told)
+        mean, scale = self._means_and_scale(X, self._errors_out_of_bag()[3])
         return (mean[:, 0], scale[:, 0]) if self.n_outputs_ == 1 else (mean, scale)
+
+    def _means_and_scale(self, X: Any, unit: _Unit) -> tuple[Any, Any]:
+        """Means, and how large errors are expected to be, about the rows of X."""
+        mean, spread = self._moments(X)
+        scale = unit.scale(spread)
+        groups = vars(self).get("_group_scale")
+        if groups is not None:
+            scale *= groups.of(read_table(self, X, self._schema))[:, None]
+        return mean, scale
+
+    def _learn_groups(self, table: Table) -> None:
+        """Learn how large errors are for each category, from rows out of the bag."""
+        self._group_scale: GroupScale | None = None
+        self._oob_factors: Any = None
+        seen = np.flatnonzero(self._oob_n_trees > 1)
+        if len(seen) < 2 or self.n_outputs_ > 1:
+            return
+        truth, mean, scale, _ = self._errors_out_of_bag()
+        sizes = np.abs(truth - mean)[:, 0] / scale[:, 0]
+        learned = learn_group_scale(table.take(seen), self._schema, sizes)
+        if learned is not None:
+            self._group_scale, self._oob_factors = learned
 
     def _moments(self, X: Any) -> tuple[Any, Any]:
         """Mean over the trees, and their disagreement, about the rows of X."""
@@ -191,8 +215,8 @@ class ForestRegressor(RegressorMixin, BaseForest):
         n_trees = np.full((len(sums), 1), float(len(self._store)))
         return _mean_and_spread(sums, squares, n_trees, self._centre)
 
-    def _errors_on(self, calibration: Any) -> tuple[Any, Any, Any]:
-        """Targets, means and disagreement for rows given as (X, y)."""
+    def _errors_on(self, calibration: Any) -> tuple[Any, Any, Any, _Unit]:
+        """Targets, means, scale and its unit for rows given as (X, y)."""
         if not isinstance(calibration, tuple | list) or len(calibration) != 2:
             raise ValueError(f"calibration: expected (X, y), got {type(calibration).__name__}")
         mean, spread = self._moments(calibration[0])
@@ -206,10 +230,12 @@ class ForestRegressor(RegressorMixin, BaseForest):
             raise ValueError("calibration: its y contains NaN or infinity")
         if len(truth) < 2:
             raise ValueError("calibration: expected at least 2 rows, got 1")
-        return truth.reshape(mean.shape), mean, spread
+        truth = truth.reshape(mean.shape)
+        unit = _Unit.of(truth - mean, spread)
+        return truth, mean, self._means_and_scale(calibration[0], unit)[1], unit
 
-    def _errors_out_of_bag(self) -> tuple[Any, Any, Any]:
-        """Targets, means and disagreement of the trees that did not see a row."""
+    def _errors_out_of_bag(self) -> tuple[Any, Any, Any, _Unit]:
+        """Targets, means, scale and its unit, by the trees that did not see a row."""
         seen = self._oob_n_trees > 1
         if seen.sum() < 2:
             raise ValueError(
@@ -226,23 +252,44 @@ class ForestRegressor(RegressorMixin, BaseForest):
         more = np.mean(spread**2 * (1 / n_trees - 1 / len(self._store)), axis=0)
         usual = np.mean(errors**2, axis=0)
         share = np.divide(more, usual, out=np.zeros_like(usual), where=usual > 0)
-        return truth, truth - np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors, spread
+        errors = np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors
+        unit = _Unit.of(errors, spread)
+        scale = unit.scale(spread)
+        factors = vars(self).get("_oob_factors")
+        if factors is not None:
+            scale *= factors[:, None]
+        return truth, truth - errors, scale, unit
 
 
-def _ends(errors: Any, spread: Any, tail: float) -> tuple[float, float, float]:
-    """Ends of the interval in units of the spread, and what is added to the spread."""
-    floor = float(_floor(errors))
-    scores = np.sort(errors / (spread + floor))
+@dataclass(frozen=True)
+class _Unit:
+    """What is usual among the rows that intervals are made from, for each output."""
+
+    variance: Any
+    error: Any
+
+    @classmethod
+    def of(cls, errors: Any, spread: Any) -> _Unit:
+        return cls(np.mean(spread**2, axis=0), np.sqrt(np.mean(errors**2, axis=0)))
+
+    def scale(self, spread: Any) -> Any:
+        """Return how large errors are to be expected where trees disagree so much.
+
+        The spread of few trees is itself noise, and more so out of the bag than of all trees: what
+        is usual counts a tenth in its square, and a fifth of the usual error is added.
+        """
+        square = (1 - _USUAL_PART) * spread**2 + _USUAL_PART * self.variance
+        return np.sqrt(square) + (0.2 * self.error + np.finfo(np.float64).tiny)
+
+
+def _ends(scores: Any, tail: float) -> tuple[float, float]:
+    """Ends of the interval in units of the scale."""
+    scores = np.sort(scores)
     n = len(scores)
     # The ranks that hold on average over samples; beyond the sample the ends stay finite.
     low = int(np.floor((n + 1) * tail)) - 1
     high = int(np.ceil((n + 1) * (1 - tail))) - 1
-    return float(scores[max(low, 0)]), float(scores[min(high, n - 1)]), floor
-
-
-def _floor(errors: Any) -> Any:
-    """A fifth of the usual error: the spread of few trees is itself noise, and may be zero."""
-    return 0.2 * np.sqrt(np.mean(errors**2, axis=0)) + np.finfo(np.float64).tiny
+    return float(scores[max(low, 0)]), float(scores[min(high, n - 1)])
 
 
 def _mean_and_spread(sums: Any, squares: Any, n_trees: Any, centre: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
+from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney._labels import encode_labels
 from spinney._model_methods import ModelMethods
 from spinney._table import check_rows
@@ -108,7 +109,7 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
         if self.method_ == "bic" and None in sizes:
             unknown = names[sizes.index(None)]
             raise ValueError(f"method='bic': the number of parameters of {unknown!r} is not known")
-        evidence = []
+        evidence, left_out = [], []
         for model, size in zip(self.estimators_, sizes, strict=True):
             if self.method_ == "bic":
                 likelihood = self._log_likelihood(y, self._told(model, X))
@@ -122,13 +123,24 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
                     method=self._method,
                 )
                 evidence.append(self._log_likelihood(y, told))
+                left_out.append(np.asarray(told, dtype=np.float64))
         self.log_evidence_ = np.array(evidence)
         with np.errstate(divide="ignore"):
             logs = np.log(prior / prior.sum()) + self.log_evidence_
         weights = np.exp(logs - logs.max())
         self.weights_ = weights / weights.sum()
         self._remember(X, y)
+        self._held_out = None
+        if left_out and np.isfinite(self.weights_).all():
+            # All rows have chosen the weights: few numbers, so that rows left out stay that.
+            told = np.tensordot(self.weights_, np.array(left_out), axes=1)
+            rows = thinned(len(y))
+            places = np.arange(len(y))[rows]
+            self._held_out = HeldOut("rows of folds", self._truth(y)[rows], told[rows], rows=places)
         return self
+
+    def _why_none(self) -> str:
+        return " (those of method='cv')"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,6 +161,10 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
     def _log_likelihood(self, y: Any, told: Any) -> float:
         raise NotImplementedError
 
+    def _truth(self, y: Any) -> Any:
+        """Targets as rows held out have them."""
+        return y
+
     def _remember(self, X: Any, y: Any) -> None:
         """Keep what predictions need beside the models."""
 
@@ -158,7 +174,7 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
         return np.array([self._told(model, X) for model in self.estimators_])
 
 
-class BayesianModelAveragingClassifier(ClassifierMixin, _ModelAveraging, BaseEstimator):
+class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveraging, BaseEstimator):
     __doc__ = f"""Classes by several models, weighted by how probable each is given the data.
 
     Parameters
@@ -204,6 +220,9 @@ class BayesianModelAveragingClassifier(ClassifierMixin, _ModelAveraging, BaseEst
         check_classification_targets(y)
         self.classes_, self._codes = encode_labels(np.asarray(y))
         return y
+
+    def _truth(self, y: Any) -> Any:
+        return np.asarray(self._codes).astype(np.int32)
 
     def _log_likelihood(self, y: Any, told: Any) -> float:
         own = told[np.arange(len(told)), self._codes]
@@ -259,7 +278,9 @@ class BayesianModelAveragingClassifier(ClassifierMixin, _ModelAveraging, BaseEst
         return _parts(self.weights_, told, lambda p: p * (1 - p))
 
 
-class BayesianModelAveragingRegressor(RegressorMixin, _ModelAveraging, BaseEstimator):
+class BayesianModelAveragingRegressor(
+    IntervalMixin, RegressorMixin, _ModelAveraging, BaseEstimator
+):
     __doc__ = f"""Numbers by several models, weighted by how probable each is given the data.
 
     Errors are taken for normal, with a variance for each model.

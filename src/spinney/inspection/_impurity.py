@@ -12,6 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
 from spinney._table import read_table
+from spinney.ensemble._boosting import BaseBoosting
+from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
+from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
 from spinney.ensemble._forest import BaseForest
 from spinney.ensemble._forest_classifier import ForestClassifier
 from spinney.ensemble._forest_regressor import ForestRegressor
@@ -39,9 +42,10 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
 
     Parameters
     ----------
-    model : fitted forest, or a decision tree with ``held_out=True``
-        Of Spinney's, with one target. Boosters are refused: their trees fit what others left, whose
-        impurity is not that of the target.
+    model : fitted forest, or a decision tree or booster with ``held_out=True``
+        Of Spinney's, with one target. A booster's trees are added up: what the rows add is, column
+        by column, how much the raw score goes along with the target (their covariance), as far as
+        questions about the column make it.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows of fit, in their order; the rows out of each tree's bag are found again from the
         forest's seed. With `held_out`, rows that the model has not seen.
@@ -53,8 +57,8 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     Returns
     -------
     Importances
-        Decreases of the impurity, not scaled to a sum of one. Standard errors hold what other rows
-        and other trees would have given.
+        Decreases of the impurity, not scaled to a sum of one; of boosters, the covariance. Standard
+        errors hold what other rows and other trees (not of boosters) would have given.
 
     Examples
     --------
@@ -85,32 +89,48 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
         )
     rows = _matrix(table, model._schema)
     targets = _targets(model, y)
+    boosts = isinstance(model, BaseBoosting)
+    n_together = model._trees_per_round if isinstance(model, BaseBoosting) else 1
     totals, n_trees = np.zeros(rows.shape), np.zeros(len(rows))
     each = []
-    for tree, asked in _trees(model, len(rows), held_out):
-        told = _steps(tree, rows[asked], targets[asked])
+    for t, (tree, asked) in enumerate(_trees(model, len(rows), held_out)):
+        # Of a round's trees each is for one class.
+        own = targets[:, [t % n_together]] if boosts else targets
+        told = _steps(tree, rows[asked], own[asked])
         totals[asked] += told
         n_trees[asked] += 1
         each.append(told.mean(axis=0) if len(asked) else np.zeros(rows.shape[1]))
     seen = n_trees > 0
     if not seen.any():
         raise ValueError("model: expected rows out of some tree's bag, got none")
-    of_rows = totals[seen] / n_trees[seen, np.newaxis]
+    of_rows = totals[seen] / (1.0 if boosts else n_trees[seen, np.newaxis])
     by_tree = np.array(each).T
     error = np.nan_to_num(standard_errors(of_rows.T)) ** 2
-    if by_tree.shape[1] > 1:
+    if by_tree.shape[1] > 1 and not boosts:
         error = error + standard_errors(by_tree) ** 2
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"column {j}" for j in range(rows.shape[1])]
     where = "on rows held out" if held_out else "out of the bag"
+    what = "covariance of score and target" if boosts else "decrease of the impurity"
     return Importances(
         *([str(name) for name in names], of_rows.mean(axis=0), np.sqrt(error)),
-        *(f"decrease of the impurity {where}", by_tree),
+        *(f"{what} {where}", by_tree),
     )
 
 
 def _check_model(model: Any, held_out: bool) -> None:
+    if isinstance(model, GradientBoostingClassifier | GradientBoostingRegressor):
+        if not held_out:
+            raise ValueError(
+                "model: expected a forest, got a booster, whose trees have all seen what others "
+                "left of the same rows; with held_out=True, X and y are rows that it has not seen"
+            )
+        if model._n_targets > 1 or model._levels:
+            raise ValueError(
+                f"model: expected a booster of one target, got {model._n_scores} scores of numbers"
+            )
+        return
     if isinstance(model, BaseTree):
         if not held_out:
             raise ValueError(
@@ -119,7 +139,7 @@ def _check_model(model: Any, held_out: bool) -> None:
             )
     elif not isinstance(model, ForestClassifier | ForestRegressor):
         raise ValueError(
-            f"model: expected a forest or a decision tree of Spinney's, got {type(model).__name__};"
+            f"model: expected a forest, tree or booster of Spinney's, got {type(model).__name__};"
             " permutation_importance and drop_column_importance serve every model"
         )
     if model.n_outputs_ > 1:
@@ -153,6 +173,8 @@ def _targets(model: Any, y: NDArray[Any]) -> Floats:
     unknown = classes[places] != y
     if unknown.any():
         raise ValueError(f"y: expected classes of the model, got {y[unknown].tolist()[0]!r}")
+    if isinstance(model, BaseBoosting) and model._n_scores == 1:
+        return places[:, np.newaxis].astype(np.float64)
     return np.eye(len(classes))[places]
 
 
@@ -160,6 +182,10 @@ def _trees(model: Any, n_rows: int, held_out: bool) -> Iterator[tuple[Tree, Rows
     """Give each tree with the rows that it may be asked about."""
     if isinstance(model, BaseTree):
         yield model.tree_, np.arange(n_rows)
+        return
+    if isinstance(model, BaseBoosting):
+        for t in range(len(model._store)):
+            yield model._store.tree(t), np.arange(n_rows)
         return
     assert isinstance(model, BaseForest)
     # Of columns of categories half of the rows out of the bag told their order.

@@ -28,6 +28,7 @@ _PUBLIC = frozenset(
 
 # Parts of fitted models that users do not import, and where they are defined now.
 _PARTS = {
+    "spinney.GroupScale": "spinney._group_scale",
     "spinney.HeldOut": "spinney._certainty",
     "spinney.Schema": "spinney._table",
     "spinney.calibration.Calibrator": "spinney.calibration._calibrators",

@@ -152,6 +152,7 @@ def measure_errors(
         np.asarray(studentised),
         np.zeros(studentised.shape),
         weights=None if weights is None else own[told],
+        rows=np.arange(design.n_rows)[rows][told],
     )
     return LinearErrors(moments.means, root, of_mean, sigma, float(degrees), held)
 
@@ -167,14 +168,26 @@ class LinearIntervals(IntervalMixin):
             raise ValueError(
                 f"{type(self).__name__} knows its errors only with more rows than columns, no "
                 "sign constraints, one penalty and a direct solution; "
-                "spinney.calibration.ConformalRegressor gives intervals to any regressor"
+                "spinney.calibration.ConformalRegressor gives intervals to any regressor, as do "
+                "rows that fit did not see, given as calibration=(X, y)"
             )
         return errors  # type: ignore[no-any-return]
 
     def _held_out_rows(self) -> HeldOut:
         return self._linear_errors().left_out
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Floats:
+    def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
+        told = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
+        if vars(self).get("_errors") is None:
+            return told, None
+        spread = self._linear_errors().spread(_rows(self, X))
+        return told, np.broadcast_to(spread, (len(told), told.size // max(len(told), 1))).reshape(
+            told.shape
+        )
+
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
+    ) -> Floats:
         """Predict an interval that holds the target with the given probability.
 
         Parameters
@@ -188,6 +201,8 @@ class LinearIntervals(IntervalMixin):
             say how far an interval must reach, below and above, in units of what the row's place
             among the others makes of the noise. "normal": the t distribution, right if errors are
             normal and all alike. "auto" is "conformal" unless there are too few rows for it.
+        calibration : tuple (X, y), default=None
+            Rows that fit did not see, and their targets: "conformal" takes their errors instead.
 
         Returns
         -------
@@ -196,6 +211,10 @@ class LinearIntervals(IntervalMixin):
         """
         coverage = check_coverage(coverage)
         check_method(method, _METHODS)
+        if calibration is not None:
+            if method == "normal":
+                raise ValueError("calibration: method='normal' takes none")
+            return super().predict_interval(X, coverage, method, calibration)
         told = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
         errors = self._linear_errors()
         tail = (1 - coverage) / 2

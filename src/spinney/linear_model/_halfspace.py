@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from spinney._certainty import MarginSets
 from spinney._labels import encode_labels
 from spinney._model_methods import ModelMethods
 from spinney.linear_model._columns import Columns, is_flat, power_of_two
@@ -33,7 +34,7 @@ Floats = NDArray[np.float64]
 MOST_DENSE = 20_000_000
 
 
-class HalfspaceClassifier(ClassifierMixin, ModelMethods, BaseEstimator):
+class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimator):
     """Halfspace by linear programming, for two classes.
 
     If some halfspace has the second class inside and the first one outside, one is found, with

@@ -15,6 +15,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._certainty import SetsOnRequest
 from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
@@ -35,7 +36,7 @@ _FADED = 5e-3  # share of second derivatives that is left along a direction that
 _MOST_WITH_MATRIX = 3_000  # parameters whose second derivatives are looked at after a fit
 
 
-class LogisticRegression(ModelMethods, _Theirs):  # type: ignore[misc]
+class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
     """Logistic regression: two classes, or several by softmax.
 
     It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty

@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._certainty import read_calibration
 from spinney._model_methods import ModelMethods
 from spinney.linear_model._design import Floats
 from spinney.linear_model._linear_regression import LinearRegression
@@ -186,7 +187,9 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         check_is_fitted(self)
         return self.estimator_.interval_method_
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Floats:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
+    ) -> Floats:
         """Predict an interval that holds the target with the given probability.
 
         Parameters
@@ -198,6 +201,8 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         method : {"auto", "conformal", "normal"}, default="auto"
             As in `LinearRegression.predict_interval`; that the degree was chosen by the same rows
             is not counted.
+        calibration : tuple (X, y), default=None
+            Rows that fit did not see, and their targets: "conformal" takes their errors instead.
 
         Returns
         -------
@@ -206,7 +211,11 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.estimator_.predict_interval(self._terms(X), coverage, method)
+        if calibration is not None:
+            rows, truth = read_calibration(self, calibration)
+            rows = validate_data(self, rows, dtype=np.float64, reset=False)
+            calibration = (self._terms(rows), truth)
+        return self.estimator_.predict_interval(self._terms(X), coverage, method, calibration)
 
 
 def _exponents(n_features: int, degree: int) -> Any:

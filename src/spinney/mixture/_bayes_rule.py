@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._certainty import SetsOnRequest
 from spinney._labels import encode_labels
 from spinney._model_methods import ModelMethods
 
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-class BayesRule(ClassifierMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
+class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of plug-in rules; not to be used directly."""
 
     n_features_in_: int

@@ -147,7 +147,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
 
 
 class RadiusNeighborsClassifier(  # type: ignore[misc]
-    RadiusNeighborSearch, neighbors.RadiusNeighborsClassifier
+    SetMixin, RadiusNeighborSearch, neighbors.RadiusNeighborsClassifier
 ):
     """The class that most of the rows within a radius have.
 
@@ -250,32 +250,57 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
         ndarray of shape (n_queries, n_classes), or a list of them
             The shares; all zero where nobody is within the radius and `outlier_label` is no class.
         """
-        check_is_fitted(self, "_fit_method")
-        distances, found = self.radius_neighbors(X)
-        rows, query = flatten(found)
-        is_alone = np.bincount(query, minlength=len(found)) == 0
+        shares, is_alone = self._shares(X)
         if is_alone.any() and self.outlier_label_ is None:
             raise ValueError(
                 f"No neighbors found for test samples {np.flatnonzero(is_alone)!r}, you can try "
                 "using larger radius, giving a label for outliers, or considering removing them "
                 "from your dataset."
             )
+        return shares if self.outputs_2d_ else shares[0]
+
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            if self.outputs_2d_:
+                raise ValueError("predict_set: expected a model of one output, got several")
+            # Each row by the others: asked for when it is first needed, as it costs many queries.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                shares, is_alone = self._shares(None)
+            # Without a label for them, rows that nobody is near get no prediction either.
+            counted = np.flatnonzero(~is_alone) if self.outlier_label_ is None else slice(None)
+            told = shares[0][counted]
+            rows = thinned(len(told))
+            codes = np.asarray(self._y[counted][rows]).astype(np.int32).ravel()
+            if len(codes):
+                self._held_out = HeldOut("rows, each by the others", codes, told[rows])
+        return super()._held_out_rows()
+
+    def _why_none(self) -> str:
+        return " (no row has another within the radius)"
+
+    def _shares(self, X: Any) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
+        """Shares of votes for each output, and which rows have no neighbours."""
+        check_is_fitted(self, "_fit_method")
+        distances, found = self.radius_neighbors(X)
+        rows, query = flatten(found)
+        is_alone = np.bincount(query, minlength=len(found)) == 0
         weights = weigh_ragged(self.weights, distances, query, self.radius)
         shares = []
         for k, votes in enumerate(_count(self, rows, query, weights, len(found))):
             classes = self.classes_[k] if self.outputs_2d_ else self.classes_
-            if is_alone.any():
+            if is_alone.any() and self.outlier_label_ is not None:
                 is_label = classes == self.outlier_label_[k]
                 votes[np.ix_(is_alone, is_label)] = 1
                 if not is_label.any():
                     warnings.warn(
                         f"Outlier label {self.outlier_label_[k]} is not in training classes. All "
                         "class probabilities of outliers will be assigned with 0.",
-                        stacklevel=2,
+                        stacklevel=3,
                     )
             total = votes.sum(axis=1, keepdims=True)
             shares.append(votes / np.where(total == 0, 1, total))
-        return shares if self.outputs_2d_ else shares[0]
+        return shares, is_alone
 
 
 def _count(

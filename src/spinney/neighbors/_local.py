@@ -414,6 +414,7 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
         return super()._held_out_rows()
 
     def _told_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+        self._held_out_rows()  # which smooths the squared errors
         X = validate_data(self, X, dtype=np.float64, reset=False)
         X = np.ascontiguousarray(X)
         squares = self._squares.smooth(X, self._width, effective_n_jobs(self.n_jobs))

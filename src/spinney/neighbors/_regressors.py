@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from sklearn import neighbors
 
 from spinney._certainty import HeldOut, IntervalMixin, thinned
+from spinney._group_scale import learn_group_scale
+from spinney._table import Table, read_table
+from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
     KNeighborSearch,
     RadiusNeighborSearch,
@@ -114,16 +117,36 @@ class KNeighborsRegressor(  # type: ignore[misc]
             truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
             rows = thinned(len(truth))
             self._usual_square = np.mean((truth - told) ** 2, axis=0)
-            scale = self._scale(variance)
+            scale = self._scale(variance) * self._learn_groups(truth, told, self._scale(variance))
             shape = (-1,) if self._y.ndim == 1 else (-1, told.shape[1])
             parts = [part[rows].reshape(shape) for part in (truth, told, scale)]
             self._held_out = HeldOut("rows, each by the others", *parts)
         return super()._held_out_rows()
 
     def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+        self._held_out_rows()  # which finds the usual error
         told, variance = self._mean_and_variance(X)
         scale = self._scale(variance)
+        groups, index = (vars(self).get(name) for name in ("_group_scale", "_index"))
+        if groups is not None and isinstance(index, GowerIndex):
+            scale = scale * groups.of(read_table(self, X, index.schema))[:, None]
         return (told[:, 0], scale[:, 0]) if self._y.ndim == 1 else (told, scale)
+
+    def _learn_groups(self, truth: Any, told: Any, scale: Any) -> Any:
+        """Learn how large errors are for each category; return it for the rows of fit."""
+        self._group_scale: Any = None
+        index = vars(self).get("_index")
+        if not isinstance(index, GowerIndex) or truth.shape[1] > 1:
+            return 1.0
+        columns: list[Any] = [np.empty(0)] * index.schema.n_features
+        for j, codes in zip(index.codes.tolist(), index.rows.codes, strict=True):
+            columns[j] = codes
+        table = Table(len(truth), len(columns), columns=columns)
+        learned = learn_group_scale(table, index.schema, np.abs(truth - told)[:, 0] / scale[:, 0])
+        if learned is None:
+            return 1.0
+        self._group_scale, own = learned
+        return own[:, None]
 
     def _mean_and_variance(self, X: Any) -> tuple[Any, Any]:
         targets, weights = self._near(X)
@@ -146,7 +169,7 @@ def _mean_of(targets: NDArray[Any], weights: NDArray[Any] | None) -> Any:
 
 
 class RadiusNeighborsRegressor(  # type: ignore[misc]
-    RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
+    IntervalMixin, RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
 ):
     """The mean of the targets of the rows within a radius.
 
@@ -236,3 +259,25 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
                 stacklevel=2,
             )
         return out.ravel() if self._y.ndim == 1 else out
+
+    def _held_out_rows(self) -> HeldOut:
+        if vars(self).get("_held_out") is None:
+            # Each row by the others: asked for when it is first needed, as it costs many queries.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                told = np.asarray(self.predict(None), dtype=np.float64)
+            # Of new rows those without neighbours get all numbers: here they do not count.
+            known = np.isfinite(told.reshape(len(told), -1)).all(axis=1)
+            rows = np.flatnonzero(known)
+            rows = rows[thinned(len(rows))]
+            truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
+            if len(rows):
+                self._held_out = HeldOut("rows, each by the others", truth[rows], told[rows])
+        return super()._held_out_rows()
+
+    def _why_none(self) -> str:
+        return " (no row has another within the radius)"
+
+    def _clip(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        ends[np.isnan(ends).any(axis=-1)] = [-np.inf, np.inf]
+        return ends

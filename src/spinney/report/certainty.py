@@ -78,6 +78,8 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
     """
     model, y = fitted.model, fitted.y
     classes = fitted.compared.classes
+    if not getattr(model, "_holds_out_rows", True):
+        return None
     if classes is None and hasattr(model, "predict_interval"):
         low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
         held, width = (low <= y) & (y <= high), float(np.median(high - low))

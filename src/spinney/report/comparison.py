@@ -169,6 +169,43 @@ class Comparison:
         """
         return self._compared().predictions(self._name(name))
 
+    def explain(
+        self, name: str | None = None, X: Any = None, *, max_rows: int = 500, **options: Any
+    ) -> Any:
+        """Fit a model on all rows and part its predictions among the columns, by Shapley values.
+
+        Parameters
+        ----------
+        name : str or None, default=None
+            Which model; the best one if no name is given.
+        X : table or None, default=None
+            The rows that are explained; rows of the comparison if None.
+        max_rows : int, default=500
+            Of the comparison's rows so many, evenly spaced, where there are more.
+        **options
+            Of `spinney.inspection.explain`.
+
+        Returns
+        -------
+        Explanation
+            As of `spinney.inspection.explain`; exact for trees and their ensembles, sampled for
+            models that prepare the table first.
+        """
+        import numpy as np
+
+        from spinney.inspection import explain
+        from spinney.report.rows import take_rows
+
+        if max_rows < 1:
+            raise ValueError(f"max_rows: expected a positive number, got {max_rows}")
+        model = self.fit(name)
+        if X is None:
+            compared = self._compared()
+            n_rows = len(compared.y)
+            rows = np.unique(np.linspace(0, n_rows - 1, min(max_rows, n_rows)).astype(np.intp))
+            X = take_rows(compared.X, rows)
+        return explain(model, X, **options)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the ranking; see `spinney.plot.comparison`."""
         from spinney import plot

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from spinney._certainty import HeldOut
+from spinney._conformal import check_coverage
+from spinney._group_scale import GroupScale, learn_group_scale
+from spinney._table import Schema, Table, read_table
 
 __all__ = ["LearnerIntervals", "LearnerParams", "LearnerSets"]
 
@@ -52,7 +59,26 @@ class LearnerParams:
 
 
 class LearnerIntervals:
-    """Intervals of an estimator whose learner, fitted as ``estimator_``, has them."""
+    """Intervals of an estimator whose learner, fitted as ``estimator_``, has them.
+
+    Learners of numbers know no categories: how large their errors are in each is learned here.
+    """
+
+    def _learn_groups(self, table: Table, schema: Schema) -> None:
+        """Learn from the rows that the learner held out, if it knows them by now."""
+        self._group_scale: GroupScale | None = None
+        self._held_out: HeldOut | None = None
+        learner = self.estimator_  # type: ignore[attr-defined]
+        if not schema.has_categories or vars(learner).get("_errors") is None:
+            return
+        held = learner._held_out_rows()
+        errors = np.abs(held.truth - held.told).reshape(len(held), -1)
+        if held.rows is None or errors.shape[1] != 1:
+            return
+        learned = learn_group_scale(table.take(held.rows), schema, errors[:, 0])
+        if learned is not None:
+            self._group_scale, own = learned
+            self._held_out = replace(held, scale=own.reshape(held.truth.shape))
 
     def _points_of(self, X: Any) -> Any:
         """Return rows as the learner takes them."""
@@ -68,7 +94,15 @@ class LearnerIntervals:
         """Predict intervals with the learner."""
         check_is_fitted(self)
         points = self._points_of(X)
-        return self.estimator_.predict_interval(points, coverage, method)  # type: ignore[attr-defined]
+        learner = self.estimator_  # type: ignore[attr-defined]
+        groups, held = (vars(self).get(name) for name in ("_group_scale", "_held_out"))
+        if groups is None or held is None or method != "auto":
+            return learner.predict_interval(points, coverage, method)
+        coverage = check_coverage(coverage)
+        told, scale = learner._told_and_scale(points)
+        factors = groups.of(read_table(self, X, self._schema))  # type: ignore[attr-defined]
+        ends = held.interval(told[:, None], (scale * factors)[:, None], coverage)
+        return ends.reshape(len(told), 2)
 
 
 class LearnerSets:

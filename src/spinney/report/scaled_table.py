@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney._model_methods import ModelMethods
 from spinney._table import Table, fit_table, read_table
-from spinney.report.learner_params import LearnerParams
+from spinney.report.learner_params import LearnerIntervals, LearnerParams
 from spinney.report.rows import take_rows
 
 __all__ = ["ScaledTable"]
@@ -54,6 +54,8 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
         points = self._points(table)
         learner = self._unfitted(*points.shape).set_params(**self._learner_params())
         self.estimator_ = learner.fit(points, y)
+        if isinstance(self, LearnerIntervals):
+            self._learn_groups(table, self._schema)
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = self.estimator_.classes_
         return self

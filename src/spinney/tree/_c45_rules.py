@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from spinney import _core
+from spinney._certainty import SetsOnRequest
 from spinney._model_methods import ModelMethods
 from spinney._table import Schema, Table, read_table
 from spinney._threads import effective_n_jobs
@@ -56,7 +57,7 @@ class _Candidate:
         return out
 
 
-class C45Rules(ClassifierMixin, ModelMethods, BaseEstimator):
+class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
     """Rules from a C4.5 tree: fewer words than the tree, and often a little better.
 
     Each path of the unpruned tree becomes a rule. A rule loses conditions, one after another, as

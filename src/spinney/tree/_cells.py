@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regr
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney._labels import encode_labels
 from spinney._model_methods import ModelMethods
 
@@ -54,6 +55,41 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             X, targets, weights = X[said], targets[said], weights[said]
         return X, targets, weights
 
+    def _remember_rows(self, cells: Array, targets: Array, weights: Floats) -> None:
+        """Keep what leaving rows out takes: cells do not ask for targets, so it is a formula."""
+        rows = thinned(len(cells))
+        self._row_cells, self._row_targets = cells[rows].astype(np.int32), targets[rows]
+        self._row_weights = None if (weights == 1).all() else weights[rows]
+        self._held_out: HeldOut | None = None
+
+    def _own_values(self, targets: Array) -> Floats:
+        """What each row adds to its cell, (n_rows, n_values)."""
+        return np.asarray(targets, dtype=np.float64)[:, np.newaxis]
+
+    def _left_out(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
+        """Values of rows by all others, NaN where there are none; None if it is not known."""
+        return None
+
+    def _find_left_out(self) -> None:
+        """Ask about each row the others, when that is first needed."""
+        if vars(self).get("_held_out") is not None or "_row_cells" not in vars(self):
+            return
+        targets, weights = self._row_targets, self._row_weights
+        counted = np.ones(len(targets)) if weights is None else weights
+        told = self._left_out(self._row_cells, self._own_values(targets), counted)
+        if told is None:
+            return
+        known = np.isfinite(told).all(axis=1)
+        if not known.any():
+            return
+        told = told[known]
+        self._held_out = HeldOut(
+            "rows, each by the others of its cell",
+            targets[known],
+            told[:, 0] if is_regressor(self) else told,
+            weights=None if weights is None else weights[known],
+        )
+
     def _read_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
@@ -78,7 +114,7 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return self._predict_rows(self._read_rows(X))
 
 
-class CellClassifier(ClassifierMixin, BaseCells):
+class CellClassifier(SetMixin, ClassifierMixin, BaseCells):
     """Cells that hold the shares of the classes; not to be used directly."""
 
     classes_: Any
@@ -92,6 +128,13 @@ class CellClassifier(ClassifierMixin, BaseCells):
         n_classes = len(self.classes_)
         sums = np.bincount(cells * n_classes + targets, weights, n_cells * n_classes)
         return np.asarray(sums.reshape(n_cells, n_classes))
+
+    def _own_values(self, targets: Array) -> Floats:
+        return np.eye(len(self.classes_))[targets]
+
+    def _held_out_rows(self) -> HeldOut:
+        self._find_left_out()
+        return super()._held_out_rows()
 
     def _answers(self, values: Floats) -> Array:
         return np.asarray(self.classes_.take(values.argmax(axis=1), axis=0))
@@ -113,7 +156,7 @@ class CellClassifier(ClassifierMixin, BaseCells):
         return values[cells]
 
 
-class CellRegressor(RegressorMixin, BaseCells):
+class CellRegressor(IntervalMixin, RegressorMixin, BaseCells):
     """Cells that hold the means of the targets; not to be used directly."""
 
     def _encode(self, y: Array) -> Array:
@@ -122,6 +165,15 @@ class CellRegressor(RegressorMixin, BaseCells):
     def _sums(self, cells: Array, n_cells: int, targets: Array, weights: Floats) -> Floats:
         sums = np.bincount(cells, weights * targets, n_cells)
         return np.asarray(sums[:, np.newaxis], dtype=np.float64)
+
+    def _held_out_rows(self) -> HeldOut:
+        self._find_left_out()
+        return super()._held_out_rows()
+
+    def _clip(self, ends: Floats) -> Floats:
+        # Where nothing is predicted the target may be anything.
+        ends[np.isnan(ends).any(axis=1)] = [-np.inf, np.inf]
+        return ends
 
     def _answers(self, values: Floats) -> Array:
         return values[:, 0]

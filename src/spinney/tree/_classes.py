@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 
+from spinney._certainty import IntervalsOnRequest, SetsOnRequest
 from spinney._threads import effective_n_jobs
 from spinney.tree._base import BaseTree
 
@@ -34,7 +35,7 @@ def renamed_criterion(criterion: str) -> str:
     return "squared_error"
 
 
-class DecisionTreeClassifier(ClassifierMixin, BaseTree):
+class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
     """A classification tree (CART), exact and fast.
 
     Each node asks one question: ``x <= threshold`` of a number, or ``x in C`` of a category. The
@@ -276,7 +277,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         return tags
 
 
-class DecisionTreeRegressor(RegressorMixin, BaseTree):
+class DecisionTreeRegressor(IntervalsOnRequest, RegressorMixin, BaseTree):
     """A regression tree (CART), exact and fast.
 
     Each node asks one question: ``x <= threshold`` of a number, or ``x in C`` of a category. The

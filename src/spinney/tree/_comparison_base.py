@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from spinney._certainty import IntervalsOnRequest, SetsOnRequest
 from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.tree._base import encode_classes
@@ -202,7 +203,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
-class ComparisonClassifier(ClassifierMixin, BaseComparison):
+class ComparisonClassifier(SetsOnRequest, ClassifierMixin, BaseComparison):
     """What both kinds of classifiers share."""
 
     def _read_targets(self, y: Any) -> Targets:
@@ -259,7 +260,7 @@ class ComparisonClassifier(ClassifierMixin, BaseComparison):
         return np.asarray(self.classes_.take(likeliest, axis=0))
 
 
-class ComparisonRegressor(RegressorMixin, BaseComparison):
+class ComparisonRegressor(IntervalsOnRequest, RegressorMixin, BaseComparison):
     """What both kinds of regressors share."""
 
     def _read_targets(self, y: Any) -> Targets:

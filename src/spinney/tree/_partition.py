@@ -131,7 +131,25 @@ class BasePartition(BaseCells):
         # The last row is what an empty cell, number −1, says.
         self._table = np.vstack([values, self._empty_value(everywhere)])
         self._cells = cells
+        self._everywhere, self._total = everywhere, float(weights.sum())
+        self._remember_rows(rows, targets, weights)
         return self
+
+    def _left_out(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
+        if isinstance(self.empty, str) and self.empty == "nearest":
+            return None
+        w = weights[:, np.newaxis]
+        alone = self.cell_counts_[cells] == 1
+        rest = np.where(alone[:, np.newaxis], 1.0, self.cell_weights_[cells][:, np.newaxis] - w)
+        told = (self._table[cells] * self.cell_weights_[cells][:, np.newaxis] - w * own) / rest
+        empty = np.broadcast_to(self._table[-1], told.shape)
+        if isinstance(self.empty, str) and self.empty == "global":
+            others = np.maximum(self._total - w, np.finfo(np.float64).tiny)
+            empty = (self._everywhere * self._total - w * own) / others
+        return np.where(alone[:, np.newaxis], empty, told)
+
+    def _why_none(self) -> str:
+        return " (empty='nearest' tells none)"
 
     def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
         return NamedPartition(self, feature_names, class_names)

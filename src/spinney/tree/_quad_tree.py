@@ -212,7 +212,26 @@ class BaseQuadTree(BaseCells):
             _inner=inner,
             _slots=slots,
         )
+        self._remember_rows(leaves, targets, weights)
         return self
+
+    def _left_out(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
+        tree = self.tree_
+        parent = np.zeros(tree.n_nodes, dtype=np.intp)
+        inner = np.flatnonzero(tree._inner >= 0)
+        has_child = tree._slots >= 0
+        parent[tree._slots[has_child]] = np.repeat(inner, has_child.sum(axis=1))
+        # Without the row its box may be empty, or one above it need not be divided.
+        n_others = tree.n_node_samples - 1
+        climbs = (n_others == 0) | (n_others[parent] <= self.leaf_capacity)
+        climbs[0] = False
+        node = cells.astype(np.intp)
+        while climbs[node].any():
+            node = np.where(climbs[node], parent[node], node)
+        if n_others[0] == 0:
+            return None
+        w, total = weights[:, np.newaxis], tree.weighted_n_node_samples[node][:, np.newaxis]
+        return np.asarray((tree.value[node] * total - w * own) / (total - w))
 
     def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
         return NamedQuadTree(self, feature_names, class_names)

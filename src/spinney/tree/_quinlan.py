@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney._certainty import SetsOnRequest
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, _kind, fit_table, read_table
@@ -44,7 +45,7 @@ def declared_categories(X: Any, declared: Any) -> Any:
     return mask if any(mask) else declared
 
 
-class QuinlanTree(ClassifierMixin, ModelMethods, BaseEstimator):
+class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
     """Base class of ID3 and C4.5; not to be used directly."""
 
     classes_: Any
