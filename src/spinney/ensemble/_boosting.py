@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context, is_classifier
+from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -21,19 +20,19 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
     check_consistent_length,
-    check_is_fitted,
 )
 
 from spinney import _core
 from spinney._certainty import HeldOut, thinned
-from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
+from spinney.ensemble._boosted_model import BoostedModel
 from spinney.ensemble._booster import Bins, Booster, Trial, best_round, statistics_of
 from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
-from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns, read_for_core
+from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns
+from spinney.ensemble._interaction_sets import interaction_sets
 from spinney.ensemble._parted_rows import PartedTable
 from spinney.ensemble._shard import Shard, agree_on_columns, read_part
 from spinney.ensemble._totals import Totals
@@ -45,15 +44,10 @@ _MAX_BINS = 255
 _AUTO = StrOptions({"auto"})
 
 
-class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
+class BaseBoosting(BoostedModel):
     """Base class of the boosters; not to be used directly."""
 
-    n_features_in_: int
     categories_: list[Any]
-    _schema: Schema
-    _store: ForestStore
-    _baseline: NDArray[np.float64]
-    _n_rounds: int
     _n_before: int  # rounds of the fit that this one continues
     _seed: int
     _last_scores: tuple[bytes, NDArray[np.float64]] | None
@@ -679,7 +673,9 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         options.min_hessian = float(self.min_hessian_leaf)
         options.min_rows = int(settings.min_samples_leaf)
         options.monotonic = bins.extend_signs(self._monotonic())
-        options.interactions = bins.extend_sets(self._interactions(self.n_features_in_))
+        options.interactions = bins.extend_sets(
+            interaction_sets(self.interaction_cst, self.n_features_in_)
+        )
         return options
 
     def _monotonic(self) -> list[int]:
@@ -697,140 +693,6 @@ class BaseBoosting(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 "monotonic constraints are not supported for multiclass classification"
             )
         return [int(sign) for sign in signs] if signs.any() else []
-
-    def _interactions(self, n: int) -> list[list[int]]:
-        given = self.interaction_cst
-        if given is None:
-            return []
-        if given == "no_interactions":
-            return [[f] for f in range(n)]
-        if given == "pairwise":
-            return [[f, g] for f in range(n) for g in range(f + 1, n)] or [[0]]
-        sets = []
-        for members in given:
-            if isinstance(members, str) or not np.iterable(members):
-                raise ValueError(
-                    "Interaction constraints must be a sequence of tuples or lists, "
-                    f"got interaction_cst={given!r}"
-                )
-            if not all(isinstance(f, Integral) and 0 <= int(f) < n for f in members):
-                raise ValueError(
-                    "Interaction constraints must consist of integer indices in "
-                    f"[0, n_features - 1] = [0, {n - 1}], specifying the position of features, "
-                    f"got: {members!r}"
-                )
-            sets.append(sorted({int(f) for f in members}))
-        rest = sorted(set(range(n)) - {f for members in sets for f in members})
-        return [*sets, rest] if rest else sets
-
-    # ------------------------------------------------------------------ predictions
-
-    @property
-    def n_estimators_(self) -> int:
-        """Rounds that the model has: those up to the best one if it stopped early."""
-        check_is_fitted(self)
-        return self._n_rounds
-
-    @property
-    def n_iter_(self) -> int:
-        """The same as `n_estimators_`."""
-        return self.n_estimators_
-
-    @property
-    def init_raw_(self) -> NDArray[np.float64]:
-        """Raw scores before the first round."""
-        check_is_fitted(self)
-        return self._baseline
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_store" in vars(self) and self._n_rounds > 0
-
-    def _read(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return read_for_core(self, X, self._schema)
-
-    def _raw(self, X: Any) -> Any:
-        """Raw scores, (n_rows, n_scores)."""
-        rows = self._read(X)
-        scores = np.empty((rows.n_rows, self._n_scores))
-        scores[:] = self._baseline
-        _core.add_rounds(
-            *(self._store.core, rows, self._trees_per_round, 0, self._n_rounds * self._n_boosters),
-            *(effective_n_jobs(self.n_jobs), scores),
-        )
-        return scores
-
-    def _staged_raw(self, X: Any) -> Iterator[Any]:
-        rows = self._read(X)
-        scores = np.empty((rows.n_rows, self._n_scores))
-        scores[:] = self._baseline
-        for t in range(self._n_rounds):
-            _core.add_rounds(
-                *(self._store.core, rows, self._trees_per_round),
-                *(t * self._n_boosters, (t + 1) * self._n_boosters),
-                *(effective_n_jobs(self.n_jobs), scores),
-            )
-            yield scores.copy()
-
-    @abstractmethod
-    def _link(self) -> str:
-        """Name of the way from raw scores to predictions."""
-
-    def scorer(self) -> Any:
-        """Prepare the model for one row at a time, at a few microseconds each.
-
-        Returns
-        -------
-        callable
-            Takes one row, a contiguous float64 array of shape ``(n_features_in_,)`` with NaN for
-            what is missing; nothing else about it is checked. Returns an array: the class
-            probabilities, or the one number that is predicted.
-        """
-        check_is_fitted(self)
-        if self._schema.has_categories:
-            raise ValueError("scorer: expected a model of numbers only, got one with categories")
-        if self._levels:
-            raise ValueError("scorer: expected one number to predict, got several quantiles")
-        return _core.RowScorer(
-            *(self._store.core, self._baseline.tolist()),
-            *(self._n_rounds * self._n_boosters, self._link()),
-        )
-
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """Return the index of the leaf that each row falls into, in each tree.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_estimators), or (n_rows, n_estimators, n_classes)
-            Indices of nodes; the last axis only with more than two classes.
-        """
-        rows = self._read(X)
-        out = np.empty((rows.n_rows, len(self._store)), dtype=np.int64)
-        self._store.core.apply(rows, effective_n_jobs(self.n_jobs), out)
-        per_round = self._trees_per_round
-        return out if per_round == 1 else out.reshape(len(out), -1, per_round)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column in what all questions took off the objective."""
-        check_is_fitted(self)
-        total = np.zeros(self.n_features_in_)
-        for t in range(len(self._store)):
-            tree = self._store.tree(t)
-            gain = tree.compute_feature_importances(normalize=False)  # by unit of weight
-            total += gain * tree.weighted_n_node_samples[0]
-        return total / total.sum() if total.sum() > 0 else total
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _report(hook: Any, before: int, total: int, done: int, score: float) -> bool:

@@ -15,6 +15,7 @@ from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
 from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
 from spinney.ensemble._boosting_rules import Settings
 from spinney.ensemble._hist_predictors import as_predictor
+from spinney.ensemble._interaction_sets import interaction_sets
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
@@ -155,7 +156,7 @@ class _HistNames:
 
     def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
         """Sets of columns that may meet; None: any."""
-        sets = self._interactions(n_features)  # type: ignore[attr-defined]
+        sets = interaction_sets(self.interaction_cst, n_features)  # type: ignore[attr-defined]
         return [set(columns) for columns in sets] if sets else None
 
     def _raw_predict(self, X: Any) -> NDArray[np.float64]:

@@ -1,0 +1,36 @@
+"""Which columns may meet on one way down a tree."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+__all__ = ["interaction_sets"]
+
+
+def interaction_sets(given: Any, n: int) -> list[list[int]]:
+    """Return sets of columns that may be asked about on one way, of `interaction_cst`."""
+    if given is None:
+        return []
+    if given == "no_interactions":
+        return [[f] for f in range(n)]
+    if given == "pairwise":
+        return [[f, g] for f in range(n) for g in range(f + 1, n)] or [[0]]
+    sets = []
+    for members in given:
+        if isinstance(members, str) or not np.iterable(members):
+            raise ValueError(
+                "Interaction constraints must be a sequence of tuples or lists, "
+                f"got interaction_cst={given!r}"
+            )
+        if not all(isinstance(f, Integral) and 0 <= int(f) < n for f in members):
+            raise ValueError(
+                "Interaction constraints must consist of integer indices in "
+                f"[0, n_features - 1] = [0, {n - 1}], specifying the position of features, "
+                f"got: {members!r}"
+            )
+        sets.append(sorted({int(f) for f in members}))
+    rest = sorted(set(range(n)) - {f for members in sets for f in members})
+    return [*sets, rest] if rest else sets
