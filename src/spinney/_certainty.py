@@ -133,7 +133,7 @@ def check_method(method: Any, known: tuple[str, ...]) -> str:
     return method
 
 
-def read_calibration(model: Any, calibration: Any) -> tuple[Any, NDArray[Any]]:
+def read_calibration(calibration: Any) -> tuple[Any, NDArray[Any]]:
     """Return rows that fit did not see, and their targets; or say what was expected."""
     if not isinstance(calibration, tuple | list) or len(calibration) != 2:
         raise ValueError(f"calibration: expected (X, y), got {type(calibration).__name__}")
@@ -183,7 +183,7 @@ class IntervalMixin:
 
     def _held_on(self, calibration: Any) -> HeldOut:
         """Return what is said about rows that the caller has held out, (X, y)."""
-        X, truth = read_calibration(self, calibration)
+        X, truth = read_calibration(calibration)
         told, scale = self._told_and_scale(X)
         quantiles = told.ndim > truth.ndim
         try:
@@ -280,7 +280,7 @@ class SetMixin:
 
     def _held_on(self, calibration: Any) -> HeldOut:
         """Return what is said about rows that the caller has held out, (X, y)."""
-        X, truth = read_calibration(self, calibration)
+        X, truth = read_calibration(calibration)
         shares, classes = self._set_shares(X), np.asarray(self.classes_)  # type: ignore[attr-defined]
         truth = truth.ravel()
         if len(truth) != len(shares):

@@ -212,7 +212,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if calibration is not None:
-            rows, truth = read_calibration(self, calibration)
+            rows, truth = read_calibration(calibration)
             rows = validate_data(self, rows, dtype=np.float64, reset=False)
             calibration = (self._terms(rows), truth)
         return self.estimator_.predict_interval(self._terms(X), coverage, method, calibration)
