@@ -248,6 +248,14 @@ def failing_family(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "FAMILIES", (family, *families.FAMILIES))
 
 
+def test_numbers_without_error_are_noted() -> None:
+    models = ["baseline", "linear_regression"]
+    sums = spinney.compare(X, X[:, 0] + X[:, 1], task="regression", models=models, cv=3)
+    assert any("linear_regression makes no error" in note for note in sums.notes)
+    noisy = spinney.compare(X, NUMBERS, task="regression", models=models, cv=3)
+    assert not any("no error" in note for note in noisy.notes)
+
+
 @pytest.mark.usefixtures("failing_family")
 def test_a_failure_is_shown_and_the_others_go_on() -> None:
     result = spinney.compare(X, LABELS, cv=3)

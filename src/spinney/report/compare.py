@@ -29,6 +29,7 @@ from spinney.report.target import as_column, missing_rows, read_target
 __all__ = ["compare"]
 
 _MOST_CLASSES = 1_000
+_NO_ERROR = 1e-9  # of the error of the baseline: what rounding leaves
 
 
 def compare(
@@ -287,6 +288,7 @@ class _Course:
         sign = self.measure.sign
         test_share = float(np.mean([len(test) / len(train) for train, test in splits] or [0.0]))
         ranked = rank(results, sign, test_share)
+        notes.extend(_too_good(ranked, self.task, self.measure))
         return Comparison(
             task=self.task,
             metric=self.measure.name,
@@ -315,6 +317,20 @@ class _Course:
                 given=self.given,
             ),
         )
+
+
+def _too_good(ranked: list[ModelResult], task: Task, measure: Measure) -> list[str]:
+    """Say so if numbers are predicted without error: then they were computed from the columns."""
+    named = {model.name: model.estimate for model in ranked}
+    best, baseline = ranked[0].estimate if ranked else None, named.get("baseline")
+    if task != "regression" or measure.greater_is_better or best is None or baseline is None:
+        return []
+    if not best.mean < _NO_ERROR * baseline.mean:
+        return []
+    return [
+        f"{ranked[0].name} makes no error: the target seems to be computed from columns, "
+        "which may not be known when it is to be predicted"
+    ]
 
 
 def _measured_folds(
