@@ -43,6 +43,11 @@ void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& target
           const std::optional<Matrix<std::uint32_t>>& counts,
           const std::optional<Matrix<std::int32_t>>& features, OutOfBag& out_of_bag,
           nb::handle progress, const std::optional<Array<std::uint64_t>>& seeds) {
+  if (targets.targets.n_outputs != forest.shape.n_outputs ||
+      targets.targets.n_classes != forest.shape.n_classes ||
+      targets.targets.n_rows != bound.bound.table.n_rows) {
+    throw InputError("a forest was to grow on other targets than it is for");
+  }
   if (seeds) options.tree_seeds = seeds->data();
   if (draw_weights) options.draw_weights = draw_weights->data();
   if (counts) options.counts = counts->data();

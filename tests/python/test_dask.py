@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -22,6 +24,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402
+from spinney.dask import _boost_task  # noqa: E402
 from spinney.dask._boost_task import METRIC  # noqa: E402
 from spinney.dask._rows import Part, join_parts  # noqa: E402
 
@@ -347,6 +350,8 @@ def test_parameters_clone_and_files(tmp_path):
     assert model.get_params() == ensemble.GradientBoostingClassifier(**FEW).get_params()
     fitted = clone(model).fit(blocks(X), C)
     fitted.save(tmp_path / "model.spinney")
+    spinney.save(fitted, tmp_path / "same.spinney")
+    assert type(spinney.load(tmp_path / "same.spinney")) is ensemble.GradientBoostingClassifier
     again = ensemble.GradientBoostingClassifier.load(tmp_path / "model.spinney")
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     frame = fitted.predict_proba(dd.from_pandas(pd.DataFrame(X), npartitions=2)).compute()
@@ -399,6 +404,175 @@ def test_one_to_five_processes_fit_the_same_model(cluster):
             if len(cluster.scheduler_info(n_workers=-1)["workers"]) == 3:
                 break
             time.sleep(0.1)
+
+
+# ---------------------------------------------------------------------- a crew and its traces
+
+TEN = {"n_estimators": 10, "random_state": 5, "max_leaf_nodes": 7, "early_stopping": False}
+
+
+def assert_nothing_is_left(cluster):
+    def what_is_left(dask_worker):  # travels whole: workers do not know this file
+        names = os.listdir(dask_worker.local_directory)
+        files = [name for name in names if name.startswith("spinney-")]
+        return len(_boost_task._shares), files, dask_worker.state.executing_count
+
+    for _ in range(100):
+        told = list(cluster.run(what_is_left).values())
+        if all(one == (0, [], 0) for one in told):
+            return
+        time.sleep(0.1)
+    raise AssertionError(told)
+
+
+class Enough(BaseException):
+    """As KeyboardInterrupt, but not pytest's."""
+
+
+def test_workers_stop_where_a_callback_raises(cluster):
+    def strike(done, total):
+        raise Enough
+
+    model = sd.GradientBoostingRegressor(
+        n_estimators=100_000, early_stopping=False, callbacks=strike
+    )
+    began = time.monotonic()
+    with pytest.raises(Enough):
+        model.fit(blocks(X), Y, out_of_core=True)
+    assert_nothing_is_left(cluster)
+    assert time.monotonic() - began < 60  # of the hours that all rounds would take
+
+
+def test_nothing_is_left_where_rows_are_wrong(cluster):
+    with pytest.raises(ValueError, match="NaN"):
+        sd.GradientBoostingRegressor(**TEN).fit(
+            blocks(X), np.where(np.arange(900) == 500, np.nan, Y), out_of_core=True
+        )
+    with pytest.raises(ValueError, match="expected 900 rows"):
+        sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y[:-1], out_of_core=True)
+    assert_nothing_is_left(cluster)
+
+
+def test_fits_at_the_same_time_take_turns_and_hear_their_own_progress(cluster):
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **TEN).fit(X, Y)
+    models, seen = {}, {0: [], 1: []}
+
+    def fit(k):
+        model = sd.GradientBoostingRegressor(
+            callbacks=lambda done, total: seen[k].append(done), **TEN
+        )
+        with cluster.as_current():
+            models[k] = model.fit(blocks(X), Y)
+
+    threads = [threading.Thread(target=fit, args=(k,)) for k in seen]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for k in seen:
+        assert_same(local, models[k].to_local())
+        assert seen[k] == [10]
+    assert_nothing_is_left(cluster)
+
+
+def test_boosting_within_a_task_is_refused(cluster):
+    def fit():
+        return sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y).predict(X)
+
+    with pytest.raises(ValueError, match="got one within a task"):
+        cluster.submit(fit, pure=False).result(timeout=60)
+
+
+def test_fewer_partitions_to_watch_than_workers():
+    watch = (X[:100], Y[:100])
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **TEN).fit(X, Y, eval_set=watch)
+    lazy = tuple(da.from_array(one, chunks=-1) for one in watch)
+    ours = sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y, eval_set=lazy)
+    assert_same(local, ours.to_local())
+
+
+def test_the_scheduler_keeps_no_trees(cluster):
+    sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y)
+    events = cluster.get_events()
+    kept = [topic for topic in events if topic.startswith("spinney-boosting-")]
+    assert not kept
+    assert set(events["spinney-boosting"][-1][1]) == {"done", "total", "score", "worker"}
+
+
+def test_a_client_of_the_event_loop_is_refused(cluster):
+    async def fit():
+        address = cluster.scheduler.address
+        async with distributed.Client(address, asynchronous=True, set_as_default=False) as client:
+            with client.as_current(), pytest.raises(ValueError, match="not asynchronous"):
+                sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y)
+
+    asyncio.run(fit())
+
+
+def test_a_checkpoint_of_other_rows_is_refused(tmp_path):
+    place = tmp_path / "half.spinney"
+    names = pd.DataFrame(X, columns=list("abcd"))
+    sd.GradientBoostingRegressor(**TEN).fit(names, Y, checkpoint=place)
+    for rows, target, params, told in (
+        (names, Y + 1, {}, "sum of y"),
+        (names[:-9], Y[:-9], {}, "n_rows 900"),
+        (names.rename(columns={"a": "q"}), Y, {}, "columns"),
+        (names, Y, {"random_state": 6}, "random_state=5, got 6"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            sd.GradientBoostingRegressor(**{**TEN, **params}).fit(rows, target, checkpoint=place)
+    more = {**TEN, "n_estimators": 14}
+    longer = sd.GradientBoostingRegressor(**more).fit(names, Y, checkpoint=place)
+    assert_same(ensemble.GradientBoostingRegressor(n_folds=1, **more).fit(names, Y), longer)
+    with pytest.raises(ValueError, match="folder that can be written to"):
+        sd.GradientBoostingRegressor(**TEN).fit(X, Y, checkpoint=tmp_path / "no" / "m")
+
+
+def test_workers_that_cannot_reach_each_other_are_told(monkeypatch):
+    def fail(listener, *more):
+        listener.close()
+        raise _boost_task.ExchangeError("no way")
+
+    monkeypatch.setattr(_boost_task, "SocketExchange", type("Deaf", (), {
+        "listen": _boost_task.SocketExchange.listen, "__new__": lambda cls, *more: fail(*more),
+    }))  # fmt: skip
+    near = {"processes": False, "dashboard_address": None, "set_as_default": False}
+    with (
+        distributed.Client(n_workers=2, threads_per_worker=1, **near) as threads,
+        threads.as_current(),
+        pytest.raises(RuntimeError, match=r"did not find each other 3 times.*no way"),
+    ):
+        sd.GradientBoostingRegressor(**TEN).fit(X, Y)
+    assert not _boost_task._shares
+
+
+def test_what_a_crew_does_not_know_is_told():
+    model = sd.GradientBoostingRegressor(**{**TEN, "early_stopping": True}).fit(X, Y)
+    with pytest.raises(ValueError, match="several workers hold out no rows"):
+        model.predict_interval(X)
+    assert model.predict_interval(X[:3], calibration=(X, Y)).shape == (3, 2)
+    with pytest.raises(ValueError, match="several"):
+        sd.GradientBoostingRegressor(**TEN).fit(X, np.c_[Y, Y])
+
+
+def test_groups_in_memory_stay_together():
+    groups = np.repeat(np.arange(45), 20)[::-1]
+    relevance = np.clip(np.round(Y), 0, 4)
+    local = ensemble.GradientBoostingRanker(n_folds=1, **TEN).fit(X, relevance, group=groups)
+    frame = pd.DataFrame(X).add_prefix("x").assign(g=groups)
+    for rows, group in ((X, groups), (frame, "g"), (pl.from_pandas(frame), "g")):
+        ours = sd.GradientBoostingRanker(**TEN).fit(rows, relevance, group=group)
+        assert_same(local, ours.to_local())
+    with pytest.raises(ValueError, match="group: expected the group of each row"):
+        sd.GradientBoostingRanker(**TEN).fit(X, relevance, group=None)
+
+
+def test_neighbours_after_their_client_is_closed(cluster):
+    with distributed.Client(cluster.scheduler.address) as other, other.as_current():
+        model = sd.KNeighborsRegressor().fit(blocks(FULL), Y)
+    for ask in (model.to_local, lambda: model.predict(FULL), lambda: model.kneighbors(FULL)):
+        with pytest.raises(RuntimeError, match="expected the client of fit to be open"):
+            ask()
 
 
 # ---------------------------------------------------------------------- one process is enough

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import socket
 import time
+import zlib
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,17 +29,33 @@ __all__ = [
     "Outcome",
     "Plan",
     "boost_rows",
+    "leave_fit",
     "load_part",
+    "no_rows",
     "open_listener",
     "stop_fit",
 ]
 
-TOPIC = "spinney-boosting"  # of the scheduler's events
+TOPIC = "spinney-boosting"  # of the scheduler's events about all fits
 METRIC = "boosting rounds"  # of a worker, in the dashboard's table of workers
 _SEND_EVERY = 0.5  # seconds between messages with new trees
 
-_listeners: dict[tuple[str, int], socket.socket] = {}
-_stopped: set[str] = set()
+
+@dataclass
+class _Share:
+    """What this process has of a fit, so that nothing of it stays behind.
+
+    Workers may be threads of one process: then they have one share.
+    """
+
+    listeners: dict[int, socket.socket] = field(default_factory=dict)  # by rank
+    files: list[Path] = field(default_factory=list)
+    is_stopped: bool = False  # the fit is to end after the rounds under way
+    is_left: bool = False  # whoever asked for the fit does not wait for it any more
+
+
+_shares: dict[str, _Share] = {}  # by the token of the fit
+_left: deque[str] = deque(maxlen=100)  # fits that are over: what comes late must not stay
 
 
 @dataclass(frozen=True)
@@ -50,11 +69,15 @@ class Plan:
     seed : int
         Of all draws.
     token : str
-        Names the fit, and is the secret of its workers.
+        Names the attempt, and is the secret of its workers.
     is_ranker : bool
         Whether rows come in groups.
     start : bytes or None
         Trees of the first rounds, a pickled ForestStore.
+    topic : str
+        Of the scheduler's events about this fit alone.
+    expected : dict or None
+        What is known of the rows of the fit that left `start`; None where no checkpoint is kept.
     """
 
     estimator: Any
@@ -62,6 +85,8 @@ class Plan:
     token: str
     is_ranker: bool
     start: bytes | None = None
+    topic: str = TOPIC
+    expected: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,13 +103,21 @@ class Outcome:
         Their trees.
     report : dict
         Rows, bytes sent, exchanges and seconds of this worker.
+    n_told : int
+        How often progress was told.
+    is_broken : bool
+        Whether another worker was lost.
+    not_met : str
+        Why the workers could not connect to each other, or nothing.
     """
 
     model: Any = None
     n_rounds: int = 0
     trees: bytes | None = None
     report: dict[str, Any] | None = None
+    n_told: int = 0
     is_broken: bool = False
+    not_met: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,12 +130,15 @@ class LoadedPart:
         Without rows if these are in a file.
     n_rows : int
         Number of rows.
+    n_columns : int
+        Number of columns.
     file : str or None
         Where the rows are.
     """
 
     part: Part
     n_rows: int
+    n_columns: int
     file: str | None = None
 
     def read(self) -> Any:
@@ -122,20 +158,29 @@ class LoadedPart:
             Path(self.file).unlink(missing_ok=True)
 
 
-def load_part(part: Part, name: str) -> LoadedPart:
-    """Have a worker keep a partition; with a name the rows go to a file of it."""
+def no_rows(part: Part) -> Part:
+    """Give a part without rows, for a worker that has none."""
+    beside = [None if of is None else of[:0] for of in (part.y, part.weights, part.group)]
+    return Part(part.X[:0], *beside)
+
+
+def load_part(part: Part, number: int, token: str) -> LoadedPart:
+    """Have a worker keep a partition; with the token of a fit the rows go to a file of it."""
     part = _without_weightless(part)
-    n_rows = part.n_rows
-    if not name:
-        return LoadedPart(part, n_rows)
+    n_rows, n_columns = part.X.shape
+    if not token:
+        return LoadedPart(part, n_rows, n_columns)
     from distributed import get_worker
 
-    file = Path(get_worker().local_directory) / f"spinney-{name}.rows"
+    file = Path(get_worker().local_directory) / f"spinney-{token[:12]}-{number}.rows"
+    _shares.setdefault(token, _Share()).files.append(file)
     with open(file, "wb") as out:
         pickle.dump(part.X, out, protocol=5)
+    if token in _left:
+        leave_fit(token)
     # Copies: a column of a frame may be a view of all of it, which would stay.
     beside = [None if of is None else of.copy() for of in (part.y, part.weights, part.group)]
-    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, str(file))
+    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file))
 
 
 def open_listener(token: str, rank: int) -> tuple[str, int]:
@@ -150,13 +195,29 @@ def open_listener(token: str, rank: int) -> tuple[str, int]:
     except OSError:  # workers that are threads have addresses of no machine
         listener = SocketExchange.listen()
     listener.settimeout(None)
-    _listeners[token, rank] = listener
+    _shares.setdefault(token, _Share()).listeners[rank] = listener
+    if token in _left:
+        leave_fit(token)
     return (str(listener.getsockname()[0]), int(listener.getsockname()[1]))
 
 
 def stop_fit(token: str) -> None:
     """Have a fit end after the rounds under way."""
-    _stopped.add(token)
+    if token in _shares:
+        _shares[token].is_stopped = True
+
+
+def leave_fit(token: str) -> None:
+    """Break off what is under way here of a fit, and delete what it has left."""
+    _left.append(token)
+    share = _shares.pop(token, None)
+    if share is None:
+        return
+    share.is_left = True
+    for listener in share.listeners.values():
+        listener.close()
+    for file in share.files:
+        file.unlink(missing_ok=True)
 
 
 def boost_rows(
@@ -170,12 +231,17 @@ def boost_rows(
     from distributed import get_worker
 
     worker = get_worker()
-    listener = _listeners.pop((plan.token, rank))
-    exchange = SocketExchange(listener, rank, addresses, plan.token.encode())
-    send = (lambda message: worker.log_event(TOPIC, message)) if rank == 0 else None
+    share = _shares.get(plan.token, _Share(is_left=True))
+    listener = share.listeners.pop(rank, None)
+    if share.is_left or listener is None:
+        return Outcome(is_broken=True)
+    try:
+        exchange = SocketExchange(listener, rank, addresses, plan.token.encode())
+    except ExchangeError as error:
+        return Outcome(is_broken=True, not_met=str(error))
     estimator = plan.estimator
     estimator.n_jobs = int(worker.state.nthreads)
-    diary = _Diary(plan, estimator, send)
+    diary = _Diary(plan, estimator, share, worker.log_event if rank == 0 else None)
     worker.metrics[METRIC] = lambda _: diary.n_rounds
     try:
         return _boost(plan, diary, exchange, parts, watched)
@@ -184,7 +250,6 @@ def boost_rows(
         for part in parts:
             part.discard()
         exchange.close()
-        _stopped.discard(plan.token)
 
 
 def _boost(
@@ -205,6 +270,9 @@ def _boost(
         n_before = sum(totals.gather(part.n_rows)[: exchange.rank])
         if plan.is_ranker:
             _check_groups(part.group, totals)
+        if plan.expected is not None:
+            estimator._checkpoint_rows = _about_rows(part, parts[0].n_columns, totals)
+            _check_rows(plan.expected, estimator._checkpoint_rows)
         fit_shard(
             *(estimator, rows, part.y),
             exchange=exchange,
@@ -227,17 +295,18 @@ def _boost(
         "seconds": time.perf_counter() - began,
         "peak_memory": _peak_memory(),
     }
-    return Outcome(model=estimator if exchange.rank == 0 else None, report=report)
+    model = estimator if exchange.rank == 0 else None
+    return Outcome(model=model, report=report, n_told=diary.n_told)
 
 
 class _Diary:
     """Keeps track of the rounds, and sends new trees to whoever asked for the fit."""
 
     def __init__(
-        self, plan: Plan, estimator: Any, send: Callable[[dict[str, Any]], Any] | None
+        self, plan: Plan, estimator: Any, share: _Share, send: Callable[[Any, Any], Any] | None
     ) -> None:
-        self._plan, self._estimator, self._send = plan, estimator, send
-        self.n_rounds = self.n_trees = 0
+        self._plan, self._estimator, self._share, self._send = plan, estimator, share, send
+        self.n_rounds = self.n_trees = self.n_told = 0
         self._store: Any = None
         self._n_sent, self._last = 0, 0.0
         if plan.start is not None:
@@ -250,6 +319,8 @@ class _Diary:
         return self._send is not None
 
     def after_round(self, n_rounds: int, store: Any) -> None:
+        if self._share.is_left:  # the others are told, as if this worker were lost
+            raise ExchangeError("the fit was given up")
         self.n_rounds, self.n_trees, self._store = n_rounds, len(store), store
         now = time.monotonic()
         if self._send is None or now - self._last < _SEND_EVERY:
@@ -261,7 +332,7 @@ class _Diary:
             state = {k: v for k, v in state.items() if k not in ("_shard", "_totals")}
             message["state"] = pickle.dumps(state)
         self._n_sent, self._last = self.n_trees, now
-        self._send(message)
+        self._send(self._plan.topic, message)
 
     def trees(self, first: int, last: int) -> bytes | None:
         """Pickle some of the trees."""
@@ -272,8 +343,10 @@ class _Diary:
         done += self._n_before // self._estimator._trees_per_round
         message = {"token": self._plan.token, "done": done, "total": total, "score": float(score)}
         if self._send is not None:
-            self._send(message)
-        return self._plan.token in _stopped
+            self.n_told += 1
+            self._send(self._plan.topic, message)
+            self._send(TOPIC, {name: message[name] for name in ("done", "total", "score")})
+        return self._share.is_stopped
 
 
 def _without_weightless(part: Part) -> Part:
@@ -303,6 +376,38 @@ def _check_groups(group: Any, totals: Totals) -> None:
     everywhere = np.concatenate([one for one in told if len(one)] or [np.empty(0)])
     if len(np.unique(everywhere)) < len(everywhere):
         raise ValueError("group: expected the rows of each group in one partition")
+
+
+def _about_rows(part: Part, n_columns: int, totals: Totals) -> dict[str, Any]:
+    """Tell what rows of all workers are, so that a checkpoint of others is noticed."""
+    told = totals.gather((part.n_rows, _sum(part.y), _sum(part.weights)))
+    return {
+        "n_rows": sum(one[0] for one in told),
+        "n_columns": n_columns,
+        "sum of y": math.fsum(one[1] for one in told),
+        "sum of sample_weight": math.fsum(one[2] for one in told),
+    }
+
+
+def _sum(values: Any) -> float:
+    """Sum numbers; of labels, numbers that follow from their names."""
+    if values is None:
+        return 0.0
+    if values.dtype.kind in "biuf":
+        return float(np.sum(values, dtype=np.float64))
+    labels, counts = np.unique(values.astype(str), return_counts=True)
+    numbers = [zlib.crc32(label.encode()) for label in labels.tolist()]
+    return float(np.dot(numbers, counts)) if numbers else 0.0
+
+
+def _check_rows(expected: dict[str, Any], found: dict[str, Any]) -> None:
+    """Refuse to go on with other rows. Sums may be rounded otherwise with other workers."""
+    for name, value in expected.items():
+        if not np.isclose(found[name], value, rtol=1e-9, atol=1e-9):
+            raise ValueError(
+                f"checkpoint: expected the rows of the fit that left it, with {name} {value!r}, "
+                f"got {found[name]!r}; delete the file to begin anew"
+            )
 
 
 def _peak_memory() -> int:

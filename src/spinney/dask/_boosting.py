@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import secrets
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,10 @@ from sklearn.utils import check_random_state
 
 from spinney import ensemble
 from spinney._progress import progress_hook
-from spinney.dask._boost_task import Plan
+from spinney.dask._boost_task import TOPIC, Plan
 from spinney.dask._crew import Crew, find_client
 from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
-from spinney.dask._rows import read_rows
+from spinney.dask._rows import is_path, read_rows
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRanker", "GradientBoostingRegressor"]
 
@@ -47,12 +49,19 @@ class _DaskBooster(DaskModel[Any]):
         if in_files not in (True, False, "auto"):
             raise ValueError(f"out_of_core: expected True, False or 'auto', got {in_files!r}")
         if in_files == "auto":
-            in_files = isinstance(X, (str, os.PathLike))
+            in_files = is_path(X)
+        if y is None:
+            raise ValueError(f"y: {type(self).__name__} requires targets, got None")
+        if self._is_ranker and group is None:
+            raise ValueError(
+                "group: expected the group of each row, as an array, a Dask collection or the name "
+                "of a column of X, got None"
+            )
+        if path is not None:
+            _check_folder(path)
         client = find_client()
         n_parts = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         rows = read_rows(X, y, weights, group, n_parts=n_parts)
-        if y is None:
-            raise ValueError(f"y: {type(self).__name__} requires targets, got None")
         watched = None
         if eval_set is not None:
             watched = self._read_eval_set_rows(eval_set, n_parts)
@@ -60,11 +69,17 @@ class _DaskBooster(DaskModel[Any]):
         hook = progress_hook(self, scored=True)
         local = self._local_class(**{**params, "callbacks": None, "verbose": 0, "n_jobs": None})
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        start = None
+        start = expected = None
+        if path is not None:
+            expected = {}
         if path is not None and Path(path).exists():
             begun = _read_checkpoint(local, path)
+            expected = vars(begun).get("_checkpoint_rows", {})
+            if expected:  # files of older versions do not know their rows
+                _check_begun(begun, rows.names, self.random_state, seed, path)
             seed, start = begun._seed, pickle.dumps(begun._store)
-        plan = Plan(local, seed, "", self._is_ranker, start)
+        topic = f"{TOPIC}-{secrets.token_hex(8)}"
+        plan = Plan(local, seed, "", self._is_ranker, start, topic, expected)
         crew = Crew(plan, rows, watched, hook, path, bool(in_files))
         model = crew.run()
         self._take_over(model)
@@ -97,12 +112,48 @@ def _read_checkpoint(local: Any, path: Any) -> Any:
         )
     told, now = begun.get_params(deep=False), local.get_params(deep=False)
     for name, value in now.items():
+        if name == "n_estimators" and _only_adds(told, value):
+            continue
         if name not in _MAY_DIFFER and repr(told[name]) != repr(value):
             raise ValueError(
                 f"checkpoint={os.fspath(path)!r}: expected a fit with {name}={value!r}, got "
                 f"{told[name]!r}; delete the file to begin anew"
             )
     return begun
+
+
+def _only_adds(told: dict[str, Any], n_rounds: Any) -> bool:
+    """Whether more rounds are those of before and others: where nothing else decides how many."""
+    before = told["n_estimators"]
+    are_numbers = isinstance(before, Integral) and isinstance(n_rounds, Integral)
+    return are_numbers and told["early_stopping"] is False and before <= n_rounds
+
+
+def _check_begun(begun: Any, names: Any, random_state: Any, seed: int, path: Any) -> None:
+    """Refuse a checkpoint of other columns or of another seed."""
+    known = vars(begun).get("feature_names_in_")
+    known = None if known is None else list(known)
+    now = names if names is not None and all(isinstance(name, str) for name in names) else None
+    told = None
+    if known != now:
+        told = f"the columns {known}, got {now}"
+    elif isinstance(random_state, Integral) and seed != begun._seed:
+        told = f"random_state={begun.random_state!r}, got {random_state!r}"
+    if told is not None:
+        raise ValueError(
+            f"checkpoint={os.fspath(path)!r}: expected a fit with {told}; delete the file to begin "
+            "anew"
+        )
+
+
+def _check_folder(path: Any) -> None:
+    """Refuse a place that cannot be written to before anything is learned."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(
+            f"checkpoint={os.fspath(path)!r}: expected a file in a folder that can be written to, "
+            f"got {os.fspath(folder)!r}"
+        )
 
 
 class GradientBoostingClassifier(  # type: ignore[misc]
@@ -161,7 +212,7 @@ class GradientBoostingClassifier(  # type: ignore[misc]
             Rows to watch instead of a part of X: early stopping looks at them.
         checkpoint : path, default=None
             Where the model is written now and then, and at the end. If the file exists, the fit
-            goes on from its trees.
+            goes on from its trees; one of other rows or parameters is refused.
         out_of_core : bool or "auto", default="auto"
             Whether workers keep the codes of their rows only, a byte a value and column twice over,
             and the rows themselves in files, of which they read a partition at a time. "auto": if X
@@ -223,7 +274,7 @@ class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor
             Rows to watch instead of a part of X: early stopping looks at them.
         checkpoint : path, default=None
             Where the model is written now and then, and at the end. If the file exists, the fit
-            goes on from its trees.
+            goes on from its trees; one of other rows or parameters is refused.
         out_of_core : bool or "auto", default="auto"
             Whether workers keep the codes of their rows only, a byte a value and column twice over,
             and the rows themselves in files, of which they read a partition at a time. "auto": if X
@@ -273,7 +324,7 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
             Rows to watch instead of a part of X: early stopping looks at them.
         checkpoint : path, default=None
             Where the model is written now and then, and at the end. If the file exists, the fit
-            goes on from its trees.
+            goes on from its trees; one of other rows or parameters is refused.
         out_of_core : bool or "auto", default="auto"
             Whether workers keep the codes of their rows only, a byte a value and column twice over,
             and the rows themselves in files, of which they read a partition at a time. "auto": if X

@@ -11,6 +11,8 @@ import pickle
 import queue
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,15 +25,18 @@ from spinney.dask._boost_task import (
     Outcome,
     Plan,
     boost_rows,
+    leave_fit,
     load_part,
+    no_rows,
     open_listener,
     stop_fit,
 )
-from spinney.dask._rows import Rows, need_dask
+from spinney.dask._rows import Rows, need_dask, within_task
 
 __all__ = ["Crew", "find_client"]
 
 _MOST_LOSSES = 10  # after which a fit is given up
+_MOST_UNMET = 3  # attempts in which workers did not find each other, likewise
 _GRACE = 20.0  # seconds for the others to tell how far they came
 _REPLACEMENT = 10.0  # seconds to wait for a worker in the place of a lost one
 _SAVE_EVERY = 30.0  # seconds between checkpoints
@@ -39,6 +44,10 @@ _SAVE_EVERY = 30.0  # seconds between checkpoints
 
 class _WorkerLost(Exception):
     """A worker has left the cluster, or left the others waiting."""
+
+
+class _NotMet(_WorkerLost):
+    """Workers could not connect to each other."""
 
 
 class _SchedulerLost(RuntimeError):
@@ -51,13 +60,24 @@ def find_client() -> Any:
         from distributed import get_client
     except ImportError as error:  # pragma: no cover - where it is not installed
         raise ImportError("spinney.dask needs Dask: pip install 'spinney[dask]'") from error
+    if within_task():
+        raise ValueError(
+            "boosting on Dask has all workers of the cluster fit together: expected a call from "
+            "outside of its tasks, got one within a task"
+        )
     try:
-        return get_client()
+        client = get_client()
     except ValueError:
         raise ValueError(
             "boosting on Dask needs a cluster: expected a dask.distributed.Client, got none; "
             "distributed.Client() starts workers on this machine"
         ) from None
+    if client.asynchronous:
+        raise ValueError(
+            "boosting on Dask waits for its workers: expected a Client that is not asynchronous, "
+            "or a call from another thread than that of the event loop (asyncio.to_thread)"
+        )
+    return client
 
 
 class Crew:
@@ -104,50 +124,115 @@ class Crew:
 
     def run(self) -> Any:
         """Fit, and return the local model."""
-        # Not a lambda of the loop's: the handler runs on the client's own thread.
-        self.client.subscribe_topic(TOPIC, self._hear)
         try:
-            while True:
-                try:
-                    return self._attempt()
-                except _WorkerLost as lost:
-                    self.n_losses += 1
-                    if self.n_losses > _MOST_LOSSES:
-                        raise RuntimeError(
-                            f"workers were lost {self.n_losses} times: {lost}"
-                        ) from None
+            with self._turn(), self._news():
+                return self._try_on()
         except _SchedulerLost:
             raise
         except Exception as error:
             if self._scheduler_is_lost():
                 raise self._farewell() from error
             raise
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait until no other fit is under way on the cluster.
+
+        Of two fits each would hold some of the workers' threads and wait for the others.
+        """
+        from distributed import Lock
+
+        lock = Lock(TOPIC)
+        while not lock.acquire(timeout=1.0):
+            if self._scheduler_is_lost():
+                raise self._farewell()
+        try:
+            yield
         finally:
             if not self._scheduler_is_lost():
-                self.client.unsubscribe_topic(TOPIC)
+                with suppress(OSError):  # if it is lost just now
+                    lock.release()
+
+    @contextmanager
+    def _news(self) -> Iterator[None]:
+        """Hear what the workers tell, on a topic of this fit: a client has one handler for each."""
+        topic = self.plan.topic
+        self.client.subscribe_topic(topic, self._hear)
+        try:
+            yield
+        finally:
+            if not self._scheduler_is_lost():
+                self.client.unsubscribe_topic(topic)
+
+                def forget(dask_scheduler: Any) -> None:  # would keep all trees in its log
+                    dask_scheduler._broker.truncate(topic)
+
+                # Some versions have no such log, and some schedulers take no functions.
+                with suppress(Exception):
+                    self.client.run_on_scheduler(forget)
+
+    def _try_on(self) -> Any:
+        n_unmet = 0
+        while True:
+            try:
+                return self._attempt()
+            except _WorkerLost as lost:
+                self.n_losses += 1
+                n_unmet += isinstance(lost, _NotMet)
+                if n_unmet >= _MOST_UNMET:
+                    raise RuntimeError(
+                        f"workers did not find each other {n_unmet} times, but must reach each "
+                        f"other over TCP: {lost}"
+                    ) from None
+                if self.n_losses > _MOST_LOSSES:
+                    raise RuntimeError(f"workers were lost {self.n_losses} times: {lost}") from None
 
     # ------------------------------------------------------------------ one attempt
 
     def _attempt(self) -> Any:
         token = secrets.token_hex(16)
-        start = None if self._store is None else pickle.dumps(self._store)
-        plan = replace(self.plan, token=token, start=start)
         workers = self._workers()
-        n = min(len(workers), len(self.rows.parts))
-        crew = workers[:n]
+        crew = workers[: min(len(workers), len(self.rows.parts))]
+        own: list[Any] = []
+        read: list[Any] = []
+        try:
+            return self._run_crew(token, crew, own, read)
+        finally:
+            # Whatever happened, workers must not go on with it, nor keep anything of it.
+            with suppress(OSError):  # if the scheduler is lost just now
+                self._leave(token, crew, own, read)
+
+    def _leave(self, token: str, crew: list[str], own: list[Any], read: list[Any]) -> None:
+        if self._scheduler_is_lost():
+            return
+        there = sorted(self._alive() & set(crew))
+        if there:
+            self.client.run(leave_fit, token, workers=there, on_error="ignore")
+        unfinished = [future for future in own if future.status != "finished"]
+        if unfinished:
+            self.client.cancel(unfinished, force=True)
+        for future in read:  # others may wait for the same rows
+            future.release()
+
+    def _run_crew(self, token: str, crew: list[str], own: list[Any], read: list[Any]) -> Any:
+        """Fit with these workers; what is submitted is added to `own` and, of rows, to `read`."""
+        start = None if self._store is None else pickle.dumps(self._store)
+        self._n_heard = 0
+        plan = replace(self.plan, token=token, start=start)
         opened = [
             self.client.submit(
                 open_listener, token, rank, workers=[address], pure=False, priority=10
             )
             for rank, address in enumerate(crew)
         ]
-        loaded = self._load(self._loaders(token), crew, strictly=self.in_files)
+        own += opened
+        loaded = self._load(self._loaders(token), crew, read, strictly=self.in_files)
         watched = None
         if self.watched is not None:
-            watched = self._load(self.watched.parts, crew)
+            watched = self._load(self._watched_parts(len(crew)), crew, read)
         self._wait(opened, crew)
         addresses = [future.result() for future in opened]
-        futures = [
+        boosted = [
             self.client.submit(
                 *(boost_rows, plan, rank, addresses, loaded[rank]),
                 None if watched is None else watched[rank],
@@ -158,14 +243,14 @@ class Crew:
             )
             for rank, address in enumerate(crew)
         ]
+        own += boosted
         try:
-            self._wait(futures, crew, token)
-        except BaseException:
+            self._wait(boosted, crew, token)
+        except _WorkerLost:
             if not self._scheduler_is_lost():
-                self._salvage(futures, crew)
-                self.client.cancel(futures, force=True)
+                self._salvage(boosted, crew)
             raise
-        outcomes: list[Outcome] = self.client.gather(futures)
+        outcomes: list[Outcome] = self.client.gather(boosted)
         self.report = [outcome.report or {} for outcome in outcomes]
         return outcomes[0].model
 
@@ -190,11 +275,19 @@ class Crew:
         """Make the tasks that read the rows; rows in files are read anew by every attempt."""
         load = need_dask().delayed(load_part, pure=True)
         return [
-            load(part, f"{token[:12]}-{i}" if self.in_files else "")
-            for i, part in enumerate(self.rows.parts)
+            load(part, i, token if self.in_files else "") for i, part in enumerate(self.rows.parts)
         ]
 
-    def _load(self, parts: list[Any], crew: list[str], strictly: bool = False) -> list[list[Any]]:
+    def _watched_parts(self, n_workers: int) -> list[Any]:
+        """Give at least one part of the rows to watch to each worker, if need be without rows."""
+        assert self.watched is not None
+        parts = self.watched.parts
+        n_missing = max(0, n_workers - len(parts))
+        return parts + [need_dask().delayed(no_rows, pure=False)(parts[0])] * n_missing
+
+    def _load(
+        self, parts: list[Any], crew: list[str], read: list[Any], strictly: bool = False
+    ) -> list[list[Any]]:
         """Have each worker read its partitions, in their order.
 
         Strictly: nobody else can have them, as files stay where they are.
@@ -209,6 +302,7 @@ class Crew:
         ]
         # Whoever has its rows would wait for the others, and holds a thread meanwhile.
         futures = [future for share in loaded for future in share]
+        read += futures
         self._wait(futures, crew if strictly else [])
         return loaded
 
@@ -228,15 +322,27 @@ class Crew:
                 if status in ("cancelled", "lost"):
                     raise _WorkerLost("a task was cancelled")
             done = [f for f, s in zip(futures, statuses, strict=True) if s == "finished"]
-            if token and any(f.result().is_broken for f in done):
+            outcomes = [f.result() for f in done] if token else []
+            if any(outcome.is_broken for outcome in outcomes):
                 self._await_cause(futures)
+                for outcome in outcomes:
+                    if outcome.not_met:
+                        raise _NotMet(outcome.not_met)
                 raise _WorkerLost("a worker was lost")
             if len(done) == len(futures):
+                self._hear_out(token, crew, outcomes)
                 return
             if time.monotonic() - looked > 1.0:
                 looked = time.monotonic()
                 if crew and not set(crew) <= self._alive():
                     raise _WorkerLost("a worker has left the cluster")
+
+    def _hear_out(self, token: str, crew: list[str], outcomes: list[Any]) -> None:
+        """Wait for what was told and is still under way: events may come after results."""
+        n_told = max((outcome.n_told for outcome in outcomes), default=0)
+        until = time.monotonic() + _GRACE
+        while self.hook is not None and self._n_heard < n_told and time.monotonic() < until:
+            self._listen(token, crew)
 
     def _await_cause(self, futures: list[Any]) -> None:
         """Others may know why a worker gave up: an error of theirs is the user's."""
@@ -295,6 +401,7 @@ class Crew:
             return
         if token and message.get("token") == token:
             if "done" in message:
+                self._n_heard += 1
                 told = (message["done"], message["total"], message["score"])
                 if self.hook is not None and self.hook(*told) and crew:
                     self.client.run(stop_fit, token, workers=crew[:1])

@@ -94,7 +94,7 @@ class PartitionedDesign(Design):
 
     def centre(self) -> Floats:
         """A point in the middle of the rows, roughly."""
-        return _add([one.n_rows * one.centre for one in self.facts]) / self.n_rows
+        return _add([one.n_weighted * one.centre for one in self.facts]) / self.n_weighted
 
     def farthest(self, columns: Any, points: Floats) -> Floats:
         """How far the values of some columns are from a point at most."""
@@ -180,7 +180,10 @@ def _read_part(part: Part, name: str, numeric: bool) -> Part:
         )  # fmt: skip
     weights = part.weights
     if weights is not None and len(X):
-        weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
+        # Weights of one partition may all be zero, those of all partitions may not.
+        weights = _check_sample_weight(
+            weights, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=True
+        )
     return Part(X, y, weights)
 
 

@@ -13,7 +13,7 @@ from spinney._progress import progress_hook
 from spinney._table import fit_table
 from spinney.dask._linear import count_classes, merge_classes
 from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
-from spinney.dask._rows import Part, Rows, join_parts, need_dask, read_rows
+from spinney.dask._rows import Part, Rows, join_parts, leave_pool, need_dask, read_rows
 from spinney.ensemble._forest import ForestShare
 from spinney.ensemble._shard import join_schemas
 
@@ -106,7 +106,10 @@ class _DaskForest(DaskModel[Any]):
         schema, names = join_schemas(told)
         classes = None
         if hasattr(self._local_class, "predict_proba"):
-            classes = merge_classes(rows.ask(count_classes))[0]
+            outputs = rows.ask(_count_classes_of_outputs)
+            if len({len(one) for one in outputs}) > 1:
+                raise ValueError("y: expected the same number of columns in all partitions")
+            classes = [merge_classes(list(one))[0] for one in zip(*outputs, strict=True)]
         n_trees: int = self.n_estimators
         n_blocks = min(len(rows.parts), n_trees)
         blocks = np.array_split(np.arange(len(rows.parts)), n_blocks)
@@ -123,6 +126,7 @@ class _DaskForest(DaskModel[Any]):
 
     def _watch(self, tasks: list[Any]) -> list[Any]:
         """Wait for the shares, and tell how many there are so far."""
+        leave_pool()
         hook = progress_hook(self)
         try:
             from dask.delayed import Delayed
@@ -172,6 +176,11 @@ def _learn_columns(part: Part, estimator: Any) -> Any:
     return schema, vars(estimator).get("feature_names_in_")
 
 
+def _count_classes_of_outputs(part: Part) -> list[tuple[Any, Any]]:
+    y = part.y.reshape(part.n_rows, -1)
+    return [count_classes(Part(part.X, column, part.weights)) for column in y.T]
+
+
 def _grow_share(
     parts: list[Part], estimator: Any, share: ForestShare, names: Any, n_threads: int | None
 ) -> Any:
@@ -209,6 +218,7 @@ def _merge(shares: list[Any], *, of_blocks: bool) -> Any:
         if "estimators_features_" in vars(forest):
             forest.estimators_features_ = forest.estimators_features_ + share.estimators_features_
     forest.__dict__.pop("_estimators", None)
+    forest.__dict__.pop("_held_out", None)  # what the trees of one share say, not those of all
     if of_blocks:
         # Rows out of the bag, and targets of leaves, are known by their number in a block.
         for name in [n for n in vars(forest) if n.startswith("_oob")] + ["_targets"]:

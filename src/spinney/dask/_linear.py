@@ -9,14 +9,23 @@ from sklearn.utils import compute_class_weight
 
 from spinney import linear_model
 from spinney.dask._design import read_design
-from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
+from spinney.dask._model import NO_ROWS, DaskModel, DecisionMixin, ProbabilitiesMixin
 from spinney.dask._rows import Part, read_rows
 
 __all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
 
 
+class _KnowsNoErrors:
+    """A linear model whose rows lie elsewhere, so that none can be left out in turn."""
+
+    def _linear_errors(self) -> Any:
+        if vars(self).get("_errors") is None:
+            raise ValueError(NO_ROWS.format(type(self).__name__))
+        return vars(self)["_errors"]
+
+
 class LinearRegression(  # type: ignore[misc]
-    DaskModel[linear_model.LinearRegression], linear_model.LinearRegression
+    _KnowsNoErrors, DaskModel[linear_model.LinearRegression], linear_model.LinearRegression
 ):
     """Least squares of rows in partitions.
 
@@ -73,7 +82,7 @@ class LinearRegression(  # type: ignore[misc]
         return self
 
 
-class Ridge(DaskModel[linear_model.Ridge], linear_model.Ridge):  # type: ignore[misc]
+class Ridge(_KnowsNoErrors, DaskModel[linear_model.Ridge], linear_model.Ridge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients, of rows in partitions.
 
     Computed as `spinney.dask.LinearRegression` is. Parameters and attributes are those of

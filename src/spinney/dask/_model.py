@@ -9,11 +9,17 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.dask._rows import is_dask, need_dask, read_rows
+from spinney.dask._rows import as_collection, is_dask, is_path, need_dask, read_rows
 
-__all__ = ["DaskModel"]
+__all__ = ["NO_ROWS", "DaskModel", "DecisionMixin", "ProbabilitiesMixin"]
 
 Local = TypeVar("Local")
+
+NO_ROWS = (
+    "{}: models fitted on several workers hold out no rows to tell their errors from; give some as "
+    "calibration=(X, y)"
+)
+_SHARES = ("predict_proba", "predict_log_proba")
 
 
 class DaskModel(Generic[Local]):
@@ -38,6 +44,13 @@ class DaskModel(Generic[Local]):
         local = self._local_class(**self.get_params(deep=False))  # type: ignore[attr-defined]
         vars(local).update({k: v for k, v in vars(self).items() if not k.startswith("_dask")})
         return local  # type: ignore[no-any-return]
+
+    def _held_out_rows(self) -> Any:
+        """Give the rows that tell how large errors are, or say why there are none."""
+        try:
+            return super()._held_out_rows()  # type: ignore[misc]
+        except ValueError:
+            raise ValueError(NO_ROWS.format(type(self).__name__)) from None
 
     def _take_over(self, local: Any) -> None:
         """Become what a fitted local estimator is, but for the parameters."""
@@ -65,7 +78,7 @@ class DaskModel(Generic[Local]):
 
         Parameters
         ----------
-        X : Dask array, Dask data frame, or rows in memory
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
             The rows.
 
         Returns
@@ -78,16 +91,33 @@ class DaskModel(Generic[Local]):
     def _answer(self, method: str, X: Any) -> Any:
         """Ask the local model about rows, later if they are Dask's."""
         local: Any = self.to_local()
-        if not is_dask(X):
+        if is_path(X) or is_dask(X):
+            X = as_collection(X, known=getattr(self, "feature_names_in_", None))
+        else:
             return getattr(local, method)(X)
-        width = self._n_answers(method)
-        return lazy_answer(
-            X, local, method, width, self._answer_dtype(method), self._labels(method)
-        )
+        dtype = self._answer_dtype(method)
+        if method in _SHARES and getattr(self, "n_outputs_", 1) > 1:
+            return self._answer_outputs(method, X, local)
+        return lazy_answer(X, local, method, self._n_answers(method), dtype, self._labels(method))
+
+    def _answer_outputs(self, method: str, X: Any, local: Any) -> list[Any]:
+        """Give what is said about each output: rows walk through the trees once for all."""
+        sizes = [len(classes) for classes in self.classes_]  # type: ignore[attr-defined]
+        width = sum(sizes)
+        joined = lazy_answer(X, local, method, width, np.dtype(np.float64), list(range(width)))
+        out = []
+        for k, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
+            columns = list(range(end - size, end))
+            if hasattr(X, "columns"):
+                names = dict(zip(columns, self.classes_[k], strict=True))  # type: ignore[attr-defined]
+                out.append(joined[columns].rename(columns=names))
+            else:
+                out.append(joined[:, columns[0] : columns[-1] + 1])
+        return out
 
     def _n_answers(self, method: str) -> int | None:
         """Columns of an answer; None for one number a row."""
-        if method in ("predict_proba", "predict_log_proba"):
+        if method in _SHARES:
             return len(self.classes_)  # type: ignore[attr-defined]
         if method == "decision_function" and is_classifier(self):
             n_classes = len(self.classes_)  # type: ignore[attr-defined]
@@ -100,11 +130,13 @@ class DaskModel(Generic[Local]):
 
     def _answer_dtype(self, method: str) -> Any:
         if method == "predict" and is_classifier(self):
-            return np.asarray(self.classes_).dtype  # type: ignore[attr-defined]
+            classes: Any = self.classes_  # type: ignore[attr-defined]
+            # Of several outputs each has its own; the local model answers in the type of the first.
+            return (classes[0] if isinstance(classes, list) else classes).dtype
         return np.dtype(np.float64)
 
     def _labels(self, method: str) -> Any:
-        if method in ("predict_proba", "predict_log_proba"):
+        if method in _SHARES:
             return list(self.classes_)  # type: ignore[attr-defined]
         return None
 
@@ -146,13 +178,14 @@ class ProbabilitiesMixin:
 
         Parameters
         ----------
-        X : Dask array, Dask data frame, or rows in memory
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
             The rows.
 
         Returns
         -------
         Dask array or data frame, or ndarray
-            A column for each of ``classes_``; not computed yet for Dask collections.
+            A column for each of ``classes_``; not computed yet for Dask collections. A list with
+            several outputs.
         """
         return self._answer("predict_proba", X)  # type: ignore[attr-defined]
 
@@ -161,13 +194,14 @@ class ProbabilitiesMixin:
 
         Parameters
         ----------
-        X : Dask array, Dask data frame, or rows in memory
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
             The rows.
 
         Returns
         -------
         Dask array or data frame, or ndarray
-            A column for each of ``classes_``; not computed yet for Dask collections.
+            A column for each of ``classes_``; not computed yet for Dask collections. A list with
+            several outputs.
         """
         return self._answer("predict_log_proba", X)  # type: ignore[attr-defined]
 
@@ -180,7 +214,7 @@ class DecisionMixin:
 
         Parameters
         ----------
-        X : Dask array, Dask data frame, or rows in memory
+        X : Dask array, Dask data frame, path of Parquet files, or rows in memory
             The rows.
 
         Returns
@@ -227,7 +261,9 @@ def answer_block(X: Any, model: Any, method: str, width: Any, dtype: Any, labels
     if X.shape[0] == 0:
         out = np.empty((0,) if width is None else (0, width), dtype=dtype)
     else:
-        out = np.asarray(getattr(model, method)(X)).astype(dtype, copy=False)
+        told = getattr(model, method)(X)
+        told = np.hstack(told) if isinstance(told, list) else np.asarray(told)
+        out = told.astype(dtype, copy=False)
     if not hasattr(X, "columns"):
         return out
     import pandas as pd

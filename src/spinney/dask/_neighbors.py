@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from spinney import neighbors
 from spinney.dask._linear import count_classes, encode_classes, merge_classes
 from spinney.dask._model import DaskModel, ProbabilitiesMixin
-from spinney.dask._rows import Part, is_dask, need_dask, read_rows
+from spinney.dask._rows import Part, as_collection, is_dask, is_path, need_dask, read_rows
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor"]
 
@@ -37,7 +38,7 @@ class _DaskNeighbors(DaskModel[Any]):
         if y is None:
             raise ValueError(f"y: {type(self).__name__} requires targets, got None")
         rows = read_rows(X, y).keep()
-        facts = rows.ask(_facts)
+        facts = rows.ask(_facts, type(self).__name__)
         filled = [i for i, one in enumerate(facts) if one[0]]
         if not filled:
             raise ValueError("X: expected at least one row, got none in any partition")
@@ -62,7 +63,6 @@ class _DaskNeighbors(DaskModel[Any]):
         # Of the rows themselves only what the indexes hold stays.
         self._dask_shelves = list(dask.persist(*shelves))
         told = dask.compute(dask.delayed(_about)(self._dask_shelves[0]))[0]
-        self._dask_rows = rows
         self.n_features_in_, self.effective_metric_, self.effective_metric_params_ = told
         vars(self).pop("feature_names_in_", None)
         if rows.names is not None and all(isinstance(name, str) for name in rows.names):
@@ -70,7 +70,14 @@ class _DaskNeighbors(DaskModel[Any]):
         self.n_samples_fit_ = int(sum(sizes))
         return self
 
-    def _encode(self, rows: Any, n_dimensions: int) -> Any:
+    def _held_out_rows(self) -> Any:
+        raise ValueError(
+            f"{type(self).__name__}: of rows in partitions none are left out to tell errors from; "
+            "to_local() brings all rows here and has intervals and sets"
+        )
+
+    def _encode(self, rows: Any, shape: tuple[int, ...]) -> Any:
+        """Make targets what votes need; shape: of the targets of one row."""
         return rows
 
     def _refuse(self) -> None:
@@ -93,11 +100,37 @@ class _DaskNeighbors(DaskModel[Any]):
         estimator
             Of the class of the same name in `spinney.neighbors`.
         """
-        check_is_fitted(self)
-        part = self._dask_rows.gather()
-        y = self._decode(part.y)
+        self._check_shelves()
+        dask = need_dask()
+        told = dask.compute(*[dask.delayed(_content)(shelf) for shelf in self._dask_shelves])
+        X, y = (np.concatenate([one[k] for one in told]) for k in (0, 1))
+        if hasattr(self, "feature_names_in_"):
+            import pandas as pd
+
+            X = pd.DataFrame(X, columns=self.feature_names_in_)
         local = self._local_class(**self.get_params(deep=False))  # type: ignore[attr-defined]
-        return local.fit(part.X, y)
+        return local.fit(X, self._decode(y))
+
+    def _check_shelves(self) -> None:
+        """Refuse to answer where the workers that have the indexes are out of reach."""
+        check_is_fitted(self)
+        for shelf in self._dask_shelves:
+            for value in dict(shelf.__dask_graph__()).values():
+                if getattr(value, "status", "") in ("cancelled", "lost"):
+                    raise RuntimeError(
+                        f"{type(self).__name__}: the workers that hold its rows are out of reach; "
+                        "expected the client of fit to be open (to_local() brings the rows here "
+                        "as long as it is)"
+                    )
+
+    def _read_queries(self, X: Any) -> Any:
+        """Make X a Dask collection whose columns are those of fit."""
+        X = as_collection(X, 1, getattr(self, "feature_names_in_", None))
+        shape = (1, X.shape[1])
+        _check_feature_names(
+            self, X._meta if hasattr(X, "columns") else np.empty(shape), reset=False
+        )
+        return X
 
     def _decode(self, y: Any) -> Any:
         return y
@@ -124,10 +157,10 @@ class _DaskNeighbors(DaskModel[Any]):
             Numbers of rows, counted over all partitions of fit; of equally distant ones the smaller
             comes first.
         """
-        check_is_fitted(self)
+        self._check_shelves()
         k = self.n_neighbors if n_neighbors is None else n_neighbors  # type: ignore[attr-defined]
         dask = need_dask()
-        blocks = read_rows(X, n_parts=1).parts
+        blocks = read_rows(self._read_queries(X)).parts
         told = dask.compute(*[self._nearest(block, int(k)) for block in blocks])
         told = [one for one in told if len(one[0])] or list(told[:1])
         distances, rows = (np.concatenate([one[i] for one in told]) for i in (0, 1))
@@ -145,8 +178,10 @@ class _DaskNeighbors(DaskModel[Any]):
         return merge([search(shelf, block, k) for shelf in self._dask_shelves], k)
 
     def _answer(self, method: str, X: Any) -> Any:
-        check_is_fitted(self)
+        self._check_shelves()
         dask = need_dask()
+        is_here = not is_dask(X) and not is_path(X)
+        X = self._read_queries(X)
         voter = self._local_class(**self.get_params(deep=False))  # type: ignore[attr-defined]
         for name in ("classes_", "outputs_2d_", "n_features_in_", "n_samples_fit_"):
             if name in vars(self):
@@ -155,14 +190,14 @@ class _DaskNeighbors(DaskModel[Any]):
         voter = dask.delayed(voter, pure=False)
         width, dtype = self._n_answers(method), self._answer_dtype(method)
         labels = self._labels(method)
-        rows = read_rows(X, n_parts=1)
+        rows = read_rows(X)
         ask = dask.delayed(_vote, pure=False)
         k = self.n_neighbors  # type: ignore[attr-defined]
         out = [
             ask(block, self._nearest(block, k), voter, method, width, dtype, labels)
             for block in rows.parts
         ]
-        if not is_dask(X):
+        if is_here:
             told = dask.compute(*out)
             return np.concatenate([np.asarray(one) for one in told])
         shape = () if width is None else (width,)
@@ -211,9 +246,12 @@ class _DaskNeighbors(DaskModel[Any]):
         return float(measure(part.y, self.predict(part.X), sample_weight=part.weights))
 
 
-def _facts(part: Part) -> tuple[int, Any, int]:
+def _facts(part: Part, name: str) -> tuple[int, Any, tuple[int, ...]]:
+    """Number of rows, type of their values, shape of the targets of a row."""
+    if part.n_rows:
+        check_array(part.y, ensure_2d=False, dtype=None, input_name="y", estimator=name)
     kinds = list(part.X.dtypes) if hasattr(part.X, "dtypes") else [part.X.dtype]
-    return part.n_rows, np.asarray(part.X).dtype if len(kinds) else float, part.y.ndim
+    return part.n_rows, np.asarray(part.X).dtype if len(kinds) else float, part.y.shape[1:]
 
 
 def _shelve_part(part: Part, search: Any, first_row: int, dtype: Any) -> _Shelf:
@@ -227,6 +265,10 @@ def _shelve_part(part: Part, search: Any, first_row: int, dtype: Any) -> _Shelf:
 def _about(shelf: _Shelf) -> tuple[Any, ...]:
     search = shelf.search
     return search.n_features_in_, search.effective_metric_, search.effective_metric_params_
+
+
+def _content(shelf: _Shelf) -> tuple[Any, Any]:
+    return shelf.search._fit_X, shelf.y
 
 
 def _search(shelf: _Shelf, block: Part, k: int) -> tuple[Any, Any, Any]:
@@ -306,9 +348,9 @@ class KNeighborsClassifier(  # type: ignore[misc]
         """
         return self._shelve(X, y)  # type: ignore[no-any-return]
 
-    def _encode(self, rows: Any, n_dimensions: int) -> Any:
-        if n_dimensions != 1:
-            raise ValueError(f"y: expected one axis, got {n_dimensions}")
+    def _encode(self, rows: Any, shape: tuple[int, ...]) -> Any:
+        if shape:
+            raise ValueError(f"y: expected one axis, got {len(shape) + 1}")
         self.classes_ = merge_classes(rows.ask(count_classes))[0]
         self.outputs_2d_ = False
         return rows.change(encode_classes, self.classes_, None).keep()
@@ -353,8 +395,7 @@ class KNeighborsRegressor(_DaskNeighbors, neighbors.KNeighborsRegressor):  # typ
         """
         return self._shelve(X, y)  # type: ignore[no-any-return]
 
-    def _encode(self, rows: Any, n_dimensions: int) -> Any:
-        shape = need_dask().compute(rows.parts[0])[0].y.shape[1:]
+    def _encode(self, rows: Any, shape: tuple[int, ...]) -> Any:
         self._dask_width = int(shape[0]) if shape else None
         return rows
 

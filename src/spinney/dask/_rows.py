@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Part", "Rows", "is_dask", "need_dask", "read_rows"]
+__all__ = ["Part", "Rows", "as_collection", "is_dask", "is_path", "need_dask", "read_rows"]
 
 
 def need_dask() -> Any:
@@ -31,6 +32,13 @@ def need_dask() -> Any:
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask array or a Dask data frame."""
     return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
+
+
+def is_path(X: Any) -> bool:
+    """Whether X is a path of Parquet files, or a list of such."""
+    if isinstance(X, list) and X:
+        return all(isinstance(one, str | os.PathLike) for one in X)
+    return isinstance(X, str | os.PathLike)
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ def read_rows(
 
     Parameters
     ----------
-    X : Dask array, Dask data frame, path of Parquet files, or anything else with rows
+    X : Dask array, Dask data frame, path of Parquet files or list of such, or other rows
         The rows. What is in memory is divided.
     y, sample_weight, group : Dask array or series, array, name of a column of X, or None
         What belongs to them; partitions as those of X. A column that is named is not in X then.
@@ -116,7 +124,7 @@ def read_rows(
         Nothing is computed yet.
     """
     dask = need_dask()
-    X = _as_collection(X, n_parts)
+    X = as_collection(X, n_parts, borders=_group_borders(X, group))
     beside = {"y": y, "sample_weight": sample_weight, "group": group}
     columns = list(X.columns) if hasattr(X, "columns") else None
     for name, given in beside.items():
@@ -137,22 +145,39 @@ def read_rows(
     return Rows(made, names)
 
 
-def _as_collection(X: Any, n_parts: int) -> Any:
-    """Make X a Dask array of blocks of whole rows, or a Dask data frame."""
+def as_collection(X: Any, n_parts: int = 0, known: Any = None, borders: Any = None) -> Any:
+    """Make X a Dask array of blocks of whole rows, or a Dask data frame.
+
+    Parameters
+    ----------
+    X : object
+        What was given as rows.
+    n_parts : int
+        Into how many parts to divide what is in memory; 0: as many as there are workers.
+    known : sequence of str or None
+        Columns that a model knows: of a file that has more, its target for one, they are taken.
+    borders : ndarray of int, or None
+        Numbers of rows before which what is in memory may be divided; None: all.
+    """
     need_dask()
-    if isinstance(X, (str, os.PathLike)):
+    if is_path(X):
         import dask.dataframe as dd
 
-        return dd.read_parquet(os.fspath(X))
+        paths = [os.fspath(one) for one in X] if isinstance(X, list) else os.fspath(X)
+        frame = dd.read_parquet(paths)
+        has_more = known is not None and set(known) < set(frame.columns)
+        return frame[list(known)] if has_more else frame
     # What xarray and Dask's bags turn into; Dask's arrays would turn, too, but need not.
     for turn in ("to_dask_dataframe", "to_dataframe"):
         if hasattr(X, turn) and not hasattr(X, "columns") and not hasattr(X, "chunks"):
+            _refuse_odd(X)
             X = getattr(X, turn)()
             break
     if not is_dask(X) and is_dask(getattr(X, "data", None)):
         X = X.data
     if not is_dask(X):
-        return _divide(X, n_parts)
+        return _divide(X, n_parts, borders)
+    _refuse_odd(X)
     if hasattr(X, "columns"):
         return X
     if getattr(X, "ndim", 0) != 2:
@@ -160,7 +185,39 @@ def _as_collection(X: Any, n_parts: int) -> Any:
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
 
 
-def _divide(X: Any, n_parts: int) -> Any:
+def _refuse_odd(X: Any) -> None:
+    """Name what is Dask's but no table. A Delayed says that it has any attribute."""
+    from dask.delayed import Delayed
+
+    if isinstance(X, Delayed):
+        raise TypeError(
+            "X: expected a Dask array or a Dask data frame, got a Delayed; "
+            "dask.dataframe.from_delayed and dask.array.from_delayed make one of it"
+        )
+    if hasattr(X, "to_frame") and X.ndim == 1:
+        raise ValueError("X: expected rows and columns, got a Dask series; X.to_frame() has both")
+
+
+def _group_borders(X: Any, group: Any) -> Any:
+    """Where rows in memory may be divided: the rows of a group stay together."""
+    if group is None or is_dask(X) or is_path(X) or is_dask(group):
+        return None
+    if isinstance(group, str):
+        if group not in getattr(X, "columns", getattr(X, "column_names", ())):
+            return None
+        group = X[group]
+    group = np.asarray(group)
+    return np.flatnonzero(group[1:] != group[:-1]) + 1
+
+
+def _ends_at(borders: Any, n_rows: int, n_parts: int) -> Any:
+    """Divide rows into about equal parts that end at borders."""
+    borders = np.append(borders[borders < n_rows], n_rows)
+    wanted = np.linspace(0, n_rows, n_parts + 1)[1:]
+    return np.unique(borders[np.searchsorted(borders, wanted)])
+
+
+def _divide(X: Any, n_parts: int, borders: Any) -> Any:
     """Divide rows that are in memory."""
     import narwhals.stable.v2 as nw
 
@@ -168,15 +225,49 @@ def _divide(X: Any, n_parts: int) -> Any:
     if type(X) is not np.ndarray and nw.dependencies.is_into_dataframe(X):
         import dask.dataframe as dd
 
-        frame = nw.from_native(X, eager_only=True).to_pandas()
+        frame = _as_pandas(X)
+        if borders is not None:
+            ends = _ends_at(borders, len(frame), n_parts)
+            pieces = [frame.iloc[a:b] for a, b in pairwise([0, *ends])]
+            return dd.from_map(_itself, pieces, meta=frame.iloc[:0])
         return dd.from_pandas(frame, npartitions=max(1, min(n_parts, len(frame))), sort=False)
     import dask.array as da
 
+    if hasattr(X, "toarray"):  # sparse
+        raise TypeError(
+            f"X: expected dense rows for partitions, got {type(X).__name__} of shape {X.shape}; "
+            "X.toarray() is dense"
+        )
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X: expected rows and columns, got {X.ndim} axes")
+    if borders is not None:
+        sizes = np.diff(_ends_at(borders, len(X), n_parts), prepend=0)
+        return da.from_array(X, chunks=(tuple(map(int, sizes)), X.shape[1]))
     rows = max(1, -(-len(X) // max(1, n_parts)))
     return da.from_array(X, chunks=(rows, X.shape[1]))
+
+
+def _itself(piece: Any) -> Any:
+    return piece
+
+
+def _as_pandas(X: Any) -> Any:
+    """Make a frame one of pandas whose columns are of the kinds that they were.
+
+    Booleans with missing values would become objects, which are read as categories.
+    """
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    frame = nw.from_native(X, eager_only=True)
+    plain = frame.to_pandas()
+    if isinstance(X, pd.DataFrame):
+        return plain
+    for name, kind in frame.schema.items():
+        if kind == nw.Boolean and plain[name].dtype == object:
+            plain[name] = plain[name].astype("boolean")
+    return plain
 
 
 def _n_workers() -> int:
@@ -184,9 +275,29 @@ def _n_workers() -> int:
     try:
         from distributed import get_client
 
-        return max(1, len(get_client().scheduler_info()["workers"]))
+        return max(1, len(get_client().scheduler_info(n_workers=-1)["workers"]))
     except (ImportError, ValueError):
         return os.cpu_count() or 1
+
+
+def within_task() -> bool:
+    """Whether this is called by a task of a Dask worker."""
+    try:
+        from distributed import get_worker
+
+        get_worker()
+    except (ImportError, ValueError):
+        return False
+    return True
+
+
+def leave_pool() -> None:
+    """Leave the pool of the worker's threads if this is a task: those it waits for need them."""
+    if within_task():
+        from distributed import secede
+
+        with suppress(KeyError):  # it has left already
+            secede()
 
 
 def _delayed(collection: Any) -> list[Any]:

@@ -1,0 +1,134 @@
+"""What estimators on Dask take and refuse, with Dask's threads: no cluster is needed."""
+
+from __future__ import annotations
+
+import dask
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from spinney import ensemble, linear_model, neighbors
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+import spinney.dask as sd  # noqa: E402
+
+RNG = np.random.default_rng(0)
+F = RNG.normal(size=(600, 5))
+Y = F[:, 0] + F[:, 1] ** 2 + RNG.normal(size=600)
+C = np.digitize(Y, [0, 2])
+ROWS = da.from_array(F, chunks=(160, 5))
+NAMES = list("abcde")
+FRAME = pd.DataFrame(F, columns=NAMES)
+LAZY = dd.from_pandas(FRAME, npartitions=3)
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+def test_forests_of_several_outputs_know_the_classes_of_each():
+    two = np.c_[C, np.where(Y > 1, 7, 5)]
+    for spread in ("rows", "trees"):
+        ours = sd.RandomForestClassifier(5, random_state=0).fit(ROWS, two, spread=spread)
+        assert [one.tolist() for one in ours.classes_] == [[0, 1, 2], [5, 7]]
+        local = ours.to_local()
+        for told, true in zip(ours.predict_proba(ROWS), local.predict_proba(F), strict=True):
+            assert told.shape == true.shape
+            np.testing.assert_array_equal(told.compute(), true)
+        np.testing.assert_array_equal(ours.predict(ROWS).compute(), local.predict(F))
+    ours = sd.RandomForestClassifier(3, random_state=0).fit(LAZY, two)
+    told = ours.predict_proba(LAZY)
+    assert [list(one.columns) for one in told] == [[0, 1, 2], [5, 7]]
+    np.testing.assert_array_equal(told[1].compute(), ours.to_local().predict_proba(FRAME)[1])
+
+
+def test_neighbours_look_at_the_names_of_columns():
+    model = sd.KNeighborsRegressor().fit(LAZY, Y)
+    true = neighbors.KNeighborsRegressor().fit(FRAME, Y).predict(FRAME)
+    np.testing.assert_array_equal(model.predict(LAZY).compute(), true)
+    np.testing.assert_array_equal(model.predict(FRAME), true)
+    np.testing.assert_array_equal(model.to_local().predict(FRAME), true)
+    for rows in (LAZY, FRAME):
+        for wrong in (rows[NAMES[::-1]], rows.rename(columns={"a": "q"})):
+            for ask in (model.predict, model.kneighbors):
+                with pytest.raises(ValueError, match="feature names should match"):
+                    ask(wrong)
+
+
+def test_neighbours_refuse_targets_that_are_missing():
+    wrong = np.where(np.arange(600) == 500, np.nan, Y)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        sd.KNeighborsRegressor().fit(ROWS, wrong)
+
+
+def test_a_partition_may_have_no_weight_at_all():
+    weights = np.where(np.arange(600) < 160, 0.0, 1.5)
+    for name, target in (("LinearRegression", Y), ("Ridge", Y), ("LogisticRegression", C)):
+        local = getattr(linear_model, name)().fit(F, target, weights)
+        ours = getattr(sd, name)().fit(ROWS, target, weights)
+        np.testing.assert_allclose(ours.coef_, local.coef_, rtol=1e-4, atol=1e-6)
+        with pytest.raises(ValueError, match="sample_weight"):
+            getattr(sd, name)().fit(ROWS, target, weights * 0)
+
+
+def test_booleans_with_missing_values_stay_booleans():
+    flags = [None if k % 7 == 0 else bool(k % 2) for k in range(600)]
+    frame = pl.DataFrame({"a": F[:, 0], "flag": pl.Series(flags, dtype=pl.Boolean)})
+    local = ensemble.RandomForestRegressor(3, random_state=0).fit(frame, Y)
+    for given in (frame, frame.to_arrow()):
+        ours = sd.RandomForestRegressor(3, random_state=0).fit(given, Y)
+        np.testing.assert_array_equal(ours.predict(frame), local.predict(frame))
+
+
+def test_intervals_say_why_there_are_none():
+    for model in (sd.LinearRegression(), sd.Ridge()):
+        model.fit(ROWS, Y)
+        with pytest.raises(ValueError, match="several workers hold out no rows"):
+            model.predict_interval(F)
+        assert model.predict_interval(F[:5], calibration=(F, Y)).shape == (5, 2)
+    near = sd.KNeighborsRegressor().fit(ROWS, Y)
+    with pytest.raises(ValueError, match="to_local"):
+        near.predict_interval(F)
+    assert near.to_local().predict_interval(F[:5]).shape == (5, 2)
+    forest = sd.RandomForestRegressor(20, random_state=0).fit(ROWS, Y, spread="trees")
+    assert forest.predict_interval(F[:5]).shape == (5, 2)
+    for spread in ("trees", "rows"):
+        forest = sd.RandomForestClassifier(20, random_state=0).fit(ROWS, C, spread=spread)
+        with pytest.raises(ValueError, match="several workers hold out no rows"):
+            forest.predict_set(F)
+        assert forest.predict_set(F[:5], calibration=(F, C)).shape == (5, 3)
+
+
+def test_paths_of_files(tmp_path):
+    whole = FRAME.assign(y=Y)
+    paths = [tmp_path / f"{k}.parquet" for k in range(2)]
+    for k, path in enumerate(paths):
+        whole[k * 300 : (k + 1) * 300].to_parquet(path)
+    model = sd.Ridge().fit(paths, "y")
+    local = linear_model.Ridge().fit(FRAME, Y)
+    np.testing.assert_allclose(model.coef_, local.coef_)
+    for given in (paths, [str(path) for path in paths], tmp_path):
+        np.testing.assert_allclose(model.predict(given).compute(), local.predict(FRAME))
+    near = sd.KNeighborsRegressor().fit(paths, "y")
+    np.testing.assert_array_equal(near.predict(paths).compute(), near.predict(FRAME))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (sp.csr_matrix(F), "X: expected dense rows"),
+        (dask.delayed(lambda: FRAME)(), "got a Delayed"),
+        (LAZY["a"], "X: expected rows and columns, got a Dask series"),
+    ],
+)
+def test_what_is_no_table_is_named(wrong, told):
+    with pytest.raises((TypeError, ValueError), match=told):
+        sd.Ridge().fit(wrong, Y)
+    if "dense" not in told:
+        with pytest.raises((TypeError, ValueError), match=told):
+            sd.Ridge().fit(ROWS, Y).predict(wrong)
