@@ -128,12 +128,14 @@ def _solve_set(
         slope = float(np.vdot(direction, gradient)) + after - before
         if np.isnan(slope):
             return np.full_like(w, np.nan), 0, gradient
-        if not slope < 0:
-            return w, step, gradient
         length, value = 1.0, loss + before
+        is_hidden = abs(slope) <= NOTHING * abs(value)
+        if not (slope < 0 or is_hidden):
+            return w, step, gradient
         tried = objective.measure(w + direction, second=True)
-        if -slope <= NOTHING * abs(value):
-            # Rounding hides what the objective would gain; the derivatives still show it.
+        if is_hidden:
+            # Rounding hides what the objective would gain, and may turn its sign; the derivatives
+            # still show it.
             if not _worst(w + direction, tried[1], weight) < worst:
                 return w, step, gradient
             w, (loss, gradient, hessian) = w + direction, tried

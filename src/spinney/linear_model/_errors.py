@@ -176,6 +176,12 @@ class LinearIntervals(IntervalMixin):
     def _held_out_rows(self) -> HeldOut:
         return self._linear_errors().left_out
 
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words; of ``method="auto"``."""
+        told = super().interval_method_
+        return f"{told}; the t distribution for coverages that these are too few for"
+
     def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
         told = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
         if vars(self).get("_errors") is None:
@@ -200,7 +206,8 @@ class LinearIntervals(IntervalMixin):
             "conformal": the errors of rows that are left out in turn, which follow from the fit,
             say how far an interval must reach, below and above, in units of what the row's place
             among the others makes of the noise. "normal": the t distribution, right if errors are
-            normal and all alike. "auto" is "conformal" unless there are too few rows for it.
+            normal and all alike. "auto" is "conformal", and "normal" where there are too few rows
+            for the coverage, which "conformal" answers with infinite ends.
         calibration : tuple (X, y), default=None
             Rows that fit did not see, and their targets: "conformal" takes their errors instead.
 
