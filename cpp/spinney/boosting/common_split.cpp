@@ -40,10 +40,11 @@ SPINNEY_KERNEL void add_gains(const GainTask& task, double* gains) {
   const auto total_gradient = static_cast<double>(gradient_units(task.total));
   const auto total_hessian = static_cast<double>(hessian_units(task.total));
   for (std::size_t i = 0; i < task.n; ++i) {
-    const std::int64_t sum = task.prefix[i];
-    const std::int64_t low = sum & 0xffffffff;
-    const auto hessian = static_cast<double>(low);
-    const auto gradient = static_cast<double>((sum - low) >> 32);
+    // Halves of 32 bits: AVX2 turns these into doubles as vectors, but not 64 bits.
+    const auto sum = static_cast<std::uint64_t>(task.prefix[i]);
+    const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) ^ 0x80000000U);
+    const double hessian = static_cast<double>(low) + 2147483648.0;
+    const auto gradient = static_cast<double>(static_cast<std::int32_t>(sum >> 32));
     const double other_hessian = total_hessian - hessian;
     const double left = gradient * task.scale.gradient;
     const double right = (total_gradient - gradient) * task.scale.gradient;
