@@ -1,5 +1,7 @@
 #include "spinney/distance/gower.h"
 
+#include <algorithm>
+
 #include "bindings.h"
 #include "spinney/common/check.h"
 #include "tree.h"
@@ -49,6 +51,13 @@ struct BoundMixedColumns {
         number_scales.shape(0) != number_misses.shape(0) ||
         code_weights.shape(0) != code_misses.shape(0)) {
       throw InputError("MixedColumns: arrays differ in length");
+    }
+    // Columns of equal weights are counted together, and NaN equals nothing, not even itself.
+    for (const Array<double>* const weights : {&number_weights, &code_weights}) {
+      const double* const first = weights->data();
+      if (!std::all_of(first, first + weights->shape(0), [](double w) { return w >= 0; })) {
+        throw InputError("MixedColumns: weights must not be negative or NaN");
+      }
     }
   }
 };

@@ -99,9 +99,15 @@ void bind_tree(nb::module_& m) {
               targets.labels = labels.data();
               targets.n_outputs = labels.shape(0);
               targets.n_rows = labels.shape(1);
+              if (n_classes.size() != targets.n_outputs) {
+                throw InputError("Targets: expected a number of classes for each output");
+              }
             }
             if (!weights.is_none()) {
               const auto given = nb::cast<Array<double>>(weights);
+              if (given.size() != targets.n_rows) {
+                throw InputError("Targets: expected a weight for each row");
+              }
               targets.weights = given.data();
               targets.integral_weights = integral_weights;
             }

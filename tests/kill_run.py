@@ -1,6 +1,7 @@
 """Kill a program that saves, again and again: ``kill_run.py N SEED``.
 
-Two models take turns in one file. Whenever the writer is killed, the file is one of the two, whole.
+Two models take turns in one file. Whenever the writer is killed, the file is one of the two, whole,
+and what else there is has a name that says so.
 Ends with 1 otherwise; prints how often each was found.
 """
 
@@ -50,6 +51,9 @@ def main() -> int:
             found[spinney.load(path).n_samples_fit_] += 1
             for left in Path(folder).glob(".model*"):
                 left.unlink()  # what the killed one had begun
+            if os.listdir(folder) != [path.name]:
+                print(os.listdir(folder))
+                return 1
     print(found)
     return 0 if min(found.values()) > 0 else 1
 

@@ -42,6 +42,7 @@ class ModelMethods:
         from spinney.io._classes import class_called
         from spinney.io._model_file import load, read_about
 
+        path = os.fsdecode(path)
         name = str(read_about(path).get("class"))
         if not issubclass(class_called(name), cls):
             raise ValueError(f"{path}: expected a {cls.__name__}, got a {name}")
@@ -80,8 +81,10 @@ class ModelMethods:
         estimator
             The copy. Its ``compaction_`` says what was lost: ``leaf_change``, the largest change of
             a leaf's value; ``prediction_change``, more than which no prediction (of boosters:
-            score) changes, None where votes are counted; ``bytes_before`` and ``bytes_after`` of
-            the forest in a file.
+            raw score) changes, None where votes are counted; ``relative_change``, by which share of
+            itself a prediction changes at most that is the exponential of a score (of boosters with
+            the losses poisson, gamma and tweedie; else None); ``bytes_before`` and ``bytes_after``
+            of the forest in a file.
 
         Raises
         ------

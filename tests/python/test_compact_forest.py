@@ -93,6 +93,38 @@ def test_the_loss_is_what_it_says(name: str, bits: Any, tmp_path: Path) -> None:
     assert spinney.describe(tmp_path / "whole")["compaction"] is None
 
 
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ensemble.RandomForestRegressor(50, random_state=0),
+        ensemble.ExtraTreesRegressor(50, max_depth=3, random_state=0),
+        ensemble.GradientBoostingRegressor(n_estimators=50, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rounding_of_sums_is_part_of_the_loss(model: Any, offset: float, bits: Any) -> None:
+    model.fit(X, y + offset)
+    compact = model.compact(bits)
+    change = np.abs(compact.predict(QUERIES) - model.predict(QUERIES)).max()
+    assert change <= compact.compaction_["prediction_change"]
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_predictions_that_are_exponentials(loss: Any) -> None:
+    model = ensemble.GradientBoostingRegressor(loss=loss, n_estimators=30, random_state=0)
+    model.fit(X, np.exp(y))
+    compact = model.compact(8)
+    facts = compact.compaction_
+    before, after = model.predict(QUERIES), compact.predict(QUERIES)
+    share = np.abs(after / before - 1).max()
+    assert facts["prediction_change"] < facts["relative_change"]
+    assert 0 < share <= facts["relative_change"]
+    assert model.compact().compaction_["relative_change"] == 0
+    assert MODELS["booster"].compact(8).compaction_["relative_change"] is None
+
+
 def _leaves(model: Any, number: int) -> Any:
     return model._store.tree(number).children_left < 0
 

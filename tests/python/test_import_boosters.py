@@ -181,6 +181,10 @@ def test_cut_or_changed_files_are_errors_or_models(tmp_path, name):
         (lambda m: m["oblivious_trees"][0]["leaf_values"].pop(), "leaves"),
         (lambda m: m["oblivious_trees"][0].update(leaf_values=[np.nan] * 8), "finite"),
         (lambda m: m["model_info"]["params"]["loss_function"].update(type="Focal"), "no equal"),
+        (
+            lambda m: m["model_info"].update(binclass_probability_threshold="0.8"),
+            "probability threshold of 0.5, got 0.8",
+        ),
         (lambda m: m.pop("scale_and_bias"), "scale_and_bias"),
         (lambda m: m.update(scale_and_bias=[1, [0, 0]]), "leaves"),
     ],

@@ -83,6 +83,11 @@ def test_xgboost_rankings(objective, tmp_path):
         ({"booster": "gblinear"}, SCORE, "gblinear"),
         ({"objective": "survival:cox"}, np.exp(SCORE), "survival:cox"),
         ({"objective": "binary:hinge"}, SCORE > 0, "binary:hinge"),
+        (
+            {"objective": "binary:logistic"},
+            np.column_stack([SCORE > 0, SCORE > 1]).astype(int),
+            "several outputs of XGBoost's objective 'binary:logistic' .* expected one, got 2",
+        ),
     ],
 )
 def test_xgboost_refused_by_name(params, y, words):
@@ -212,3 +217,13 @@ def test_catboost_refused_by_name(kind):
     theirs = catboost.CatBoostClassifier(**CAT).fit(pool)
     with pytest.raises(ValueError, match="columns of numbers alone"):
         spinney.from_catboost(theirs)
+
+
+def test_catboost_with_a_threshold_of_its_own():
+    catboost = pytest.importorskip("catboost")
+    theirs = catboost.CatBoostClassifier(**CAT).fit(X, (SCORE > 0).astype(int))
+    theirs.set_probability_threshold(0.8)
+    with pytest.raises(ValueError, match=r"probability threshold of 0\.5, got 0\.8"):
+        spinney.from_catboost(theirs)
+    theirs.set_probability_threshold(0.5)
+    np.testing.assert_array_equal(spinney.from_catboost(theirs).predict(X), theirs.predict(X))

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save_file
+from safetensors import safe_open
+from safetensors.numpy import save, save_file
 
 import spinney
 from spinney import _core
@@ -23,7 +24,7 @@ from spinney.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.io._container import read_container, read_header
+from spinney.io._container import container_pieces, read_container, read_header
 from spinney.io._description import describe
 from spinney.io._rebuilding import rebuild
 from spinney.linear_model import LinearRegression
@@ -198,6 +199,43 @@ def test_what_safetensors_writes(
         assert read.tensors[name].flags.aligned
         assert read.tensors[name].flags.writeable
     assert read_header(path) == (texts, sum(array.nbytes for array in arrays.values()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                ["?", "u1", "i1", "u2", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8", ">i4"]
+            ),
+            st.lists(st.integers(0, 3), max_size=3),
+        ),
+        max_size=12,
+    ),
+    st.text(max_size=20),
+)
+def test_what_is_written_is_what_safetensors_writes(
+    tmp_path_factory: Any, shapes: list[Any], text: str
+) -> None:
+    arrays = {
+        str(i): np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
+        for i, (dtype, shape) in enumerate(shapes)
+    }
+    written = b"".join(container_pieces({"text": text}, arrays))
+    native = {name: a.astype(a.dtype.newbyteorder("=")) for name, a in arrays.items()}
+    assert written == save(native, {"text": text})
+    path = tmp_path_factory.mktemp("container") / "file"
+    path.write_bytes(written)
+    with safe_open(path, framework="numpy") as file:
+        assert file.metadata() == {"text": text}
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(file.get_tensor(name), array)
+
+
+def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spinney.io._container._LONGEST_HEADER", 1000)
+    with pytest.raises(ValueError, match="100 arrays are too many"):
+        list(container_pieces({}, {str(i): np.zeros(1) for i in range(100)}))
 
 
 @pytest.mark.parametrize(

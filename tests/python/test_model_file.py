@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import inspect
 import json
 import os
 import pickle
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +21,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.feature_selection import (
+    SelectKBest,
+    chi2,
+    f_classif,
+    f_regression,
+    mutual_info_classif,
+    mutual_info_regression,
+)
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import BallTree
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import spinney
 from spinney.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     VotingClassifier,
 )
 from spinney.io import read_about
+from spinney.io._classes import _THEIRS
 from spinney.io._description import describe
 from spinney.io._rebuilding import rebuild
-from spinney.linear_model import LinearRegression, LogisticRegression
+from spinney.linear_model import LinearRegression, LogisticRegression, PolynomialRegression
 from spinney.mixture import MixtureClassifier, PlugInClassifier
-from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from spinney.neighbors import HNSW, KNeighborsClassifier, KNeighborsRegressor
 from spinney.report.families import FAMILIES
 from spinney.tree import C45Rules, DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -197,6 +213,126 @@ def test_other_kinds_of_fits(model: Any, tmp_path: Path) -> None:
     assert_same(model, round_trip(model, tmp_path), QUERIES)
 
 
+# How to make those that are more than `kind().fit(X, y)`.
+_PAIR = [("a", LogisticRegression()), ("b", DecisionTreeClassifier(max_depth=2))]
+_PAIR_OF_NUMBERS = [("a", LinearRegression()), ("b", DecisionTreeRegressor(max_depth=2))]
+_SCALED = [("scaled", StandardScaler(), [0, 1])]
+_MADE: dict[str, Any] = {
+    "CalibratedClassifierCV": lambda kind: kind(LogisticRegression(), cv=2),
+    "ColumnTransformer": lambda kind: kind(_SCALED, remainder="passthrough"),
+    "FeatureUnion": lambda kind: kind([("a", StandardScaler()), ("b", "passthrough")]),
+    "FrozenEstimator": lambda kind: kind(LogisticRegression().fit(X, CLASSES)),
+    "MultiOutputClassifier": lambda kind: kind(DecisionTreeClassifier(max_depth=2)),
+    "MultiOutputRegressor": lambda kind: kind(LinearRegression()),
+    "OneVsRestClassifier": lambda kind: kind(LogisticRegression()),
+    "Pipeline": lambda kind: kind([("scaler", StandardScaler()), ("model", LogisticRegression())]),
+    "SelectKBest": lambda kind: kind(k=2),
+    "StackingClassifier": lambda kind: kind(_PAIR, cv=2),
+    "StackingRegressor": lambda kind: kind(_PAIR_OF_NUMBERS, cv=2),
+    "VotingClassifier": lambda kind: kind(_PAIR, voting="soft"),
+    "VotingRegressor": lambda kind: kind(_PAIR_OF_NUMBERS),
+}
+# Parts of the others, and what takes no table.
+_INSIDE = {
+    *("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling"),
+    *("_ConstantPredictor", "Hinge", "Bunch"),
+}
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [(package, name) for package, names in _THEIRS.items() for name in names],
+    ids=lambda part: part,
+)
+def test_every_class_of_scikit_learns(package: str, name: str, tmp_path: Path) -> None:
+    if name in _INSIDE:
+        pytest.skip("a part of other models, with which it is tested")
+    kind = getattr(importlib.import_module(package), name)
+    model = _MADE.get(name, lambda kind: kind())(kind)
+    rows, queries = X, QUERIES
+    if name in ("LabelBinarizer", "LabelEncoder"):
+        rows, queries = CLASSES, CLASSES[:20]
+        model.fit(rows)
+    elif name == "MultiOutputClassifier":
+        model.fit(X, np.column_stack([CLASSES, CLASSES == "yes"]))
+    elif name == "MultiOutputRegressor":
+        model.fit(X, np.column_stack([NUMBERS, -NUMBERS]))
+    elif name in ("MultinomialNB", "KNNImputer", "MissingIndicator", "OneHotEncoder"):
+        rows, queries = np.floor(np.abs(X)), np.clip(np.floor(np.abs(QUERIES)), 0, 1)
+        if name in ("KNNImputer", "MissingIndicator"):
+            rows, queries = np.where(rows > 1, np.nan, rows), np.where(queries > 0, np.nan, queries)
+        model.fit(rows, CLASSES)
+    elif name == "OrdinalEncoder":
+        queries = X[:20]
+        model.fit(X)
+    elif name == "IsotonicRegression":
+        rows, queries = X[:, 0], QUERIES[:, 0]
+        model.fit(rows, NUMBERS)
+    else:
+        model.fit(X, NUMBERS if is_regressor(model) else CLASSES)
+    again = round_trip(model, tmp_path)
+    assert type(again) is kind
+    assert_same(model, again, queries)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("classes", [CLASSES, np.digitize(NUMBERS, [-1.0, 1.0])], ids=["2", "3"])
+def test_calibrated_classifiers(method: str, classes: Any, tmp_path: Path) -> None:
+    model = CalibratedClassifierCV(DecisionTreeClassifier(max_depth=3), method=method, cv=2)
+    try:
+        model.fit(X, classes)
+    except ValueError:
+        pytest.skip("not in this version of scikit-learn")
+    assert_same(model, round_trip(model, tmp_path), QUERIES)
+
+
+@pytest.mark.parametrize(
+    "function", [chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression]
+)
+def test_functions_that_select_columns(function: Any, tmp_path: Path) -> None:
+    model = SelectKBest(function, k=2)
+    if function is chi2:
+        model.fit(np.abs(X), CLASSES)
+    else:
+        model.fit(X, NUMBERS if "regression" in function.__name__ else CLASSES)
+    again = round_trip(model, tmp_path)
+    assert again.score_func is function
+    assert_same(model, again, QUERIES)
+    with pytest.raises(TypeError, match=r"SelectKBest\.score_func is the function .*some_function"):
+        spinney.save(SelectKBest(some_function), tmp_path / "model")
+
+
+@pytest.mark.filterwarnings("ignore:Label")
+def test_labels_that_are_all_alike(tmp_path: Path) -> None:
+    model = OneVsRestClassifier(LogisticRegression())
+    model.fit(X, np.column_stack([CLASSES == "yes", np.ones(90, dtype=bool)]).astype(int))
+    assert_same(model, round_trip(model, tmp_path), QUERIES)
+
+
+def test_columns_that_pass_through(tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = ColumnTransformer([("some", StandardScaler(), ["a"]), ("same", "passthrough", ["c"])])
+    others = ColumnTransformer([("some", StandardScaler(), ["a"])], remainder="passthrough")
+    for columns in (named, others):
+        model = make_pipeline(columns, LinearRegression()).fit(frame, NUMBERS)
+        again = round_trip(model, tmp_path)
+        assert_same(model, again, frame)
+        assert list(again[0].get_feature_names_out()) == list(model[0].get_feature_names_out())
+    target = TransformedTargetRegressor(LinearRegression()).fit(X, NUMBERS)
+    assert_same(target, round_trip(target, tmp_path), QUERIES)
+    with pytest.raises(TypeError, match=r"FunctionTransformer\.func is the function numpy\.log1p"):
+        spinney.save(FunctionTransformer(np.log1p), tmp_path / "model")
+    with pytest.raises(TypeError, match=r"\.inverse_func is the class numpy\.float32"):
+        spinney.save(FunctionTransformer(inverse_func=np.float32), tmp_path / "model")
+
+
+def test_a_search_points_to_what_it_found(tmp_path: Path) -> None:
+    search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2).fit(X, CLASSES)
+    with pytest.raises(TypeError, match=r"GridSearchCV.*cannot hold: save its best_estimator_"):
+        spinney.save(search, tmp_path / "model")
+    spinney.save(search.best_estimator_, tmp_path / "model")
+
+
 def test_sparse_rows_and_strings_as_neighbours(tmp_path: Path) -> None:
     rows = sp.random(60, 8, density=0.3, random_state=0, format="csr")
     model = KNeighborsRegressor(3).fit(rows, np.arange(60.0))
@@ -225,6 +361,30 @@ def test_about_needs_no_arrays(tmp_path: Path) -> None:
     assert about["versions"]["spinney"] == spinney.__version__
 
 
+def test_facts_about_the_fit(tmp_path: Path) -> None:
+    path = tmp_path / "tree"
+    facts = {"rows": np.int64(2), "error": np.float32(np.nan), "by": {np.str_("a"): np.arange(2)}}
+    spinney.save(DecisionTreeClassifier(), path, training=facts)
+    assert read_about(path)["training"] == {"rows": 2, "error": None, "by": {"a": [0, 1]}}
+    for wrong, complaint in (
+        ({"a": [1, {2}]}, r"training\['a'\]\[1\]: expected what JSON can say, got a set"),
+        ({(1, 2): 3}, "training: expected texts as keys, got a tuple"),
+    ):
+        with pytest.raises(TypeError, match=complaint):
+            spinney.save(DecisionTreeClassifier(), path, training=wrong)
+
+
+def test_paths_of_bytes(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path / "model")
+    for model in (DecisionTreeClassifier(), HNSW().fit(X)):
+        model.save(path)  # type: ignore[arg-type]
+        assert type(model).load(path).get_params() == model.get_params()  # type: ignore[arg-type]
+    spinney.save(DecisionTreeClassifier(max_depth=3), path)  # type: ignore[arg-type]
+    assert spinney.load(path, mmap=np.False_).max_depth == 3  # type: ignore[arg-type]
+    assert spinney.load(path, mmap=np.True_).max_depth == 3  # type: ignore[arg-type]
+    assert spinney.describe(path)["changed"] == ["max_depth"]  # type: ignore[arg-type]
+
+
 # ----- values
 
 _LEAVES = (
@@ -236,6 +396,9 @@ _LEAVES = (
     | st.binary(max_size=8)
     | st.complex_numbers()
     | st.sampled_from([np.float32(1.5), np.int8(-3), np.str_("é"), np.bool_(True), np.float64])
+    | st.sampled_from(
+        [np.datetime64("2020-01-01"), np.datetime64("NaT", "s"), np.timedelta64(-3, "ms")]
+    )
     | st.sampled_from([np.dtype("<U5"), slice(1, None, 2), range(3, 9, 2), -0.0])
 )
 _VALUES = st.recursive(
@@ -355,6 +518,24 @@ def test_code_is_refused_by_its_place(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("thing", "what"),
+    [
+        (5, "a int"),
+        (None, "a NoneType"),
+        ([DecisionTreeClassifier()], "a list"),
+        ({"m": DecisionTreeClassifier()}, "a dict"),
+        (DecisionTreeClassifier().fit(X, CLASSES).tree_, "a Tree"),
+        (DecisionTreeClassifier, "the class DecisionTreeClassifier"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_models_alone_are_saved(thing: Any, what: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=f"model: expected an estimator, got {what}"):
+        spinney.save(thing, tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
 def rewritten(path: Path, **changes: Any) -> None:
     """Change texts of a model file's header, with checksums to match."""
     import hashlib
@@ -380,6 +561,31 @@ def rewritten(path: Path, **changes: Any) -> None:
         ([{"kind": "object", "class": "spinney._core.Forest"}], "may name"),
         ([{"kind": "object", "class": "spinney.ensemble.ForestStore", "arguments": []}], "none"),
         ([{"kind": "numpy_type", "name": "load"}], "no type"),
+        (
+            [
+                {"kind": "numpy_type", "name": "float32"},
+                {
+                    "kind": "object",
+                    "class": "sklearn.preprocessing.FunctionTransformer",
+                    "state": [["func", {"ref": 0}]],
+                },
+            ],
+            "FunctionTransformer with a func",
+        ),
+        (
+            [
+                {
+                    "kind": "object",
+                    "class": "sklearn.feature_selection.SelectKBest",
+                    "score_function": "r_regression",
+                }
+            ],
+            "no function that selects columns: 'r_regression'",
+        ),
+        (
+            [{"kind": "object", "class": "sklearn.pipeline.Pipeline", "score_function": "chi2"}],
+            "selects no columns",
+        ),
         ([{"kind": "list", "items": [{"ref": 0}]}], "not before it"),
         ([{"kind": "list", "items": [{"ref": -1}]}], "not before it"),
         ([{"kind": "array", "dtype": "<f8", "shape": [9], "numbers": "none"}], "cannot be made"),
@@ -422,6 +628,41 @@ def test_trees_that_point_beyond_their_ends(
         rebuild(description.nodes, description.tensors)
 
 
+def test_classes_that_are_counted_wrong() -> None:
+    model = AdaBoostClassifier(n_estimators=2).fit(X, CLASSES)
+    model.n_classes_ = 10**9
+    description = describe(model)
+    with pytest.raises(ValueError, match=r"counts other classes|make sense"):
+        rebuild(description.nodes, description.tensors)
+
+
+@pytest.mark.parametrize("n_scores", [2, 10**9])
+def test_boosters_of_scores_that_there_are_not(n_scores: int) -> None:
+    model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
+    model._n_scores = n_scores
+    description = describe(model)
+    with pytest.raises(ValueError, match=r"make sense|other scores"):
+        rebuild(description.nodes, description.tensors)
+
+
+def test_polynomials_of_more_powers_than_terms() -> None:
+    model = PolynomialRegression(degree=2).fit(X, X[:, 0])
+    model.degree_ = 10**9
+    description = describe(model)
+    with pytest.raises(ValueError, match="another degree"):
+        rebuild(description.nodes, description.tensors)
+
+
+def test_weights_of_columns_that_equal_nothing() -> None:
+    table = pd.DataFrame({"size": X[:, 0], "city": np.where(X[:, 1] > 0, "Bath", "Ely")})
+    model = KNeighborsClassifier(2, metric="gower").fit(table, CLASSES)
+    *others, code_weights, misses = model._index._columns
+    model._index._columns = (*others, np.full_like(code_weights, np.nan), misses)
+    description = describe(model)
+    with pytest.raises(ValueError, match="negative or NaN"):  # it went on for ever
+        rebuild(description.nodes, description.tensors).predict(table)
+
+
 def test_damage_is_found(tmp_path: Path) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier(random_state=0).fit(X, CLASSES), path)
@@ -441,8 +682,9 @@ def test_damage_is_found(tmp_path: Path) -> None:
 def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no file"):
         spinney.load(tmp_path / "nothing")
-    with pytest.raises(OSError, match="not a file"):
-        spinney.load(tmp_path)
+    for read in (spinney.load, spinney.describe, DecisionTreeClassifier.load, HNSW.load):
+        with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
+            read(tmp_path)
     save_file({"a": np.zeros(2)}, tmp_path / "weights")
     with pytest.raises(ValueError, match="not a model of Spinney's"):
         spinney.load(tmp_path / "weights")
@@ -480,3 +722,65 @@ def test_permissions_and_links(tmp_path: Path) -> None:
         spinney.save(DecisionTreeClassifier(), tmp_path)
     with pytest.raises(FileNotFoundError, match="cannot write"):
         spinney.save(DecisionTreeClassifier(), tmp_path / "nowhere" / "model")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(), HNSW()], ids=["tree", "graph"])
+def test_pipes_are_written_to(model: Any, named: bool, tmp_path: Path) -> None:
+    model = model.fit(X, CLASSES)
+    model.save(tmp_path / "whole")
+    received: list[bytes] = []
+    if named:
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        reader = threading.Thread(target=lambda: received.append(path.read_bytes()))
+        reader.start()
+        model.save(path)
+        reader.join()
+        assert stat.S_ISFIFO(path.stat().st_mode)
+        assert sorted(os.listdir(tmp_path)) == ["pipe", "whole"]
+    else:  # as of a shell's process substitution: its path leads to no name
+        out, into = os.pipe()
+        with open(out, "rb") as stream:
+            reader = threading.Thread(target=lambda: received.append(stream.read()))
+            reader.start()
+            model.save(f"/dev/fd/{into}")
+            os.close(into)
+            reader.join()
+    (tmp_path / "received").write_bytes(received[0])
+    again = type(model).load(tmp_path / "received")
+    assert_same(model, again, QUERIES)
+
+
+def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "model"
+    tree = DecisionTreeClassifier().fit(X, CLASSES)
+    spinney.save(tree, path)
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # a disk that is full, for a process
+    try:
+        with pytest.raises(OSError, match=f"cannot write to {path}: ") as caught:
+            spinney.save(tree, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.errno == errno.EFBIG
+    flush = os.fsync
+
+    def fails(*, for_folders: bool) -> None:
+        def fsync(handle: int) -> None:
+            if stat.S_ISDIR(os.fstat(handle).st_mode) == for_folders:
+                raise OSError(errno.EIO, "the disk says no")
+            flush(handle)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    fails(for_folders=False)
+    with pytest.raises(OSError, match="the disk says no"):
+        spinney.save(tree, path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+    fails(for_folders=True)  # not every system can flush those
+    spinney.save(tree, path)

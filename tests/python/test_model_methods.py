@@ -23,7 +23,10 @@ y = np.array([0, 0, 1, 1, 0, 1])
 
 def own_estimators() -> list[Any]:
     found = []
-    for package in ("ensemble", "linear_model", "mixture", "neighbors", "preprocessing", "tree"):
+    for package in (
+        *("calibration", "ensemble", "linear_model", "mixture", "neighbors"),
+        *("preprocessing", "tree"),
+    ):
         module = importlib.import_module(f"spinney.{package}")
         for name in module.__all__:
             kind = getattr(module, name)

@@ -8,17 +8,20 @@ leaves that are then alike share one list of parts.
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
+from spinney.ensemble._boosting_regressor import _LOG_LINK
 from spinney.ensemble._packing import ARRAYS, Arrays, lengths_of, on_grid, pack
 
 __all__ = ["compacted"]
 
 _BITS = (None, 8, 16)
+_LARGEST_EXPONENT = 700  # beyond which exponentials are no numbers
 _SHOWN = ("leaf_impurity", "inner_value", "inner_impurity")  # by pictures and importances alone
 
 
@@ -30,7 +33,8 @@ def compacted(model: Any, bits: int | None) -> Any:
     arrays = store.core.state()
     before = sum(array.nbytes for array in arrays.values())
     n_trees = len(store)
-    change, grid = np.zeros(n_trees), np.empty((0, store.width, 2))
+    change, size = np.zeros(n_trees), np.ones(n_trees)  # fractions of classes are at most 1
+    grid = np.empty((0, store.width, 2))
     if store.shape[1] and store.shape[2] == 1:
         change = _share_classes(arrays, store.width, bits)
     elif bits is not None:
@@ -38,14 +42,16 @@ def compacted(model: Any, bits: int | None) -> Any:
             raise ValueError(
                 f"bits: expected None for {store.shape[2]} outputs of classes, got {bits}"
             )
-        change, grid = _round_numbers(arrays, store.width, bits)
+        change, size, grid = _round_numbers(arrays, store.width, bits)
     if bits is not None:
         for name in _SHOWN:
             arrays[name] = arrays[name].astype(np.float32).astype(np.float64)
+    of_predictions = _of_predictions(model, change, size)
     facts = {
         "bits": bits,
         "leaf_change": float(change.max(initial=0.0)),
-        "prediction_change": _of_predictions(model, change),
+        "prediction_change": of_predictions,
+        "relative_change": _of_exponentials(model, of_predictions),
         "bytes_before": before,
         "bytes_after": sum(array.nbytes for array in pack(arrays, grid).values()),
     }
@@ -60,24 +66,50 @@ def compacted(model: Any, bits: int | None) -> Any:
     return out
 
 
-def _of_predictions(model: Any, change: NDArray[np.float64]) -> float | None:
-    """Return how much a prediction (of a booster: its score) can change, None if that is open."""
-    per_round = getattr(model, "_trees_per_round", None)
-    if per_round is not None:
-        return float(change.reshape(-1, per_round).sum(axis=0).max(initial=0.0))
-    if not (is_classifier(model) or is_regressor(model)):
-        return 0.0  # what counts is the leaf that a row is in, or how deep it is
+def _of_predictions(
+    model: Any, change: NDArray[np.float64], size: NDArray[np.float64]
+) -> float | None:
+    """Return how much a prediction (of a booster: its score) can change, None if that is open.
+
+    `change` has the largest change of a leaf in each tree, `size` the largest leaf.
+    """
     if not change.any():
         return 0.0
+    per_round = getattr(model, "_trees_per_round", None)
+    if per_round is not None:
+        change, size = change.reshape(-1, per_round), size.reshape(-1, per_round)
+        size = np.vstack([size, np.full(per_round, np.abs(model._baseline).max())])
+        return float((change.sum(axis=0) + _of_sums(size)).max(initial=0.0))
+    if not (is_classifier(model) or is_regressor(model)):
+        return 0.0  # what counts is the leaf that a row is in, or how deep it is
     if hasattr(model, "_set_store") or getattr(model, "voting", "soft") == "hard":
         return None  # a vote may go to another class
-    return float(change.mean())
+    return float(change.mean() + _of_sums(size / len(size)))
+
+
+def _of_sums(size: NDArray[np.float64]) -> Any:
+    """Return how much two sums can differ by their own rounding, whatever is added up.
+
+    Each of n numbers is rounded at most n times (Higham 2002, section 4.2), once more in a mean; in
+    both sums that is half a unit of the last place each.
+    """
+    return (size * ((len(size) + 1) * np.finfo(np.float64).eps)).sum(axis=0)
+
+
+def _of_exponentials(model: Any, change: float | None) -> float | None:
+    """Return by which share predictions can change that are exponentials of scores."""
+    loss = getattr(model, "loss", None)
+    if change is None or not (isinstance(loss, str) and loss in _LOG_LINK):
+        return None
+    if change == 0 or change > _LARGEST_EXPONENT:
+        return None if change else 0.0
+    return math.expm1(change) + 4 * float(np.finfo(np.float64).eps)  # both are rounded, too
 
 
 def _round_numbers(
     arrays: Arrays, width: int, bits: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Move values to grids; return the largest change in each tree, and the grids."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Move values to grids; return the largest change and value in each tree, and the grids."""
     lengths = lengths_of(arrays["sizes"], "values")
     values = arrays["values"].reshape(-1, width)
     grid = np.zeros((len(lengths), width, 2))
@@ -95,9 +127,10 @@ def _round_numbers(
     if not np.isfinite(moved).all():
         raise ValueError("compact: expected leaf values that are finite numbers")
     change = np.abs(moved - arrays["values"]).reshape(-1, width).max(axis=1)
+    size = np.abs(values).max(axis=1)
     arrays["values"] = moved
     starts = ends - lengths // width
-    return np.maximum.reduceat(change, starts), grid
+    return np.maximum.reduceat(change, starts), np.maximum.reduceat(size, starts), grid
 
 
 def _share_classes(arrays: Arrays, width: int, bits: int | None) -> NDArray[np.float64]:

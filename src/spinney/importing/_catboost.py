@@ -57,8 +57,8 @@ def from_catboost(model: Any) -> Any:
     Raises
     ------
     ValueError
-        For models with columns of categories, texts or embeddings, losses without an equal, and
-        files that are not what CatBoost writes.
+        For models with columns of categories, texts or embeddings, losses without an equal, a
+        probability threshold other than 0.5, and files that are not what CatBoost writes.
 
     Examples
     --------
@@ -140,6 +140,12 @@ def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
         task, loss = "classify", "log_loss"
         names = info.get("class_params", {}).get("class_names")
         classes = np.array(names) if names else np.arange(max(len(baseline), 2))
+        limit = float(info.get("binclass_probability_threshold", 0.5))
+        if limit != 0.5:
+            raise ValueError(
+                f"model: expected a probability threshold of 0.5, got {limit:g}: classifiers here "
+                "predict the likelier class; call set_probability_threshold(0.5) first"
+            )
     elif name in _RANKING:
         task, loss = "rank", "lambdarank"
     if not loss:

@@ -166,6 +166,11 @@ def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
         task, loss, classes = "classify", "log_loss", np.arange(n_scores)
     elif name in _RANKING:
         task, loss = "rank", _RANKING[name]
+    if name in _TWO_CLASSES and n_scores > 1:
+        raise ValueError(
+            f"model: several outputs of XGBoost's objective {name!r} have no equal here; "
+            f"expected one, got {n_scores}"
+        )
     if not loss:
         known = (*_TWO_CLASSES, *_CLASSES, *_REGRESSION, *_RANKING)
         raise ValueError(

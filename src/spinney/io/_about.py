@@ -43,7 +43,7 @@ def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any
             **{library: version(library) for library in _LIBRARIES},
         },
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "training": None if training is None else _finite(dict(training)),
+        "training": None if training is None else _plain(dict(training), "training"),
     }
 
 
@@ -65,13 +65,26 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _finite(value: Any) -> Any:
-    """Return a value of JSON with null for what JSON has no number for."""
+def _plain(value: Any, place: str) -> Any:
+    """Return a value of JSON, with null for what JSON has no number for."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {_key(key, place): _plain(item, f"{place}[{key!r}]") for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{place}: expected what JSON can say, got a {type(value).__name__}")
+
+
+def _key(key: Any, place: str) -> Any:
+    key = key.item() if isinstance(key, np.generic) else key
+    if key is None or isinstance(key, str | int | float):
+        return key
+    raise TypeError(f"{place}: expected texts as keys, got a {type(key).__name__}")
 
 
 def _int_or_none(value: Any) -> int | None:

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["class_called", "name_of_class"]
+__all__ = ["class_called", "name_of_class", "name_of_score_function", "score_function_called"]
 
 # Everything in `__all__` of these that is a class of Spinney's.
 _PUBLIC = frozenset(
@@ -30,6 +30,7 @@ _PUBLIC = frozenset(
 _PARTS = {
     "spinney.GroupScale": "spinney._group_scale",
     "spinney.HeldOut": "spinney._certainty",
+    "spinney.RowCategories": "spinney._group_limits",
     "spinney.Schema": "spinney._table",
     "spinney.calibration.Calibrator": "spinney.calibration._calibrators",
     "spinney.calibration.QuantileModels": (
@@ -78,9 +79,14 @@ _PARTS = {
 
 # Classes of scikit-learn's whose fitted state is data, by the module that users import them from.
 _THEIRS = {
-    "sklearn.calibration": ("CalibratedClassifierCV",),
+    "sklearn.calibration": (
+        "CalibratedClassifierCV",
+        "_CalibratedClassifier",  # in every one of the above, as are the next two
+        "_SigmoidCalibration",
+        "_TemperatureScaling",
+    ),
     "sklearn.compose": ("ColumnTransformer", "TransformedTargetRegressor"),
-    "sklearn.decomposition": ("PCA",),
+    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
     "sklearn.discriminant_analysis": (
         "LinearDiscriminantAnalysis",
         "QuadraticDiscriminantAnalysis",
@@ -93,7 +99,9 @@ _THEIRS = {
         "VotingRegressor",
     ),
     "sklearn.feature_selection": ("SelectKBest", "VarianceThreshold"),
-    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
+    "sklearn.frozen": ("FrozenEstimator",),
+    "sklearn.impute": ("KNNImputer", "MissingIndicator", "SimpleImputer"),
+    "sklearn.isotonic": ("IsotonicRegression",),
     "sklearn.linear_model": (
         "ElasticNet",
         "Lasso",
@@ -104,10 +112,14 @@ _THEIRS = {
     ),
     "sklearn.linear_model._sgd_fast": ("Hinge",),  # in every perceptron
     "sklearn.mixture": ("GaussianMixture",),
+    "sklearn.multiclass": ("OneVsRestClassifier", "_ConstantPredictor"),
+    "sklearn.multioutput": ("MultiOutputClassifier", "MultiOutputRegressor"),
     "sklearn.naive_bayes": ("BernoulliNB", "GaussianNB", "MultinomialNB"),
     "sklearn.neighbors": ("KernelDensity",),
     "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
     "sklearn.preprocessing": (
+        "Binarizer",
+        "FunctionTransformer",  # of no function: what column transformers pass through
         "KBinsDiscretizer",
         "LabelBinarizer",
         "LabelEncoder",
@@ -125,6 +137,15 @@ _THEIRS = {
     ),
     "sklearn.utils": ("Bunch",),
 }
+
+# Functions of scikit-learn's that select columns; only selections may name them.
+_SCORE_FUNCTIONS = (
+    "chi2",
+    "f_classif",
+    "f_regression",
+    "mutual_info_classif",
+    "mutual_info_regression",
+)
 
 
 def class_called(name: str) -> type[Any]:
@@ -152,6 +173,21 @@ def name_of_class(kind: type[Any]) -> str | None:
         if within and kind.__qualname__ in _listed(package):
             name = f"{package}.{kind.__qualname__}"
             return name if class_called(name) is kind else None
+    return None
+
+
+def score_function_called(name: str) -> Any:
+    """Return scikit-learn's function that a file names; any other is a ValueError."""
+    if name not in _SCORE_FUNCTIONS:
+        raise ValueError(f"no function that selects columns: {name!r}")
+    return getattr(importlib.import_module("sklearn.feature_selection"), name)
+
+
+def name_of_score_function(function: Any) -> str | None:
+    """Return the name of a function in files, or None where files cannot have it."""
+    for name in _SCORE_FUNCTIONS:
+        if function is score_function_called(name):
+            return name
     return None
 
 

@@ -1,8 +1,9 @@
-"""The safetensors container, read in place: a header of JSON, then arrays one after another.
+"""The safetensors container: a header of JSON, then arrays one after another.
 
-The arrays view the file's bytes and are no copies of them. Of a large file the bytes are *mapped*:
-the system reads a page when it is first looked at, and processes that map the same file share it.
-Nothing in the header is believed before it is checked against the size of the file.
+It is read in place: the arrays view the file's bytes and are no copies of them. Of a large file the
+bytes are *mapped*: the system reads a page when it is first looked at, and processes that map the
+same file share it. Nothing in the header is believed before it is checked against the size of the
+file.
 """
 
 from __future__ import annotations
@@ -11,34 +12,37 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Container", "Mapped", "read_container", "read_header"]
+__all__ = ["Container", "Mapped", "container_pieces", "read_container", "read_header"]
 
 Mapped = bool | Literal["auto"]
 
 _LARGE = 1 << 22  # bytes of a file from which on it is mapped
 _LONGEST_HEADER = 100_000_000  # as in safetensors' own reader
 _MOST_AXES = 32
-_DTYPES = {
-    "BOOL": np.dtype("?"),
-    "U8": np.dtype("u1"),
-    "I8": np.dtype("i1"),
-    "U16": np.dtype("<u2"),
-    "I16": np.dtype("<i2"),
-    "F16": np.dtype("<f2"),
-    "U32": np.dtype("<u4"),
-    "I32": np.dtype("<i4"),
-    "F32": np.dtype("<f4"),
+_DTYPES: dict[
+    str, np.dtype[Any]
+] = {  # those with the widest values are written first, so that all are aligned
     "U64": np.dtype("<u8"),
     "I64": np.dtype("<i8"),
     "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "F16": np.dtype("<f2"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
 }
+_WORD = 8  # the body begins at a multiple of so many bytes
 
 
 class Container(NamedTuple):
@@ -53,6 +57,35 @@ class _Place(NamedTuple):
     shape: tuple[int, ...]
     start: int  # in the body
     end: int
+
+
+def container_pieces(
+    texts: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]
+) -> Iterator[bytes | memoryview]:
+    """Give the bytes of a container piece by piece, in the order of safetensors' own writer.
+
+    That one would hold them all a second time, or replace whatever is at the path it writes to.
+    """
+    dtypes = list(_DTYPES.values())
+    order = sorted(tensors, key=lambda name: (dtypes.index(_on_disk(tensors[name].dtype)), name))
+    header: dict[str, Any] = {"__metadata__": dict(texts)}
+    start = 0
+    for name in order:
+        tensor = tensors[name]
+        header[name] = {
+            "dtype": list(_DTYPES)[dtypes.index(_on_disk(tensor.dtype))],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, start + tensor.nbytes],
+        }
+        start += tensor.nbytes
+    written = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % _WORD)
+    if len(written) > _LONGEST_HEADER:
+        raise ValueError(f"{len(tensors)} arrays are too many for a file")
+    yield len(written).to_bytes(8, "little") + written
+    for name in order:
+        values = np.ascontiguousarray(tensors[name], _on_disk(tensors[name].dtype))
+        yield values.reshape(-1).view(np.uint8).data
 
 
 def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, str], int]:
@@ -82,9 +115,15 @@ def read_container(path: str | os.PathLike[str], mapped: Mapped) -> Container:
 def _open(path: str | os.PathLike[str]) -> Any:
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it")
     if not Path(path).is_file():
         raise OSError(f"{path} is not a file that can be read more than once")
     return open(path, "rb", buffering=0)
+
+
+def _on_disk(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype.newbyteorder("<")
 
 
 def _array(memory: Any, body: int, place: _Place) -> NDArray[Any]:

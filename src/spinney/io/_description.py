@@ -6,7 +6,8 @@ array, an object of a class from `_classes`. Nodes refer only to nodes before th
 be made one after another, and the last one is the model. What is shared is one node.
 
 The state of an object is what pickle would take (``__reduce_ex__``), but only data ever gets into a
-file: a function, an open file or a class from elsewhere is refused by its place in the model.
+file: a function, an open file or a class from elsewhere is refused by its place in the model. The
+one exception are a few functions of scikit-learn's that select columns, by their names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from spinney.io._array_parts import Record, is_plain_array, record_of_array
-from spinney.io._classes import name_of_class
+from spinney.io._classes import name_of_class, name_of_score_function
 from spinney.io._search_trees import is_search_tree, parts_of_search_tree
 
 __all__ = ["Description", "describe"]
@@ -123,12 +124,14 @@ class Description:
 
     def _scalar(self, scalar: np.generic, place: str) -> Record:
         array = np.asarray(scalar)
-        if array.dtype.kind not in "biufUS" or array.dtype.char == "g":
+        if array.dtype.kind not in "biufmMUS" or array.dtype.char == "g":
             raise TypeError(f"{place} is a {array.dtype}, which a model file cannot hold")
+        is_time = array.dtype.kind in "mM"  # kept as the number of its units
+        value = array.view(np.int64).item() if is_time else scalar.item()
         return {
             "kind": "scalar",
             "dtype": array.dtype.newbyteorder("=").str,
-            "value": self.value(scalar.item(), place),
+            "value": self.value(value, place),
         }
 
     def _object(self, thing: Any, place: str) -> Record:
@@ -143,6 +146,15 @@ class Description:
         node: Record = {"kind": "object", "class": name}
         if arguments:
             node["arguments"] = [self.value(a, f"{place}({i})") for i, a in enumerate(arguments)]
+        if name == "sklearn.preprocessing.FunctionTransformer":
+            for key in ("func", "inverse_func"):  # NumPy's types are data, but not there
+                if state[key] is not None:
+                    raise TypeError(_refusal(state[key], f"{place}.{key}"))
+        if name == "sklearn.feature_selection.SelectKBest":
+            scoring = name_of_score_function(state["score_func"])
+            if scoring is not None:  # any other is refused below, by its place
+                node["score_function"] = scoring
+                state = {key: item for key, item in state.items() if key != "score_func"}
         if type(state) is dict:
             node["state"] = self._pairs(state, place)
         elif state is not None:
@@ -192,4 +204,6 @@ def _refusal(thing: Any, place: str) -> str:
             what = f"the class {thing.__module__}.{thing.__qualname__}"
     else:
         what = f"a {kind.__module__}.{kind.__qualname__}"
+    if kind.__name__.endswith("SearchCV"):
+        return f"{place} is {what}, which a model file cannot hold: save its best_estimator_"
     return f"{place} is {what}: a model file holds data of known classes, no code"

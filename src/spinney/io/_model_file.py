@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["VERSION", "describe", "load", "model_to_bytes", "read_about", "save"]
+__all__ = ["VERSION", "describe", "load", "model_to_bytes", "read_about", "save", "write_model"]
 
 VERSION = 1
 _FORMAT = "spinney.model"
@@ -41,10 +41,10 @@ def save(
         scaler, a vote) around them. What cannot be data, such as a function as a parameter, is a
         TypeError that says where it is.
     path : str or path
-        The file; an existing one is replaced.
+        The file; an existing one is replaced. A device or a named pipe is written to.
     training : dict or None, default=None
         Facts about the fit to keep beside the model, such as the name of the table: anything that
-        JSON can say. `read_about` returns them as ``["training"]``.
+        JSON can say, and NumPy's numbers. `read_about` returns them as ``["training"]``.
 
     See Also
     --------
@@ -61,21 +61,22 @@ def save(
     >>> again.predict([[0.9]]).tolist()
     ['yes']
     """
-    from safetensors.numpy import save_file
+    write_model(model, Path(os.fsdecode(path)), training)
 
-    from spinney.io._atomic_write import replaced_file
 
-    header, tensors = _contents(model, training)
-    with replaced_file(Path(path)) as beside:
-        save_file(tensors, beside, header)
+def write_model(model: Any, path: Path, training: Mapping[str, Any] | None) -> int:
+    """Write a model as `save` does, and return how many bytes it takes."""
+    from spinney.io._atomic_write import write_whole
+    from spinney.io._container import container_pieces
+
+    return write_whole(path, container_pieces(*_contents(model, training)))
 
 
 def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> bytes:
     """Return what `save` would write, for a pipe."""
-    from safetensors.numpy import save as to_bytes
+    from spinney.io._container import container_pieces
 
-    header, tensors = _contents(model, training)
-    return bytes(to_bytes(tensors, header))
+    return b"".join(container_pieces(*_contents(model, training)))
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto") -> Any:
@@ -115,9 +116,10 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     from spinney.io._container import read_container
     from spinney.io._rebuilding import rebuild
 
-    if not (isinstance(mmap, bool) or mmap == "auto"):
+    if not (isinstance(mmap, bool | np.bool_) or mmap == "auto"):
         raise ValueError(f"mmap: expected True, False or 'auto', got {mmap!r}")
-    header, tensors = read_container(path, mmap)
+    path = os.fsdecode(path)
+    header, tensors = read_container(path, "auto" if mmap == "auto" else bool(mmap))
     _check_version(header, path)
     _json(header, "about", path)  # damage is told wherever it is
     checksums = _json(header, "checksums", path)
@@ -148,6 +150,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     from spinney.io._container import read_header
 
+    path = os.fsdecode(path)
     header, _ = read_header(path)
     _check_version(header, path)
     about: dict[str, Any] = _json(header, "about", path)
@@ -182,6 +185,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     from spinney.io._container import read_header
 
+    path = os.fsdecode(path)
     header, array_bytes = read_header(path)
     _check_version(header, path)
     about = _json(header, "about", path)
@@ -200,6 +204,15 @@ def _contents(
     from spinney.io._about import about_model
     from spinney.io._description import describe as describe_state
 
+    if not hasattr(model, "get_params") or isinstance(model, type):
+        what = (
+            f"the class {model.__name__}"
+            if isinstance(model, type)
+            else f"a {type(model).__name__}"
+        )
+        raise TypeError(f"model: expected an estimator, got {what}")
+    if type(model).__module__.startswith("spinney.dask."):
+        model = model.to_local()  # a file knows nothing of Dask
     description = describe_state(model)
     about = json.dumps(about_model(model, training), allow_nan=False)
     state = json.dumps(description.nodes, allow_nan=False, separators=(",", ":"))

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from spinney.io._array_parts import Record, array_from_record, dtype_called
-from spinney.io._classes import class_called
+from spinney.io._classes import class_called, score_function_called
+from spinney.io._model_checks import check_model, check_tree
 from spinney.io._search_trees import search_tree_from_parts
-from spinney.io._tree_checks import check_model, check_tree
 
 __all__ = ["rebuild"]
 
@@ -36,6 +36,8 @@ _SCALARS: dict[str, tuple[type, ...]] = {  # by kind of dtype
     "i": (int,),
     "u": (int,),
     "f": (float, int),
+    "m": (int,),
+    "M": (int,),
     "U": (str,),
     "S": (bytes,),
 }
@@ -120,6 +122,8 @@ class _Maker:
         value = self.value(node["value"])
         if dtype.kind not in _SCALARS or type(value) not in _SCALARS[dtype.kind]:
             raise ValueError(f"a {dtype} that is {type(value).__name__}")
+        if dtype.kind in "mM":
+            return np.array(value, dtype=np.int64).view(dtype)[()]
         return dtype.type(value)
 
     def _rarity(self, kind: str, node: Record) -> Any:
@@ -172,6 +176,10 @@ class _Maker:
                 thing.__setstate__(state)
             else:
                 vars(thing).update(state)
+        if "score_function" in node:
+            if node["class"] != "sklearn.feature_selection.SelectKBest":
+                raise ValueError(f"a function for a {node['class']}, which selects no columns")
+            thing.score_func = score_function_called(node["score_function"])
         if node["class"] == "spinney.tree.Tree":
             check_tree(thing)
         check_model(thing)

@@ -130,6 +130,13 @@ class GowerIndex(BlockIndex):
                 row[:] = column
         return MixedRows(numbers, codes)
 
+    def coded_table(self) -> Table:
+        """Return the rows of fit with their columns of categories alone."""
+        columns: list[Any] = [np.empty(0)] * self.schema.n_features
+        for j, codes in zip(self.codes.tolist(), self.rows.codes, strict=True):
+            columns[j] = codes
+        return Table(self.n_rows, len(columns), columns=columns)
+
     def measure(self, X: MixedRows, n_threads: int) -> NDArray[np.float64]:
         out = np.empty((X.shape[0], self.n_rows))
         columns = _core.MixedColumns(*self._columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
@@ -320,7 +321,7 @@ class HNSW(ModelMethods, BaseEstimator):
             The file; one that is there is replaced when all is written.
         """
         check_is_fitted(self, "_index")
-        write_index(Path(path), self._index.state(), self._kept())
+        write_index(Path(os.fsdecode(path)), self._index.state(), self._kept())
 
     @classmethod
     def load(cls, path: str | Path) -> HNSW:  # type: ignore[override]
@@ -339,7 +340,7 @@ class HNSW(ModelMethods, BaseEstimator):
         HNSW
             The index.
         """
-        state, kept = read_index(Path(path))
+        state, kept = read_index(Path(os.fsdecode(path)))
         index = cls()
         try:
             index._restore(state, kept)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +27,23 @@ _SCALARS = ("code_scale", "top", "ground")
 
 def write_index(path: Path, state: dict[str, Any], kept: dict[str, Any]) -> None:
     """Write to a file beside `path` and move it there: no reader ever sees half of it."""
-    from safetensors.numpy import save
+    from spinney.io._atomic_write import write_whole
+    from spinney.io._container import container_pieces
 
     arrays = {name: state[name] for name in _ARRAYS if name in state}
     arrays["ids"] = kept["ids"]
     values = {name: value for name, value in kept.items() if name != "ids"}
     values.update({name: state[name] for name in _SCALARS})
     head = {"format": _FORMAT, "version": str(_VERSION), "values": json.dumps(values)}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(save(arrays, head))
-        # mkstemp is for secrets; this is a file like others.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(path, container_pieces(head, arrays))
 
 
 def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the state of the graph and what was kept beside it; types are as they should be."""
     from safetensors import SafetensorError, safe_open
 
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:

@@ -1,4 +1,4 @@
-"""Trees from files are checked before the core walks through them, where nothing is checked."""
+"""Models from files are checked before use: in the core, and where arrays are made, nothing is."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ _WHOLE_TABLE = frozenset(
     }
 )
 
+# How many numbers a model tells about a row: places for them are made as they say.
+_WIDTHS = (
+    *("n_outputs_", "n_outputs", "n_classes_", "n_classes", "_n_classes", "_n_scores", "n_scores"),
+    *("_n_targets", "_n_features_out", "n_components", "n_components_", "_trees_per_round"),
+)
+_WIDEST = 1 << 20
+
 # Neighbours that vote: by codes of classes, in `_y`.
 _VOTING = frozenset({"KNeighborsClassifier", "RadiusNeighborsClassifier"})
 
@@ -63,14 +70,50 @@ def check_tree(tree: Any) -> None:
 
 def check_model(model: Any) -> None:
     """Refuse a model whose parts do not fit together where its methods take that for granted."""
+    _check_widths(model)
     name = type(model).__name__
     if name == "ComparisonTree":
         _check_comparisons(model)
     elif name == "QuadTree":
         _check_quadrants(model)
+    elif name == "PolynomialRegression":
+        _check_degree(model)
+    elif name == "FunctionTransformer":
+        _check_identity(model)
     else:
         _check_trees(model)
         _check_classes(model)
+
+
+def _check_identity(transformer: Any) -> None:
+    """Refuse anything to call: `save` writes those alone that pass columns through."""
+    for name in ("func", "inverse_func"):
+        if vars(transformer).get(name) is not None:
+            raise ValueError(f"a FunctionTransformer with a {name}")
+
+
+def _check_widths(model: Any) -> None:
+    """Refuse answers of more numbers than any model has."""
+    attributes = getattr(model, "__dict__", {})
+    for name in _WIDTHS:
+        for width in np.ravel(attributes.get(name, 0)).tolist():
+            if isinstance(width, int | float) and not 0 <= width <= _WIDEST:
+                raise ValueError(f"{name} = {width}, where at most {_WIDEST:,} make sense")
+    baseline = attributes.get("_baseline")
+    if baseline is not None and np.size(baseline) != attributes.get("_n_scores"):
+        raise ValueError("a booster of other scores than it begins with")
+
+
+def _check_degree(model: Any) -> None:
+    """Refuse a polynomial of a higher degree than its terms have: all powers are computed."""
+    degree, exponents = vars(model).get("degree_"), vars(model).get("exponents_")
+    if degree is None:
+        return
+    # There is a term of each degree for each column.
+    if type(degree) is not int or not 0 <= degree < len(exponents):
+        raise ValueError("a polynomial of another degree than its terms have")
+    if not _are_codes(exponents, degree + 1):
+        raise ValueError("a term of a higher degree than its polynomial has")
 
 
 def _check_comparisons(tree: Any) -> None:
@@ -119,6 +162,9 @@ def _check_classes(model: Any) -> None:
         return
     lists = classes if isinstance(classes, list) else [classes]
     n_classes = [len(names) for names in lists]
+    told: Any = attributes.get("n_classes_")
+    if told is not None and np.ravel(told).tolist() != n_classes:
+        raise ValueError("a model that counts other classes than it has")
     store: Any = attributes.get("_store")
     if store is not None and store.shape[1] and store.shape[1] != n_classes:
         raise ValueError("a forest of other classes than its model has")

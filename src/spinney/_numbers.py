@@ -25,4 +25,6 @@ def shown_size(n_bytes: int) -> str:
 
 def shown_time(seconds: float) -> str:
     """Return a duration."""
-    return "<0.001 s" if seconds < 0.001 else f"{seconds:.3g} s"
+    if seconds < 0.001:
+        return "<0.001 s"
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
