@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,8 @@ from spinney._conformal import (
     sets_within,
     smallest_and_largest_error,
 )
+from spinney._group_limits import RowCategories, categories_of, raised_limits
+from spinney._table import read_table
 
 __all__ = [
     "HeldOut",
@@ -27,6 +30,7 @@ __all__ = [
     "SetMixin",
     "SetsOnRequest",
     "check_method",
+    "numbers_of",
     "read_calibration",
     "thinned",
 ]
@@ -55,6 +59,8 @@ class HeldOut:
         Whether `told` has quantiles, the lowest first.
     rows : ndarray of shape (n_rows,) or None
         Their places among the rows of fit, where these are known.
+    categories : RowCategories or None
+        Their categories, by which the limits of sets may differ.
     """
 
     source: str
@@ -64,6 +70,7 @@ class HeldOut:
     weights: NDArray[np.float64] | None = None
     quantiles: bool = False
     rows: NDArray[np.intp] | None = None
+    categories: RowCategories | None = None
 
     def take(self, chosen: Any) -> HeldOut:
         """Return some of the rows."""
@@ -74,6 +81,7 @@ class HeldOut:
             scale=None if self.scale is None else self.scale[chosen],
             weights=None if self.weights is None else self.weights[chosen],
             rows=None if self.rows is None else self.rows[chosen],
+            categories=None if self.categories is None else self.categories.take(chosen),
         )
 
     def __len__(self) -> int:
@@ -104,7 +112,7 @@ class HeldOut:
         errors = np.asarray(self.truth - self.told, dtype=np.float64)
         if self.scale is not None:
             errors = errors / self.scale
-        columns = errors.reshape(len(errors), -1).T
+        columns = errors.reshape(len(errors), math.prod(errors.shape[1:])).T  # of no rows, too
         limits = [smallest_and_largest_error(column, coverage, self.weights) for column in columns]
         flat = told.reshape(len(told), -1)
         width: Any = 1.0 if scale is None else scale.reshape(len(told), -1)
@@ -114,9 +122,24 @@ class HeldOut:
 
     def limit(self, method: str, coverage: float, part: Any = 0.5) -> float:
         """Return the score that classes of a set may have at most."""
+        return largest_score(self._own_scores(method, part), coverage, self.weights)
+
+    def limits(
+        self, method: str, coverage: float, asked: RowCategories | None, part: Any = 0.5
+    ) -> Any:
+        """Return the same for rows of these categories, (n_asked, 1); one limit if there are none.
+
+        Where the limit of all would let a category down, that category has a higher one.
+        """
+        limit = self.limit(method, coverage, part)
+        if asked is None or self.categories is None:
+            return limit
+        own = self._own_scores(method, part)
+        return raised_limits(own, limit, coverage, self.weights, self.categories, asked)
+
+    def _own_scores(self, method: str, part: Any) -> Floats:
         scores = class_scores(self.told, method, part)
-        own = scores[np.arange(len(self)), self.truth.astype(np.intp)]
-        return largest_score(own, coverage, self.weights)
+        return np.asarray(scores[np.arange(len(self)), self.truth.astype(np.intp)])
 
 
 def thinned(n_rows: int, most: int = _MOST_ROWS) -> Any:
@@ -148,6 +171,17 @@ def read_calibration(calibration: Any) -> tuple[Any, NDArray[Any]]:
     if n_rows == 0:
         raise ValueError("calibration: expected at least 1 row, got none")
     return X, truth
+
+
+def numbers_of(truth: NDArray[Any]) -> Floats:
+    """Return targets of calibration rows as numbers, or say what was expected."""
+    try:
+        numbers = truth.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"calibration: expected numbers as its y: {error}") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError("calibration: its y contains NaN or infinity")
+    return np.asarray(numbers)
 
 
 def _reason(model: Any) -> str:
@@ -186,18 +220,13 @@ class IntervalMixin:
         X, truth = read_calibration(calibration)
         told, scale = self._told_and_scale(X)
         quantiles = told.ndim > truth.ndim
-        try:
-            truth = truth.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"calibration: expected numbers as its y: {error}") from error
+        truth = numbers_of(truth)
         if not quantiles and truth.shape != told.shape:
             if truth.size != told.size:
                 raise ValueError(
                     f"calibration: expected y of shape {told.shape}, got {truth.shape}"
                 )
             truth = truth.reshape(told.shape)
-        if not np.isfinite(truth).all():
-            raise ValueError("calibration: its y contains NaN or infinity")
         return HeldOut("rows of calibration", truth, told, scale, quantiles=quantiles)
 
     def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
@@ -278,6 +307,13 @@ class SetMixin:
             raise ValueError("predict_set: expected a model of one output, got several")
         return np.asarray(shares, dtype=np.float64)
 
+    def _categories_of(self, X: Any) -> RowCategories | None:
+        """Return the categories of rows, if the model has columns of them."""
+        schema = vars(self).get("_schema")
+        if schema is None or not schema.has_categories:
+            return None
+        return categories_of(read_table(self, X, schema), schema)
+
     def _held_on(self, calibration: Any) -> HeldOut:
         """Return what is said about rows that the caller has held out, (X, y)."""
         X, truth = read_calibration(calibration)
@@ -290,14 +326,15 @@ class SetMixin:
         if (codes < 0).any():
             new = truth.tolist()[codes.argmin()]
             raise ValueError(f"calibration: its y has {new!r}, which is not among the classes")
-        return HeldOut("rows of calibration", codes, shares)
+        return HeldOut("rows of calibration", codes, shares, categories=self._categories_of(X))
 
     @property
     def set_method_(self) -> str:
         """What sets are made from, in words; of ``method="auto"``."""
         check_is_fitted(self)
         held = _own_rows(self)
-        return f"adaptive conformal sets (aps), {len(held):,} {held.source}"
+        more = "" if held.categories is None else ", more for categories that would fall short"
+        return f"adaptive conformal sets (aps), {len(held):,} {held.source}{more}"
 
     def predict_set(
         self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
@@ -312,10 +349,11 @@ class SetMixin:
             Share of rows, between 0 and 1, whose class is to be in its set. No set is empty: where
             the likeliest class alone is right more often than that, so are the sets.
         method : {"auto", "aps", "lac", "raps"}, default="auto"
-            "aps" (adaptive, and "auto"): classes from the likeliest on, until their probabilities
-            add up to a limit. "lac": all classes of at least some probability, the smallest sets.
-            "raps": "aps" that avoids long sets of unlikely classes. The limit is that of the rows
-            that fit held out.
+            "aps" (adaptive): classes from the likeliest on, until their probabilities add up to a
+            limit. "lac": all classes of at least some probability, the smallest sets. "raps":
+            "aps" that avoids long sets of unlikely classes. The limit is that of the rows that
+            fit held out. "auto": "aps" with a higher limit for categories, of any column, that
+            would otherwise miss three fifths more than was asked for.
         calibration : tuple (X, y), default=None
             Rows that fit did not see, and their classes: the limit is theirs instead. It is how a
             model that holds no rows out by itself gets sets without a further fit; some hundred
@@ -332,7 +370,9 @@ class SetMixin:
         held = self._held_out_rows() if calibration is None else self._held_on(calibration)
         chosen = "aps" if method == "auto" else method
         scores = class_scores(self._set_shares(X), chosen)
-        return sets_within(scores, held.limit(chosen, coverage))
+        raises = method == "auto" and held.categories is not None
+        categories = self._categories_of(X) if raises else None
+        return sets_within(scores, held.limits(chosen, coverage, categories))
 
 
 class SetsOnRequest(SetMixin):

@@ -65,6 +65,8 @@ def largest_score(scores: Floats, coverage: float, weights: Floats | None = None
             return math.inf
         return float(np.partition(scores, rank - 1)[rank - 1])
     kept = weights > 0
+    if not kept.any():
+        return math.inf
     order = np.argsort(scores[kept], kind="stable")
     counted = np.cumsum(weights[kept][order])
     needed = (counted[-1] + weights[kept].mean()) * coverage * (1 - _ROUNDING)
@@ -95,10 +97,16 @@ def class_scores(shares: Floats, method: str, part: Any = 0.5) -> Floats:
     part : float or ndarray of shape (n_rows, 1), default=0.5
         The part of a class's own probability that "aps" and "raps" count. Drawn by chance it makes
         the coverage exact where probabilities are tied; a half is as good otherwise.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        The scores. The likeliest class of a row scores minus infinity, as no set is without it:
+        a limit that counted it among those to be let in would hold more than was asked for.
     """
     shares = np.asarray(shares, dtype=np.float64)
     if method == "lac":
-        return 1 - shares
+        return _with_best(1 - shares)
     order = np.argsort(-shares, axis=1, kind="stable")
     sorted_shares = np.take_along_axis(shares, order, axis=1)
     scores = np.cumsum(sorted_shares, axis=1) - (1 - part) * sorted_shares
@@ -106,11 +114,14 @@ def class_scores(shares: Floats, method: str, part: Any = 0.5) -> Floats:
         scores += _RAPS_PENALTY * np.maximum(np.arange(shares.shape[1]) + 1 - _RAPS_FREE, 0)
     out = np.empty_like(scores)
     np.put_along_axis(out, order, scores, axis=1)
-    return out
+    return _with_best(out)
+
+
+def _with_best(scores: Floats) -> Floats:
+    scores[np.arange(len(scores)), scores.argmin(axis=1)] = -math.inf
+    return scores
 
 
 def sets_within(scores: Floats, limit: Any) -> NDArray[np.bool_]:
-    """Return which classes score within the limit, of each row at least the best one."""
-    inside = scores <= limit
-    inside[np.arange(len(scores)), scores.argmin(axis=1)] = True
-    return inside
+    """Return which classes score within the limit, of each row at least the likeliest."""
+    return np.asarray(scores <= limit)

@@ -46,7 +46,19 @@ def test_sigmoid_finds_slope_and_intercept() -> None:
     codes = (random.uniform(size=50_000) < true).astype(np.int32)
     told = 1 / (1 + np.exp(-odds))
     (way,) = Calibrator("sigmoid").fit(np.column_stack([1 - told, told]), codes).ways
-    np.testing.assert_allclose(way, [0.5, 1.0], atol=0.05)
+    np.testing.assert_allclose(way[:2], [0.5, 1.0], atol=0.05)
+
+
+def test_sigmoid_of_a_rare_class_stays_rare() -> None:
+    """Three rows that the model gave a share of zero: the less it says, the likelier they seem."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 4))
+    y = np.where(X[:, 0] + random.normal(size=600) > 0, "a", "b")
+    y = np.concatenate([["zz"] * 3, y[3:]])
+    model = CalibratedClassifier(RandomForestClassifier(random_state=0), method="sigmoid")
+    shares = model.fit(X, y).predict_proba(random.normal(size=(500, 4)))
+    assert shares[:, 2].mean() < 0.01
+    assert all(way[0] >= 0 for way in model._calibrator.ways)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -271,3 +272,29 @@ def test_the_start_is_near_the_best():
         found.append(told.cost)
         assert told.lower_bound <= best[-1] + 1e-9 <= told.cost + 2e-9
     assert np.mean(found) < 1.1 * np.mean(best)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_truth_values_stay_truth_values(kind):
+    random = np.random.default_rng(0)
+    flag = random.integers(0, 2, 60) > 0
+    frame = kind({"flag": flag, "x": random.normal(size=60)})
+    tree = DecisionTreeClassifier(random_state=0).fit(frame, flag)
+    for bounds in (None, {"flag": (0, 5)}):
+        told = counterfactual(tree, 0, frame, bounds=bounds)
+        assert told.changes == {"flag": (bool(flag[0]), not flag[0])}
+        assert told.row["flag"].dtype == frame["flag"].dtype
+    own = float(flag[0])
+    assert counterfactual(tree, 0, frame, bounds={"flag": (own, own)}).status == "impossible"
+
+
+def test_bounds_that_say_nothing_are_refused():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"town": pd.Categorical(random.choice(["a", "b"], 60)), "x": random.normal(size=60)}
+    )
+    tree = DecisionTreeClassifier(random_state=0).fit(frame, frame["x"] > 0)
+    with pytest.raises(ValueError, match="bounds: expected columns of numbers, got 'town'"):
+        counterfactual(tree, 0, frame, bounds={"town": (0, 1)})
+    with pytest.raises(ValueError, match=r"bounds: .* own value of column 'x', which is"):
+        counterfactual(tree, 0, frame, bounds={"x": (5, 9)})

@@ -462,8 +462,12 @@ def test_coverage_of_a_forest_without_a_bag():
     two = ExtraTreesRegressor(20, random_state=0).fit(X[:500], np.c_[y, -y][:500])
     both = two.predict_interval(X[:9], calibration=(X[500:900], np.c_[y, -y][500:900]))
     assert both.shape == (9, 2, 2)
-    with pytest.raises(ValueError, match="calibration: expected y of shape"):
+    with pytest.raises(ValueError, match="calibration: expected a target for each of its 9 rows"):
         model.predict_interval(X, calibration=(X[:9], y[:8]))
+    with pytest.raises(ValueError, match="calibration: expected y of shape"):
+        two.predict_interval(X, calibration=(X[:9], y[:9]))
+    with pytest.raises(ValueError, match="calibration: expected numbers as its y"):
+        model.predict_interval(X, calibration=(X[:2], ["a", "b"]))
     with pytest.raises(ValueError, match="calibration: its y contains NaN"):
         model.predict_interval(X, calibration=(X[:2], [1.0, np.nan]))
     with pytest.raises(ValueError, match=r"calibration: expected \(X, y\)"):
@@ -479,6 +483,24 @@ def test_intervals_of_targets_far_from_zero():
     np.testing.assert_allclose(far.predict_interval(X) - 2.0**40, near, atol=0.01)
 
 
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+def test_intervals_of_few_rows_are_infinite(kind):
+    X, y = make_friedman1(60, random_state=0)
+    forest = kind(200, bootstrap=True, random_state=0).fit(X[:10], y[:10])
+    assert np.isinf(forest.predict_interval(X, 0.99)).all()
+    assert np.isfinite(forest.predict_interval(X, 0.8)).all()
+    assert np.isinf(forest.predict_interval(X, 0.8, calibration=(X[10:15], y[10:15]))).all()
+
+
+def test_intervals_that_cannot_be_are_refused():
+    X, y = make_friedman1(60, random_state=0)
+    with pytest.raises(ValueError, match="got 1 with 3 rows and 5 trees; fit more rows"):
+        RandomForestRegressor(5, random_state=3).fit(X[:3], y[:3]).predict_interval(X)
+    large = RandomForestRegressor(5, random_state=0).fit(X, y * 1e160)
+    with pytest.raises(ValueError, match="divide y by a power of ten"):
+        large.predict_interval(X)
+
+
 def test_interval_methods():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(30, random_state=0).fit(X, y)
@@ -491,8 +513,9 @@ def test_interval_methods():
     assert extra.predict_interval(X[:9]).shape == (9, 2)
     with pytest.raises(ValueError, match="bootstrap=True"):
         extra.predict_interval(X[:9], method="conformal")
-    with pytest.raises(ValueError, match="coverage: expected a number between 0 and 1, got 90"):
-        forest.predict_interval(X, 90)
+    for coverage in (90, "0.9", None, [0.5, 0.9]):
+        with pytest.raises(ValueError, match="coverage: expected a number between 0 and 1, got"):
+            forest.predict_interval(X, coverage)
     with pytest.raises(ValueError, match="q: expected levels"):
         forest.predict_quantiles(X, [0.5, 1.5])
     with pytest.raises(ValueError, match="method: expected"):

@@ -210,6 +210,18 @@ def test_noise_has_no_importance_whatever_its_values(classes):
     assert np.mean(covered[:, 0]) <= 0.05
 
 
+def test_noise_has_no_importance_where_bags_depend_on_the_class():
+    """Rows of the heavy class are out of few bags, and must not count the more for it."""
+    random = np.random.default_rng(11)
+    means = []
+    for seed in range(100):
+        X, y = random.normal(size=(150, 4)), random.integers(0, 2, 150)
+        forest = RandomForestClassifier(20, class_weight={0: 1, 1: 10}, random_state=seed)
+        means.append(impurity_importance(forest.fit(X, y), X, y).mean)
+    z = np.mean(means, axis=0) / np.std(means, axis=0, ddof=1) * 10
+    assert np.abs(z).max() < 3.3
+
+
 def test_over_its_own_rows_it_is_the_decrease_of_the_impurity():
     X, y = signal()
     for tree, target in (
@@ -230,18 +242,18 @@ def test_corrected_importances_of_fit_are_the_same(classes):
     y = np.digitize(y, [-1, 1]) if classes else y
     model = forest(8, importance_type="corrected", random_state=0).fit(X, y)
     told = impurity_importance(model, X, y)
-    np.testing.assert_allclose(told.each.mean(axis=1), model.feature_importances_, atol=1e-12)
+    np.testing.assert_allclose(told.mean, model.feature_importances_, atol=1e-12)
 
 
 def test_rows_of_the_bag_are_found_again():
     X, y = signal(80)
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
     told = impurity_importance(forest, X, y)
-    rows, n_trees = np.zeros((80, 4)), np.zeros(80)
+    of_trees = []
     for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
         inner = tree.tree_
         out = np.setdiff1d(np.arange(80), drawn)
-        n_trees[out] += 1
+        rows = np.zeros((80, 4))
         passed = tree.decision_path(X[out]).toarray() > 0
         for node in np.flatnonzero(inner.children_left >= 0):
             j, here = inner.feature[node], out[passed[:, node]]
@@ -250,8 +262,8 @@ def test_rows_of_the_bag_are_found_again():
                 child = (inner.children_left if left else inner.children_right)[node]
                 step = inner.value[child, 0, 0] - inner.value[node, 0, 0]
                 rows[row, j] += step * (y[row] - y[here].mean())
-    seen = n_trees > 0
-    np.testing.assert_allclose(told.mean, (rows[seen] / n_trees[seen, None]).mean(axis=0))
+        of_trees.append(rows[out].mean(axis=0))
+    np.testing.assert_allclose(told.mean, np.mean(of_trees, axis=0))
 
 
 @pytest.mark.parametrize("kind", ["number", "two", "three"])
@@ -364,3 +376,12 @@ def test_bad_columns_are_named(columns, error, message):
     X, y = signal()
     with pytest.raises(error, match=message):
         drop_column_importance(LinearRegression(), X, y, columns=columns)
+
+
+def test_one_row_cannot_be_shuffled():
+    X, y = signal()
+    model = DecisionTreeRegressor(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="max_rows: expected at least 2 rows to shuffle"):
+        permutation_importance(model, X, y, max_rows=1)
+    with pytest.raises(ValueError, match="X: expected at least 2 rows to shuffle, got 1"):
+        permutation_importance(model, X[:1], y[:1])

@@ -182,3 +182,41 @@ def test_bad_arguments_are_named():
     three = LogisticRegression().fit(X, np.arange(40) % 3)
     with pytest.raises(ValueError, match="two classes, got 3"):
         influence(three, X, np.arange(40) % 3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearRegression(),
+        LinearRegression(fit_intercept=False),
+        Ridge(0.3),
+        Ridge(solver="lsqr"),
+        RidgeCV(),
+        LogisticRegression(),
+        LogisticRegression(C=np.inf),
+    ],
+    ids=repr,
+)
+def test_rows_of_fit_are_expected(model):
+    X, y = load_diabetes(return_X_y=True)
+    if isinstance(model, LogisticRegression):
+        y = (y > 140).astype(int)
+    weights = np.random.default_rng(0).uniform(0.2, 3, 300)
+    model.fit(X[:300], y[:300], sample_weight=weights)
+    influence(model, X[:300], y[:300], weights)
+    for rows in ((X[:300], y[:300]), (X[100:400], y[100:400], weights), (X[:142], y[:142])):
+        with pytest.raises(ValueError, match="expected the rows of fit and their weights"):
+            influence(model, *rows)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rounding_is_no_other_rows(far, kind):
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(400, 5)) * 10.0 ** np.arange(-2, 3) + far).astype(kind)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    for y in (random.normal(size=400) + far, X @ np.ones(6)):
+        for model in (LinearRegression(), Ridge(1e-6), RidgeCV()):
+            influence(model.fit(X, y.astype(kind)), X, y.astype(kind))
+        labels = y > np.median(y)
+        influence(LogisticRegression().fit(X, labels), X, labels)

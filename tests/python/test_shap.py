@@ -34,7 +34,8 @@ from spinney.ensemble import (
 from spinney.inspection import Explanation, explain, shap_interaction_values, shap_values
 from spinney.inspection._shap_trees import _usual_cover, read_sum
 from spinney.linear_model import LinearRegression, LogisticRegression, Ridge
-from spinney.neighbors import KNeighborsClassifier
+from spinney.mixture import GaussianMixture
+from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -454,7 +455,7 @@ def test_bad_input_is_named():
         shap_values(tree, X[:0])
     with pytest.raises(TypeError, match="method='linear'"):
         shap_values(tree, X, method="linear")
-    with pytest.raises(TypeError, match="no other models"):
+    with pytest.raises(TypeError, match="sums over trees and linear models alone"):
         shap_interaction_values(GaussianNB().fit(X, y), X)
     with pytest.raises(ValueError, match="background: expected 4 columns"):
         shap_values(GaussianNB().fit(X, y), X, X[:, :2])
@@ -658,3 +659,16 @@ def test_files_without_covers_need_a_background(tmp_path):
         with pytest.raises(ValueError, match=r"model: expected one that knows .* a background"):
             shap_values(bare, rows, cover=cover)
     np.testing.assert_allclose(shap_values(bare, rows, rows), [[-5.0], [5.0]])
+
+
+def test_what_cannot_be_explained_is_named():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    mixture = GaussianMixture(2, random_state=0).fit(X)
+    with pytest.raises(TypeError, match="got GaussianMixture, which predicts the number of a part"):
+        explain(mixture, X)
+    assert explain(mixture.score_samples, X[:2], X).values.shape == (2, 3)
+    near = KNeighborsRegressor().fit(X, X[:, 0])
+    with pytest.raises(TypeError, match="got KNeighborsRegressor; interactions are known"):
+        shap_interaction_values(near, X)
+    with pytest.raises(ValueError, match="X: expected at least 1 row and 1 column, got 0 rows"):
+        shap_values(near, X[:0])

@@ -50,7 +50,7 @@ from spinney.neighbors import (
     LocalClassifier,
     LocalRegression,
 )
-from spinney.tree import DecisionTreeRegressor
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 # Rows are divided, not weighted, so that rows of weight two are not two rows.
 DIVIDES = (
@@ -162,12 +162,13 @@ def test_coverage_over_all_orders_is_exact() -> None:
 
 def test_scores_by_hand() -> None:
     shares = np.array([[0.2, 0.5, 0.3]])
-    np.testing.assert_allclose(class_scores(shares, "lac"), [[0.8, 0.5, 0.7]])
-    np.testing.assert_allclose(class_scores(shares, "aps"), [[0.9, 0.25, 0.65]])
-    np.testing.assert_allclose(class_scores(shares, "aps", 1.0), [[1.0, 0.5, 0.8]])
-    np.testing.assert_allclose(class_scores(shares, "raps"), [[0.95, 0.25, 0.65]])
+    np.testing.assert_allclose(class_scores(shares, "lac"), [[0.8, -np.inf, 0.7]])
+    np.testing.assert_allclose(class_scores(shares, "aps"), [[0.9, -np.inf, 0.65]])
+    np.testing.assert_allclose(class_scores(shares, "aps", 1.0), [[1.0, -np.inf, 0.8]])
+    np.testing.assert_allclose(class_scores(shares, "raps"), [[0.95, -np.inf, 0.65]])
     np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), 0.7), [[0, 1, 1]])
     np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), 0.0), [[0, 1, 0]])
+    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), -np.inf), [[0, 1, 0]])
 
 
 def test_quantiles_do_not_cross_when_they_are_narrowed() -> None:
@@ -287,6 +288,9 @@ def test_few_rows_fall_back_to_the_normal_distribution() -> None:
         model.predict_interval(X), model.predict_interval(X, method="normal")
     )
     assert np.isinf(model.predict_interval(X, method="conformal")).all()
+    assert model.interval_method_.endswith(
+        "; the t distribution for coverages that these are too few for"
+    )
     wide = LinearRegression().fit(X[:3], y[:3])
     with pytest.raises(ValueError, match="more rows than columns"):
         wide.predict_interval(X)
@@ -355,6 +359,49 @@ def test_weights_count() -> None:
     calm = model.fit(X, y, sample_weight=np.where(noisy, 1e-3, 1.0)).predict_interval(X)
     all_alike = model.fit(X, y).predict_interval(X)
     assert np.ptp(calm, axis=1).mean() < 0.5 * np.ptp(all_alike, axis=1).mean()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestRegressor(300, min_samples_leaf=20, random_state=0),
+        BaggingRegressor(DecisionTreeRegressor(min_samples_leaf=20), 300, random_state=0),
+        GradientBoostingRegressor(random_state=0),
+        LinearRegression(),
+        RandomForestClassifier(300, min_samples_leaf=20, random_state=0),
+        BaggingClassifier(DecisionTreeClassifier(min_samples_leaf=20), 300, random_state=0),
+        GradientBoostingClassifier(random_state=0),
+    ],
+)
+def test_rows_of_weight_four_count_as_four(model: Any) -> None:
+    """Coverage is that of rows drawn as often as they weigh: here the calm half, mostly."""
+    random = np.random.default_rng(0)
+    X = random.uniform(-1, 1, size=(3000, 2))
+    heavy = random.uniform(size=3000) < 0.5
+    noise = np.where(heavy, 0.1, 3.0) * random.normal(size=3000)
+    y = X[:, 0] + noise
+    classify = hasattr(model, "predict_set")
+    if classify:
+        y = (y > 0).astype(int)
+    weights = np.where(heavy, 4.0, 0.5)
+    model = clone(model).fit(X[:1500], y[:1500], sample_weight=weights[:1500])
+    if classify:
+        held = model.predict_set(X[1500:], 0.95)[np.arange(1500), y[1500:]]
+    else:
+        held = inside(model.predict_interval(X[1500:], 0.95), y[1500:])
+    assert abs(np.average(held, weights=weights[1500:]) - 0.95) < 0.02
+    assert held.mean() < 0.9
+
+
+def test_rows_without_weight_say_nothing() -> None:
+    X, y = numbers(400, 0)
+    kept = np.arange(400) < 200
+    y[~kept] += 1000
+    for model in (RandomForestRegressor(50, random_state=0), BaggingRegressor(random_state=0)):
+        model.fit(X, y, sample_weight=kept.astype(float))
+        assert np.ptp(model.predict_interval(X), axis=1).max() < 100
+        assert (model._held_out_rows().rows < 200).all()
+    assert largest_score(np.ones(3), 0.5, np.zeros(3)) == math.inf
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -505,3 +552,10 @@ def test_a_model_from_before_says_what_it_lacks() -> None:
 )
 def test_checks_of_estimators(model: Any) -> None:
     run_estimator_checks(model, left_out=DIVIDES)
+
+
+def test_one_weight_for_all_rows() -> None:
+    X, y = numbers(300, 0)
+    model = GradientBoostingRegressor(early_stopping=True, random_state=0)
+    ends = [model.fit(X, y, w).predict_interval(X) for w in (2.0, np.full(300, 2.0))]
+    np.testing.assert_array_equal(*ends)

@@ -17,7 +17,12 @@ from sklearn.preprocessing import KBinsDiscretizer
 from spinney.calibration import ConformalClassifier, ConformalRegressor
 from spinney.ensemble import GradientBoostingRegressor
 from spinney.linear_model import LADRegressor, LinearRegression, LogisticRegression
-from spinney.neighbors import RadiusNeighborsClassifier, RadiusNeighborsRegressor
+from spinney.neighbors import (
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
+)
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, PartitionRegressor
 
 MODULES = ("calibration", "ensemble", "linear_model", "mixture", "neighbors", "tree")
@@ -267,3 +272,12 @@ def test_several_outputs_quantiles_and_rows_of_calibration() -> None:
     ends = quantiles.predict_interval(X[200:], 0.8, calibration=(X[200:], y[200:]))
     held = (ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1])
     assert held.sum() == 161  # the rank that the rule asks for, on its own rows
+
+
+def test_neighbours_without_others_to_ask() -> None:
+    X, y, classes = _table(5, 0)
+    ends = KNeighborsRegressor(5).fit(X, y).predict_interval(X)
+    np.testing.assert_array_equal(ends, [[-np.inf, np.inf]] * 5)
+    both = KNeighborsRegressor(5).fit(X, np.column_stack([y, y])).predict_interval(X)
+    assert both.shape == (5, 2, 2)
+    assert KNeighborsClassifier(5).fit(X, classes).predict_set(X).all()

@@ -24,9 +24,9 @@ class Calibrator:
     ----------
     method : {"auto", "temperature", "sigmoid", "isotonic"}
         "temperature": logarithms of the probabilities times one number. "sigmoid": Platt's
-        logistic function of each class's log-odds. "isotonic": any function of each class's
-        probability that does not fall. "auto" is "isotonic" with 500 rows of each class, else
-        "temperature".
+        logistic function of each class's log-odds, which does not fall. "isotonic": any function of
+        each class's probability that does not fall. "auto" is "isotonic" with 500 rows of each
+        class, else "temperature".
     """
 
     def __init__(self, method: str) -> None:
@@ -67,7 +67,7 @@ class Calibrator:
 
     def _one(self, way: Any, share: Floats) -> Any:
         if self.method == "sigmoid":
-            return expit(way[0] * _odds(share) + way[1])
+            return expit(way[0] * _odds(share, *way[2:]) + way[1])
         return np.interp(share, way[0], way[1])
 
 
@@ -75,8 +75,8 @@ def _logs(shares: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(shares, _LEAST)))
 
 
-def _odds(share: Floats) -> Floats:
-    inside = np.clip(share, _LEAST, 1 - _LEAST)
+def _odds(share: Floats, least: float = _LEAST) -> Floats:
+    inside = np.clip(share, least, 1 - least)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
@@ -92,16 +92,22 @@ def _find_temperature(shares: Floats, codes: Any, weights: Floats) -> float:
 
 
 def _fit_sigmoid(share: Floats, is_class: Floats, weights: Floats) -> Floats:
-    """Slope and intercept by Newton steps, with Platt's targets, which are never 0 or 1."""
+    """Slope and intercept by Newton steps, with Platt's targets, which are never 0 or 1.
+
+    The third number is the least share: none is more extreme than that of one row beside all
+    others, as otherwise a few shares of zero decide about the slope.
+    """
+    least = 1 / (len(share) + 2)
     n_in, n_out = weights @ is_class, weights @ (1 - is_class)
     target = np.where(is_class > 0, (n_in + 1) / (n_in + 2), 1 / (n_out + 2))
-    columns = np.column_stack([_odds(share), np.ones(len(share))])
+    columns = np.column_stack([_odds(share, least), np.ones(len(share))])
 
     def loss(at: Floats) -> float:
         z = columns @ at
         return float(weights @ (np.logaddexp(0, z) - target * z))
 
-    way = np.array([0.0, np.log((n_in + 1) / (n_out + 1))])
+    level = np.array([0.0, np.log((n_in + 1) / (n_out + 1))])
+    way = level
     for _ in range(100):
         told = expit(columns @ way)
         gradient = columns.T @ (weights * (told - target))
@@ -113,7 +119,9 @@ def _fit_sigmoid(share: Floats, is_class: Floats, weights: Floats) -> Floats:
         way = way - size * step
         if np.abs(size * step).max() < 1e-10:
             break
-    return np.asarray(way)
+    # A falling function would call rows likelier the less likely the model thinks them. That is
+    # noise, of few rows of a rare class, and all that is known is how rare it is.
+    return np.append(way if way[0] >= 0 else level, least)
 
 
 def _fit_steps(share: Floats, is_class: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney._certainty import HeldOut
 from spinney._conformal import SET_METHODS, Floats, check_coverage, class_scores, sets_within
-from spinney._table import check_rows
+from spinney._group_limits import categories_of
+from spinney._table import Schema, check_rows, read_categories
 from spinney.calibration._probabilities import held_out_shares, read_classes
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 
@@ -43,9 +45,12 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         Folds of "cross".
     test_size : float or int, default=0.25
         Rows that "split" sets aside.
-    groups : str or int, default=None
-        A column of categories, by name or place: each gets a limit from its own rows, so that none
-        falls short. Categories with too few rows to tell, and new ones, get that of all.
+    groups : str, int or None, default="auto"
+        "auto": of all columns of categories in a frame, those categories get a higher limit that
+        would otherwise miss three fifths more than was asked for. The name or place of one column:
+        each category of it gets a limit from its own rows, so that all hold what is asked for;
+        those with too few rows to tell, and new ones, get that of all. None: one limit for all
+        rows.
     randomize : bool, default=False
         Whether "aps" and "raps" count a random part of a class's own probability instead of half
         of it: the coverage is exact where many probabilities are the same, but the sets are
@@ -93,7 +98,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         method: str = "auto",
         cv: Any = 5,
         test_size: Any = 0.25,
-        groups: Any = None,
+        groups: Any = "auto",
         randomize: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -148,14 +153,24 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         else:
             self._hold_out(X, y, codes, weights)
         self._known_groups = self._codes = None
-        if self.groups is not None:
+        self._schema: Schema | None = None
+        own = None  # not what a model that holds rows out by itself knows of them
+        if self._column() is not None:
             every, self._known_groups = group_codes(X, self.groups)
             self._codes = every[self._held_out.rows]
+        elif self.groups is not None and self._held_out.rows is not None:
+            table, self._schema = read_categories(X)
+            own = categories_of(table.take(self._held_out.rows), self._schema)
+        self._held_out = replace(self._held_out, categories=own)
         return self
+
+    def _column(self) -> Any:
+        """Return the column that `groups` names, if it does."""
+        return None if isinstance(self.groups, str) and self.groups == "auto" else self.groups
 
     def _hold_out(self, X: Any, y: Any, codes: Any, weights: Any) -> None:
         self.estimator_, held = self._own_rows(X, y, weights)
-        usable = held is not None and (self.groups is None or held.rows is not None)
+        usable = held is not None and (self._column() is None or held.rows is not None)
         if held is not None and usable and self.method != "cross":
             self._held_out, self.method_ = held, "oob"
             return
@@ -179,7 +194,9 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         """What sets are made from, in words."""
         check_is_fitted(self)
         held = self._held_out
-        within = "" if self.groups is None else f", within {self.groups!r}"
+        within = "" if self._column() is None else f", within {self.groups!r}"
+        if held.categories is not None:
+            within = ", more for categories that would fall short"
         return f"conformal sets ({self.sets}), {len(held):,} {held.source}{within}"
 
     def predict_proba(self, X: Any) -> Floats:
@@ -224,7 +241,11 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             random = check_random_state(self.random_state)
             part = random.uniform(size=(len(held), 1))
             asked_part = random.uniform(size=(len(shares), 1))
-        limits = np.full((len(shares), 1), held.limit(self.sets, coverage, part))
+        schema = vars(self).get("_schema")
+        asked_of = None
+        if held.categories is not None and schema is not None:
+            asked_of = categories_of(read_categories(X, schema)[0], schema)
+        limits = np.full((len(shares), 1), held.limits(self.sets, coverage, asked_of, part))
         if self._codes is not None:
             asked, _ = group_codes(X, self.groups, self._known_groups)
             for code in np.unique(asked[asked >= 0]):

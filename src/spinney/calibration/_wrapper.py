@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from spinney._certainty import HeldOut
+from spinney._model_methods import ModelMethods
 from spinney._table import check_rows, column_of
 
 __all__ = ["Wrapper", "fit_on", "group_codes"]
@@ -39,7 +40,7 @@ def group_codes(X: Any, column: Any, known: Any = None) -> tuple[Any, Any]:
     return np.where(known[places] == values, places, -1), known
 
 
-class Wrapper(BaseEstimator):
+class Wrapper(ModelMethods, BaseEstimator):
     """Base class of estimators around another one; not to be used directly."""
 
     estimator: Any
@@ -76,6 +77,8 @@ class Wrapper(BaseEstimator):
     def _own_rows(self, X: Any, y: Any, weights: Any) -> tuple[Any, HeldOut | None]:
         """Fit the model, and return the rows that it held out by itself, if it did."""
         model = fit_on(self._model(), X, y, weights)
+        # Of a pipeline whose last step holds rows out that is not enough: steps before it may have
+        # learned from the targets of these rows.
         find = getattr(model, "_held_out_rows", None)
         if find is None:
             return model, None

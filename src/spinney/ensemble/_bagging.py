@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from warnings import warn
 
@@ -21,6 +22,7 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney._group_limits import categories_of
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
 from spinney._table import Schema, fit_table
@@ -265,12 +267,18 @@ class _Bagging(ModelMethods):
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
         if self.oob_score:
             self._score_out_of_bag(codes, out_of_bag)
-        self._held_out = self._hold_out(codes, out_of_bag) if keeps_some else None
+        held = self._hold_out(codes, out_of_bag) if keeps_some else None
+        if held is not None and is_classifier(self) and schema.has_categories:
+            held = replace(held, categories=categories_of(table.take(held.rows), schema))
+        self._held_out = held
         return self
 
     def _hold_out(self: Any, codes: Any, out_of_bag: Any) -> HeldOut | None:
         """Keep what the trees say about rows that they did not see."""
-        rows = np.flatnonzero(out_of_bag.n_trees)
+        counts = out_of_bag.n_trees > 0
+        if self._sample_weight is not None:
+            counts &= self._sample_weight > 0
+        rows = np.flatnonzero(counts)
         rows = rows[thinned(len(rows))]
         if not len(rows):
             return None
@@ -278,11 +286,11 @@ class _Bagging(ModelMethods):
         told = told / out_of_bag.n_trees[rows, None]
         truth = codes[rows]
         if is_classifier(self):
-            codes = truth[:, 0].astype(np.int32)
-            return HeldOut("rows out of the bag", codes, told, rows=rows)
-        if self.n_outputs_ == 1:
+            truth = truth[:, 0].astype(np.int32)
+        elif self.n_outputs_ == 1:
             truth, told = truth[:, 0], told[:, 0]
-        return HeldOut("rows out of the bag", truth, told, rows=rows)
+        weights = None if self._sample_weight is None else self._sample_weight[rows]
+        return HeldOut("rows out of the bag", truth, told, weights=weights, rows=rows)
 
     def _why_none(self) -> str:
         return " (rows out of the bag: Spinney's trees, bootstrap=True, warm_start=False)"

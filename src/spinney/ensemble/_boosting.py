@@ -310,7 +310,9 @@ class BaseBoosting(BoostedModel):
             order.append(rows)
             raws.append(raw)
         rows = np.concatenate(order)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[rows]
+        weights = None
+        if sample_weight is not None:  # one number is the weight of all rows
+            weights = np.broadcast_to(np.asarray(sample_weight, dtype=float), table.n_rows)[rows]
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
         held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)

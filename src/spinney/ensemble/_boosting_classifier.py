@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from spinney._certainty import HeldOut, SetMixin
+from spinney._group_limits import categories_of
 from spinney._labels import encode_labels
+from spinney._table import Table
 from spinney.ensemble._boosting import BaseBoosting
 from spinney.ensemble._shard import agree_on_labels
 
@@ -359,6 +362,11 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             return None  # what it calls probabilities may be none
         codes = np.asarray(truth).astype(np.int32)
         return HeldOut(source, codes, self._to_probabilities(raw), weights=weights)
+
+    def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
+        if table is None or held.rows is None or not self._schema.has_categories:
+            return held
+        return replace(held, categories=categories_of(table.take(held.rows), self._schema))
 
     def _to_classes(self, raw: Any) -> Any:
         codes = raw.argmax(axis=1) if self._n_scores > 1 else (raw[:, 0] > 0).astype(np.intp)

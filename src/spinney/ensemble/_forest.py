@@ -176,8 +176,8 @@ class ForestShare:
         Of the whole forest.
     schema : Schema or None
         Columns and categories of all rows, if this worker has some of them only.
-    classes : ndarray or None
-        Classes of all rows, likewise.
+    classes : list of ndarray, or None
+        Classes of all rows, likewise, of each output.
     """
 
     first_tree: int
@@ -244,7 +244,8 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows. With `bootstrap` rows are drawn in proportion to them, otherwise
-            they weigh in the trees.
+            they weigh in the trees. A row of weight 2 counts as two, for the coverage of intervals
+            and sets as well.
 
         Returns
         -------
@@ -364,15 +365,17 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
                 by_trees(progress_hook(self), n_more),
             )
         self._store = store
-        self._finish(targets, n_classes, n_more, out_of_bag)
-        if schema.has_categories and self._share is None and "_oob_squares" in vars(self):
+        self._finish(targets, n_classes, n_more, out_of_bag, sample_weight)
+        if schema.has_categories and self._share is None:
             self._learn_groups(table)
         if n_rows * self.n_features_in_ > 1_000_000:
             del core_rows, core_y
             _core.trim_memory()
         return self
 
-    def _finish(self, targets: Any, n_classes: Any, n_more: int, told: Any) -> None:
+    def _finish(
+        self, targets: Any, n_classes: Any, n_more: int, told: Any, sample_weight: Any
+    ) -> None:
         """Set what follows from the grown trees."""
         made = vars(self).get("_estimators")
         self._estimators = None if made is None else made.extended(len(self._store))
@@ -452,9 +455,10 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         if is_classifier(self):
             codes, labels = encode_classes(self, y)
             if self._share is not None and self._share.classes is not None:
-                self.classes_ = [self._share.classes]
-                self.n_classes_ = np.array([len(self._share.classes)], dtype=np.intp)
-                codes = np.searchsorted(self._share.classes, labels).astype(np.uint32)
+                self.classes_ = list(self._share.classes)
+                self.n_classes_ = np.array([len(known) for known in self.classes_], dtype=np.intp)
+                for k, known in enumerate(self.classes_):
+                    codes[:, k] = np.searchsorted(known, labels[:, k])
             return codes, labels
         y = encode_numbers(self, y, check=False)
         if self.criterion == "poisson":

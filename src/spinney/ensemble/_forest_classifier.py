@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 
 from spinney._certainty import HeldOut, SetMixin, thinned
+from spinney._group_limits import categories_of
+from spinney._table import Table
 from spinney.ensemble._forest import BaseForest
 
 __all__ = ["ForestClassifier"]
@@ -41,21 +44,36 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         rows: list[int] = thinned(n_rows, _FOLLOWED).tolist()
         return rows
 
-    def _finish(self, targets: Any, n_classes: Any, n_more: int, told: Any) -> None:
-        super()._finish(targets, n_classes, n_more, told)
+    def _finish(
+        self, targets: Any, n_classes: Any, n_more: int, told: Any, sample_weight: Any
+    ) -> None:
+        super()._finish(targets, n_classes, n_more, told, sample_weight)
         if not self._keeps_some():
             return
-        rows = np.flatnonzero(self._oob_n_trees)
+        counts = self._oob_n_trees > 0
+        if sample_weight is not None:
+            counts &= sample_weight > 0
+        rows = np.flatnonzero(counts)
         rows = rows[thinned(len(rows))]
         if len(rows):
             shares = self._oob_sums[rows] / self._oob_n_trees[rows, None]
             codes = targets[rows, 0].astype(np.int32)
             if self._counts_votes():
                 shares = _as_of_all(shares, codes, self._oob_n_trees[rows], len(self._store))
-            self._held_out = HeldOut("rows out of the bag", codes, shares, rows=rows)
+            # Weights of classes make a forest look at them, and no row more frequent.
+            weights = None if sample_weight is None else sample_weight[rows]
+            self._held_out = HeldOut(
+                "rows out of the bag", codes, shares, weights=weights, rows=rows
+            )
         if not self.oob_score:
             for name in [name for name in vars(self) if name.startswith("_oob")]:
                 delattr(self, name)
+
+    def _learn_groups(self, table: Table) -> None:
+        held = vars(self).get("_held_out")
+        if held is not None and self._schema.has_categories:
+            own = categories_of(table.take(held.rows), self._schema)
+            self._held_out = replace(held, categories=own)
 
     def _counts_votes(self) -> bool:
         """Whether trees say one class each: they are asked for it, or their leaves are pure."""

@@ -12,7 +12,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from spinney._certainty import HeldOut
+from spinney._certainty import HeldOut, check_method, numbers_of, read_calibration
+from spinney._conformal import check_coverage
 from spinney._group_scale import GroupScale, learn_group_scale
 from spinney._table import Table, read_table
 from spinney._threads import effective_n_jobs
@@ -109,7 +110,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         check_is_fitted(self)
         if "_oob_sums" not in vars(self):
             return "quantiles of the leaves, nothing corrects their coverage"
-        n_rows = int((self._oob_n_trees > 1).sum())
+        n_rows = int(self._left_out().sum())
         return f"conformal, {n_rows:,} rows out of the bag in units of the trees' disagreement"
 
     def predict_interval(
@@ -139,46 +140,48 @@ class ForestRegressor(RegressorMixin, BaseForest):
         Returns
         -------
         ndarray of shape (n_rows, 2), or (n_rows, n_outputs, 2)
-            Lower and upper ends.
+            Lower and upper ends; infinite where there are too few rows to tell.
         """
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage!r}")
-        if method not in ("auto", "conformal", "quantile"):
-            raise ValueError(f"method: expected 'auto', 'conformal' or 'quantile', got {method!r}")
+        coverage = check_coverage(coverage)
+        check_method(method, ("auto", "conformal", "quantile"))
         if calibration is not None and method == "quantile":
             raise ValueError("calibration: method='quantile' takes none")
         check_is_fitted(self)
-        tail = (1 - coverage) / 2
         if calibration is not None:
-            truth, mean, scale, unit = self._errors_on(calibration)
-        elif "_oob_sums" in vars(self):
-            truth, mean, scale, unit = self._errors_out_of_bag()
+            truth, told, scale, unit = self._errors_on(calibration)
+            weights = None
+        elif "_oob_sums" in vars(self) and method != "quantile":
+            truth, told, scale, unit = self._errors_out_of_bag()
+            weights = self._left_out_weights()
         elif method == "conformal":
             raise ValueError(
                 "method='conformal' needs rows that trees did not see: fit with bootstrap=True, "
                 "or give some as calibration=(X, y)"
             )
         else:
-            method = "quantile"
-        if method == "quantile":
+            tail = (1 - coverage) / 2
             return self.predict_quantiles(X, [tail, 1 - tail])
-        ends = [_ends((truth - mean)[:, k] / scale[:, k], tail) for k in range(truth.shape[1])]
-        mean, scale = self._means_and_scale(X, unit)
-        out = np.empty((*mean.shape, 2))
-        for k, (lower, upper) in enumerate(ends):
-            out[:, k, 0] = mean[:, k] + lower * scale[:, k]
-            out[:, k, 1] = mean[:, k] + upper * scale[:, k]
-        return out[:, 0] if self.n_outputs_ == 1 else out
+        held = HeldOut("", truth, told, scale, weights)
+        ends = held.interval(*self._means_and_scale(X, unit), coverage)
+        return ends[:, 0] if self.n_outputs_ == 1 else ends
 
     def _held_out_rows(self) -> HeldOut:
         """Return the rows out of the bag as other models keep them."""
         if "_oob_sums" not in vars(self):
             raise ValueError("a forest without bootstrap=True has no rows out of the bag")
         truth, mean, scale, _ = self._errors_out_of_bag()
-        rows = np.flatnonzero(self._oob_n_trees > 1)
+        rows, weights = np.flatnonzero(self._left_out()), self._left_out_weights()
         if self.n_outputs_ == 1:
             truth, mean, scale = truth[:, 0], mean[:, 0], scale[:, 0]
-        return HeldOut("rows out of the bag", truth, mean, scale, rows=rows)
+        return HeldOut("rows out of the bag", truth, mean, scale, weights, rows=rows)
+
+    def _left_out(self) -> Any:
+        """Which rows two trees or more left out, of those that count."""
+        seen = self._oob_n_trees > 1
+        return seen if self._sample_weight is None else seen & (self._sample_weight > 0)
+
+    def _left_out_weights(self) -> Any:
+        return None if self._sample_weight is None else self._sample_weight[self._left_out()]
 
     def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
         mean, scale = self._means_and_scale(X, self._errors_out_of_bag()[3])
@@ -197,8 +200,10 @@ class ForestRegressor(RegressorMixin, BaseForest):
         """Learn how large errors are for each category, from rows out of the bag."""
         self._group_scale: GroupScale | None = None
         self._oob_factors: Any = None
-        seen = np.flatnonzero(self._oob_n_trees > 1)
-        if len(seen) < 2 or self.n_outputs_ > 1:
+        if "_oob_squares" not in vars(self):
+            return
+        seen = np.flatnonzero(self._left_out())
+        if len(seen) < 2 or self.n_outputs_ > 1 or not np.isfinite(self._oob_squares).all():
             return
         truth, mean, scale, _ = self._errors_out_of_bag()
         sizes = np.abs(truth - mean)[:, 0] / scale[:, 0]
@@ -217,30 +222,23 @@ class ForestRegressor(RegressorMixin, BaseForest):
 
     def _errors_on(self, calibration: Any) -> tuple[Any, Any, Any, _Unit]:
         """Targets, means, scale and its unit for rows given as (X, y)."""
-        if not isinstance(calibration, tuple | list) or len(calibration) != 2:
-            raise ValueError(f"calibration: expected (X, y), got {type(calibration).__name__}")
-        mean, spread = self._moments(calibration[0])
-        truth = np.asarray(calibration[1], dtype=np.float64)
-        if truth.size != mean.size or len(truth) != len(mean):
-            raise ValueError(
-                f"calibration: expected y of shape {mean.shape}, one row for each of its X, got "
-                f"{truth.shape}"
-            )
-        if not np.isfinite(truth).all():
-            raise ValueError("calibration: its y contains NaN or infinity")
-        if len(truth) < 2:
-            raise ValueError("calibration: expected at least 2 rows, got 1")
+        X, truth = read_calibration(calibration)
+        mean, spread = self._moments(X)
+        truth = numbers_of(truth)
+        if truth.size != mean.size:
+            raise ValueError(f"calibration: expected y of shape {mean.shape}, got {truth.shape}")
         truth = truth.reshape(mean.shape)
         unit = _Unit.of(truth - mean, spread)
-        return truth, mean, self._means_and_scale(calibration[0], unit)[1], unit
+        return truth, mean, self._means_and_scale(X, unit)[1], unit
 
     def _errors_out_of_bag(self) -> tuple[Any, Any, Any, _Unit]:
         """Targets, means, scale and its unit, by the trees that did not see a row."""
-        seen = self._oob_n_trees > 1
+        seen, weights = self._left_out(), self._left_out_weights()
         if seen.sum() < 2:
             raise ValueError(
-                "predict_interval: too few trees, no two of them left out the same rows; "
-                "increase n_estimators"
+                "predict_interval: expected at least 2 rows that two trees or more left out, got "
+                f"{seen.sum()} with {len(seen)} rows and {len(self._store)} trees; fit more rows, "
+                "increase n_estimators, or give rows as calibration=(X, y)"
             )
         n_trees = self._oob_n_trees[seen].astype(np.float64)[:, None]
         squares = self._oob_squares.reshape(self._oob_sums.shape)[seen]
@@ -249,11 +247,11 @@ class ForestRegressor(RegressorMixin, BaseForest):
         # All trees together vary less than the few that did not see a row: what these are off by
         # for that reason alone is taken out of the errors.
         errors = truth - mean
-        more = np.mean(spread**2 * (1 / n_trees - 1 / len(self._store)), axis=0)
-        usual = np.mean(errors**2, axis=0)
+        more = np.average(spread**2 * (1 / n_trees - 1 / len(self._store)), 0, weights)
+        usual = np.average(errors**2, 0, weights)
         share = np.divide(more, usual, out=np.zeros_like(usual), where=usual > 0)
         errors = np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors
-        unit = _Unit.of(errors, spread)
+        unit = _Unit.of(errors, spread, weights)
         scale = unit.scale(spread)
         factors = vars(self).get("_oob_factors")
         if factors is not None:
@@ -269,8 +267,8 @@ class _Unit:
     error: Any
 
     @classmethod
-    def of(cls, errors: Any, spread: Any) -> _Unit:
-        return cls(np.mean(spread**2, axis=0), np.sqrt(np.mean(errors**2, axis=0)))
+    def of(cls, errors: Any, spread: Any, weights: Any = None) -> _Unit:
+        return cls(np.average(spread**2, 0, weights), np.sqrt(np.average(errors**2, 0, weights)))
 
     def scale(self, spread: Any) -> Any:
         """Return how large errors are to be expected where trees disagree so much.
@@ -282,18 +280,14 @@ class _Unit:
         return np.sqrt(square) + (0.2 * self.error + np.finfo(np.float64).tiny)
 
 
-def _ends(scores: Any, tail: float) -> tuple[float, float]:
-    """Ends of the interval in units of the scale."""
-    scores = np.sort(scores)
-    n = len(scores)
-    # The ranks that hold on average over samples; beyond the sample the ends stay finite.
-    low = int(np.floor((n + 1) * tail)) - 1
-    high = int(np.ceil((n + 1) * (1 - tail))) - 1
-    return float(scores[max(low, 0)]), float(scores[min(high, n - 1)])
-
-
 def _mean_and_spread(sums: Any, squares: Any, n_trees: Any, centre: Any) -> tuple[Any, Any]:
     """Mean over trees, and their standard deviation around it, from squares around a centre."""
     mean = sums / n_trees
-    variance = np.maximum(squares / n_trees - (mean - centre) ** 2, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = np.maximum(squares / n_trees - (mean - centre) ** 2, 0.0)
+    if not np.isfinite(variance).all():
+        raise ValueError(
+            "predict_interval: squares of targets as large as those of fit are no finite numbers; "
+            "divide y by a power of ten before fit"
+        )
     return mean, np.sqrt(variance * n_trees / np.maximum(n_trees - 1, 1))

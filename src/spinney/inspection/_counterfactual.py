@@ -96,8 +96,8 @@ def counterfactual(
     fixed : list of str or int, default=()
         Columns that may not change, by name or number.
     bounds : dict of column to (low, high), default=None
-        Where a column of numbers may go, None for no bound of its own; within the range of X in any
-        case, unless it is wider.
+        Where a column of numbers may go, None for no bound of its own, which leaves the range of X.
+        The row's own value has to lie there.
     costs : dict of column to float, default=None
         What a change of a column by its scale costs; one if it is not told.
     max_boxes : int, default=20_000
@@ -166,6 +166,12 @@ class _Task:
         self._usual = self._seen[:n_usual]  # without a row that was given beside them
         still = {view.find(column, "fixed") for column in fixed}
         limits = {view.find(column, "bounds"): ends for column, ends in bounds.items()}
+        for j in limits:
+            if model._schema.categories[j] is not None:
+                raise ValueError(
+                    f"bounds: expected columns of numbers, got {view.names[j]!r}, which holds "
+                    "categories; columns that may not change are named in fixed"
+                )
         prices = {view.find(column, "costs"): float(cost) for column, cost in costs.items()}
         if any(not cost > 0 for cost in prices.values()):
             raise ValueError("costs: expected positive numbers; name columns that stay in fixed")
@@ -208,6 +214,14 @@ class _Task:
         high = high if given_high is None else float(given_high)
         if not low <= high:
             raise ValueError(f"bounds: expected low <= high, got {ends!r}")
+        inside = (given_low is None or own >= low) and (given_high is None or own <= high)
+        if not inside:
+            raise ValueError(
+                f"bounds: expected an interval that holds the row's own value of column "
+                f"{self._view.names[j]!r}, which is {own:g}, got {ends!r}"
+            )
+        if self._view.is_bool(j):  # nothing lies beyond True and False
+            low, high = max(low, float(values.min())), min(high, float(values.max()))
         middle = np.median(values)
         scale = float(np.median(np.abs(values - middle)))
         scale = scale or float(np.mean(np.abs(values - middle))) or 1.0
@@ -217,7 +231,7 @@ class _Task:
         lows, highs = np.maximum(lows, low), np.minimum(highs, high)
         if np.array_equal(values, np.floor(values)):
             lows, highs = np.ceil(lows), np.floor(highs)
-        # As it is, the row may stay, even beyond bounds.
+        # As it is, the row may stay, even beyond what is usual.
         places = np.clip(own, lows, np.maximum(lows, highs))
         costs = np.where(lows <= highs, price * np.abs(places - own) / scale, np.inf)
         stays = int(np.searchsorted(cuts, own))
@@ -324,6 +338,10 @@ class _Task:
             if self.costs[j][option] > 0:
                 value, own = float(self._places[j][option]), float(self._seen[self._row, j])
                 set_to[j] = np.array([value])
+                if self._view.is_bool(j):
+                    # Another row's value keeps the column's type; ranges are those of X's rows.
+                    set_to[j] = np.flatnonzero(self._seen[:, j] == value)[:1]
+                    own, value = bool(own), bool(value)
                 changes[self._view.names[j]] = (own, value)
         for j, option in classes.items():
             if self.costs[j][option] > 0:

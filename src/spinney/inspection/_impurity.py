@@ -57,8 +57,9 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     Returns
     -------
     Importances
-        Decreases of the impurity, not scaled to a sum of one; of boosters, the covariance. Standard
-        errors hold what other rows and other trees (not of boosters) would have given.
+        Decreases of the impurity, the mean over trees, not scaled to a sum of one; of boosters, the
+        covariance. Standard errors hold what other rows and other trees (not of boosters) would
+        have given.
 
     Examples
     --------
@@ -103,8 +104,11 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     seen = n_trees > 0
     if not seen.any():
         raise ValueError("model: expected rows out of some tree's bag, got none")
-    of_rows = totals[seen] / (1.0 if boosts else n_trees[seen, np.newaxis])
     by_tree = np.array(each).T
+    # Rows tell how far other rows would have been off, but not the mean: where bags depend on the
+    # target, as with class_weight, a row that few trees left out would count too much for them.
+    mean = by_tree.sum(axis=1) if boosts else by_tree.mean(axis=1)
+    of_rows = totals[seen] / (1.0 if boosts else n_trees[seen, np.newaxis])
     error = np.nan_to_num(standard_errors(of_rows.T)) ** 2
     if by_tree.shape[1] > 1 and not boosts:
         error = error + standard_errors(by_tree) ** 2
@@ -114,7 +118,7 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     where = "on rows held out" if held_out else "out of the bag"
     what = "covariance of score and target" if boosts else "decrease of the impurity"
     return Importances(
-        *([str(name) for name in names], of_rows.mean(axis=0), np.sqrt(error)),
+        *([str(name) for name in names], mean, np.sqrt(error)),
         *(f"{what} {where}", by_tree),
     )
 

@@ -19,6 +19,10 @@ __all__ = ["Influence", "influence"]
 
 Floats = NDArray[np.float64]
 
+# How far sums that are zero at the best coefficients may be from it, of what is added up there:
+# rounding, or where iterations end.
+_ROUNDED, _ROUNDED_SINGLE, _ITERATED = 1e-6, 1e-3, 0.02
+
 
 @dataclass(frozen=True)
 class Influence:
@@ -68,7 +72,7 @@ def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influenc
     X : array-like or frame of shape (n_rows, n_features)
         The rows of fit.
     y : array-like of shape (n_rows,)
-        Their targets.
+        Their targets. Rows for which the coefficients are not the best are an error.
     sample_weight : array-like of shape (n_rows,), default=None
         The weights that fit was given.
 
@@ -137,6 +141,22 @@ def _tolerance(matrix: Floats, r: Floats) -> float:
     return max(matrix.shape) * np.finfo(np.float64).eps * largest
 
 
+def _precision(model: Any) -> float:
+    solvers = {getattr(model, name, None) for name in ("solver", "solver_")}
+    if solvers & {"lsqr", "sparse_cg", "sag", "saga", "lbfgs"}:
+        return _ITERATED
+    return _ROUNDED_SINGLE if np.asarray(model.coef_).dtype == np.float32 else _ROUNDED
+
+
+def _check_rows_of_fit(slope: Floats, allowed: Floats) -> None:
+    """Raise an error unless the coefficients are the best for these rows: the slope is zero."""
+    if not (np.abs(slope) <= allowed).all():
+        raise ValueError(
+            "X, y, sample_weight: expected the rows of fit and their weights, got others: the "
+            "model's coefficients are not the best for these"
+        )
+
+
 def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> Influence:
     if np.ndim(model.coef_) > 1 and len(model.coef_) > 1:
         raise ValueError(f"model: expected one target, got {len(model.coef_)}")
@@ -150,8 +170,17 @@ def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> I
     if not (weights > 0).any():
         raise ValueError("sample_weight: expected some row of positive weight, got none")
     leverage = _leverages(rows, weights, penalty, bool(model.fit_intercept))
-    told = rows @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0]
+    coef = np.ravel(model.coef_).astype(np.float64)
+    told = rows @ coef + np.ravel(model.intercept_)[0]
     residual = (y - told) * np.sqrt(weights)
+    with_one = np.column_stack([rows, np.ones(len(rows))]) if model.fit_intercept else rows
+    slope = with_one.T @ (weights * (y - told))
+    slope[: len(coef)] -= penalty * coef
+    lengths = np.sqrt(weights @ with_one**2)
+    largest = np.sqrt(weights @ y**2) + np.abs(coef) @ lengths[: len(coef)]
+    allowed = _precision(model) * lengths * largest
+    allowed[: len(coef)] += _precision(model) * penalty * np.abs(coef)
+    _check_rows_of_fit(slope, allowed)
     n_parameters = float(leverage.sum())
     n_rows = int(np.count_nonzero(weights))
     freedom = n_rows - n_parameters
@@ -183,11 +212,21 @@ def _of_logistic(model: Any, rows: Floats, y: NDArray[Any], weights: Floats) -> 
     shares = expit(rows @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0])
     spread = shares * (1 - shares)
     curvature = weights * spread
+    coef = np.ravel(model.coef_)
     if model.fit_intercept:
         rows = np.column_stack([np.ones(len(rows)), rows])
+        coef = np.concatenate([[0.0], coef])  # the intercept has no penalty
     diagonal = np.full(rows.shape[1], float(penalty))
     if model.fit_intercept:
         diagonal[0] = 0.0
+    if np.max(model.n_iter_) < model.max_iter:  # else the best was not reached for any rows
+        slope = rows.T @ (weights * (is_second - shares)) - penalty * coef
+        reached = 2 * model.tol * weights.sum()
+        added_up = weights @ np.abs(rows) + penalty * np.abs(coef)
+        # Far from zero large numbers cancel in the scores of rows, and leave what was rounded.
+        terms = (np.abs(rows) @ np.abs(coef)).max() + np.abs(model.intercept_).max()
+        share = _ROUNDED_SINGLE + float(terms * np.finfo(model.coef_.dtype).eps)
+        _check_rows_of_fit(slope, reached + share * added_up)
     scaled = rows * np.sqrt(curvature)[:, np.newaxis]
     stacked = np.concatenate([scaled, np.diag(np.sqrt(diagonal))])
     _, r, order = _pivoted(stacked)

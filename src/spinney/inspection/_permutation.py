@@ -86,12 +86,14 @@ def permutation_importance(
     check_is_fitted(model)
     if n_repeats < 1:
         raise ValueError(f"n_repeats: expected a positive number, got {n_repeats}")
-    if max_rows is not None and max_rows < 1:
-        raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")
+    if max_rows is not None and max_rows < 2:
+        raise ValueError(f"max_rows: expected at least 2 rows to shuffle, or None, got {max_rows}")
     random = check_random_state(random_state)
     view, y = TableView(X, model), as_vector(y)
     if len(y) != view.n_rows:
         raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
+    if view.n_rows < 2:
+        raise ValueError(f"X: expected at least 2 rows to shuffle, got {view.n_rows}")
     names, groups = read_groups(view, columns)
     if max_rows is not None and view.n_rows > max_rows:
         rows = np.sort(random.choice(view.n_rows, max_rows, replace=False))

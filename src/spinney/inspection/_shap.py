@@ -263,7 +263,9 @@ def _parts(
         if told is None and method == "tree":
             raise TypeError(f"method='tree': {why}")
         if told is None and interactions:
-            raise TypeError(f"model: {why}; interactions are known for no other models")
+            raise TypeError(
+                f"model: {why}; interactions are known for sums over trees and linear models alone"
+            )
         method = "sampling" if told is None else "tree"
     elif method == "auto":
         method = "linear"
@@ -310,14 +312,15 @@ def _parts(
 
 def _tree_sum(model: Any) -> tuple[TreeSum | None, Any, str]:
     """Return the sum over trees that a model is, where its trees are, or why it is none."""
+    why = f"expected a tree or an ensemble of trees of Spinney's, got {type(model).__name__}"
     if not type(model).__module__.startswith("spinney."):
-        name = type(model).__name__
-        return None, None, f"expected a model of trees or a linear model of Spinney, got {name}"
+        return None, None, why
     try:
         told = read_stored(model)
         return (read_sum(model), None, "") if told is None else (*told, "")
     except NotExpressible as error:
-        return None, None, str(error)
+        # What export expects is more than sums over trees; what it says of one model is true here.
+        return None, None, why if str(error).startswith("expected") else str(error)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

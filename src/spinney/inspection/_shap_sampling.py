@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import check_random_state, get_tags
 
 from spinney.inspection._shap_trees import Parts
 from spinney.inspection._table_view import TableView, stacked
@@ -16,6 +16,7 @@ __all__ = ["explain_by_sampling"]
 
 Floats = NDArray[np.float64]
 _MOST_ROWS = 100_000  # handed to the model at once
+_NUMBER_PARTS = ("clusterer", "density_estimator")  # their predictions are names, not amounts
 
 
 def explain_by_sampling(
@@ -108,6 +109,12 @@ def _output(model: Any) -> tuple[Any, str, list[str] | None]:
         raise TypeError(
             f"model: expected a classifier with predict_proba or decision_function, for one "
             f"column of classes, got {type(model).__name__}"
+        )
+    if isinstance(model, BaseEstimator) and get_tags(model).estimator_type in _NUMBER_PARTS:
+        raise TypeError(
+            f"model: expected a classifier, a regressor or a function, got {type(model).__name__}, "
+            "which predicts the number of a part; a function of rows, such as its score_samples, "
+            "can be explained"
         )
     if hasattr(model, "predict"):
         return model.predict, "prediction", None

@@ -56,6 +56,11 @@ class TableView:
 
     def __init__(self, X: Any, model: Any = None) -> None:
         self._native = dense(X)
+        if len(self._native.shape) == 2 and 0 in self._native.shape:
+            n_rows, n_columns = self._native.shape
+            raise ValueError(
+                f"X: expected at least 1 row and 1 column, got {n_rows} rows of {n_columns} columns"
+            )
         self._table, schema = fit_table(
             _Reader(), self._native, categorical_features=_categorical(self._native, model)
         )
@@ -123,6 +128,13 @@ class TableView:
         """Return the rows in which column j is missing."""
         column = self._read(j)
         return np.flatnonzero(column < 0 if self.is_category(j) else np.isnan(column))
+
+    def is_bool(self, j: int) -> bool:
+        """Whether column j holds True and False alone."""
+        frame = nw.from_native(self._native, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return bool(frame.get_column(frame.columns[j]).dtype == nw.Boolean)
+        return bool(frame.dtype.kind == "b")
 
     def make(self, rows: Rows | None, changes: dict[int, NDArray[Any]]) -> Any:
         """Return rows of the table, of its own kind, with other values in some columns.

@@ -11,6 +11,9 @@ from sklearn import neighbors
 from sklearn.utils.validation import check_is_fitted
 
 from spinney._certainty import HeldOut, SetMixin, thinned
+from spinney._group_limits import RowCategories, categories_of
+from spinney._table import read_table
+from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
     KNeighborSearch,
     RadiusNeighborSearch,
@@ -126,11 +129,29 @@ class KNeighborsClassifier(  # type: ignore[misc]
             if self.outputs_2d_:
                 raise ValueError("predict_set: expected a model of one output, got several")
             # Each row by the others: asked for when it is first needed, as it costs many queries.
-            rows = thinned(len(self._y))
-            shares = np.asarray(self.predict_proba(None))[rows]
+            rows: Any = thinned(len(self._y))
+            if len(self._y) > int(self.n_neighbors or 1):
+                shares = np.asarray(self.predict_proba(None))[rows]
+            else:  # there are too few others to ask
+                rows, shares = slice(0), np.empty((0, len(self.classes_)))
             codes = np.asarray(self._y[rows]).astype(np.int32)
-            self._held_out = HeldOut("rows, each by the others", codes, shares)
+            own = self._own_categories()
+            own = None if own is None else own.take(rows)
+            self._held_out = HeldOut("rows, each by the others", codes, shares, categories=own)
         return super()._held_out_rows()
+
+    def _own_categories(self) -> RowCategories | None:
+        """Return the categories of the rows of fit."""
+        index = vars(self).get("_index")
+        if not isinstance(index, GowerIndex):
+            return None
+        return categories_of(index.coded_table(), index.schema)
+
+    def _categories_of(self, X: Any) -> RowCategories | None:
+        index = vars(self).get("_index")
+        if not isinstance(index, GowerIndex) or not index.schema.has_categories:
+            return None
+        return categories_of(read_table(self, X, index.schema), index.schema)
 
     def _votes(self, X: Any) -> list[NDArray[Any]]:
         check_is_fitted(self, "_fit_method")

@@ -11,7 +11,7 @@ from sklearn import neighbors
 
 from spinney._certainty import HeldOut, IntervalMixin, thinned
 from spinney._group_scale import learn_group_scale
-from spinney._table import Table, read_table
+from spinney._table import read_table
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
     KNeighborSearch,
@@ -113,10 +113,10 @@ class KNeighborsRegressor(  # type: ignore[misc]
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
             # Each row by the others: asked for when it is first needed, as it costs many queries.
-            told, variance = self._mean_and_variance(None)
-            truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
+            told, variance = self._by_the_others()
+            truth = np.asarray(self._y[: len(told)], dtype=np.float64).reshape(told.shape)
             rows = thinned(len(truth))
-            self._usual_square = np.mean((truth - told) ** 2, axis=0)
+            self._usual_square = np.sum((truth - told) ** 2, axis=0) / max(len(truth), 1)
             scale = self._scale(variance) * self._learn_groups(truth, told, self._scale(variance))
             shape = (-1,) if self._y.ndim == 1 else (-1, told.shape[1])
             parts = [part[rows].reshape(shape) for part in (truth, told, scale)]
@@ -138,15 +138,19 @@ class KNeighborsRegressor(  # type: ignore[misc]
         index = vars(self).get("_index")
         if not isinstance(index, GowerIndex) or truth.shape[1] > 1:
             return 1.0
-        columns: list[Any] = [np.empty(0)] * index.schema.n_features
-        for j, codes in zip(index.codes.tolist(), index.rows.codes, strict=True):
-            columns[j] = codes
-        table = Table(len(truth), len(columns), columns=columns)
-        learned = learn_group_scale(table, index.schema, np.abs(truth - told)[:, 0] / scale[:, 0])
+        sizes = np.abs(truth - told)[:, 0] / scale[:, 0]
+        learned = learn_group_scale(index.coded_table(), index.schema, sizes)
         if learned is None:
             return 1.0
         self._group_scale, own = learned
         return own[:, None]
+
+    def _by_the_others(self) -> tuple[Any, Any]:
+        """Return the same of each row of fit; of none, if there are too few others to ask."""
+        if len(self._y) <= int(self.n_neighbors or 1):
+            none = np.empty((0, self._y[:1].size))
+            return none, none
+        return self._mean_and_variance(None)
 
     def _mean_and_variance(self, X: Any) -> tuple[Any, Any]:
         targets, weights = self._near(X)
