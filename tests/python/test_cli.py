@@ -143,8 +143,9 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
         ([shop, *target, "--drop", "town"], "no column 'town'"),
         ([shop, *target, "--drop", "bought"], "can neither be left out"),
         ([shop, *target, "--models", "forest"], "models has no 'forest'"),
-        ([shop, *target, "--jobs", 0], "n_jobs must be"),
-        ([shop, *target, "--cv", 1], "cv must be between 2"),
+        ([shop, *target, "--jobs", 0], "--jobs must be"),
+        ([shop, *target, "--cv", 1], "spinney: --cv must be between 2"),
+        ([shop, *target, "--metric", "rmse"], "spinney: --metric rmse is for regression"),
         ([shop, *target, "--task", "regression"], "'bought' must hold numbers"),
         (["--target", "bought"], "--target, --drop and their like are about DATA"),
     ]
@@ -264,6 +265,9 @@ def test_metric(run: Run, shop: Path) -> None:
     out = run("compare", shop, *few, "--metric", "roc_auc").out
     assert "ROC AUC ± se" in out
     assert "* random_forest" in out
+    out = run("compare", shop, *few, "--metric", "recall").out
+    assert "Note: recall is that of class 'yes'" in out
+    assert "failed" not in out
     assert "did you mean 'roc_auc'?" in run("compare", shop, *few, "--metric", "roc_au").err
 
 
@@ -293,6 +297,37 @@ def test_a_column_that_gives_the_answer_away(run: Run, tmp_path: Path) -> None:
         "Note: column 'receipt': leak suspected"
         in run("compare", tmp_path / "leak.parquet", *few).out
     )
+
+
+def test_notes_on_columns_that_are_left_out(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    columns: dict[str, Any] = {f"rate{k}": [f"0.{n + k}%" for n in range(90)] for k in range(7)}
+    columns |= {"day": [f"{n % 12 + 1}/{n % 28 + 1}/{1900 + n}" for n in range(90)]}
+    columns |= {f"same{k}": [k] * 90 for k in range(20)}
+    columns |= {"age": random.normal(size=90), "y": random.integers(0, 2, 90)}
+    pq.write_table(pa.table(columns), tmp_path / "rates.parquet")
+    few = ("--target", "y", "--cv", 2, "--models", "baseline", "--no-report", "--json")
+    ended = run("compare", tmp_path / "rates.parquet", *few)
+    notes = json.loads(ended.out)["notes"]
+    rates = "'rate0', 'rate1', 'rate2', 'rate3', 'rate4' and 2 more: "
+    assert f"left out {rates}looks like numbers with units" in notes
+    assert any(note.startswith(f"columns {rates}numbers with units: write") for note in notes)
+    assert "left out 'day': looks like dates that are not written as 2024-12-31" in notes
+    assert "14 more notes on columns are not shown" in notes
+
+
+def test_an_infinite_value_is_taken_for_missing(run: Run, tmp_path: Path) -> None:
+    rows = [f"{row % 7},{'inf' if row == 5 else row / 7},{row % 2}" for row in range(60)]
+    path = tmp_path / "infinite.csv"
+    path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+    few = ("--cv", 3, "--models", "baseline,decision_tree", "--no-report")
+    ended = run("compare", path, "--target", "y", *few)
+    assert ended.code == 0
+    assert "failed" not in ended.out
+    assert "column 'b': 1 infinite value is taken for missing" in ended.out
+    model = tmp_path / "model"
+    assert run("fit", path, "--target", "y", "--model", "random_forest", "-o", model).code == 0
+    assert run("predict", model, path).code == 0
 
 
 BAD = {
@@ -348,6 +383,50 @@ def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
     assert json.loads(run("compare", visits, *few, "--time", "year").out)["n_folds"] == 3
     text = run("compare", visits, *few, "--time", "patient")
     assert "cannot tell the time: expected dates written as 2024-12-31, or numbers" in text.err
+
+
+@pytest.mark.parametrize("stray", ["oops", "1,234", "$1000.50"])
+def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: str) -> None:
+    rows = [f'{row},"{row}.25"' for row in range(80)]
+    rows[3] = "3,"  # left out: lines are still those of the file
+    rows[40] = f'40,"{stray}"'
+    path = tmp_path / "prices.csv"
+    path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
+    ended = run("compare", path, "--target", "price")
+    assert ended.code == 2
+    assert f"taken for classes, as 1 value is no number (the first is {stray!r} in line 42)" in (
+        ended.err
+    )
+    ended = run("compare", path, "--target", "price", "--task", "regression")
+    assert f"1 value is none, the first is {stray!r} in line 42" in ended.err
+    ended = run("fit", path, "--target", "price", "--model", "ridge", "-o", tmp_path / "m")
+    assert "was taken for classes" in ended.err
+
+
+def test_a_target_that_is_there_twice(run: Run, tmp_path: Path) -> None:
+    rows = [f"{row},{row % 2},{row % 3}" for row in range(30)]
+    path = tmp_path / "twice.csv"
+    path.write_text("\n".join(["a,y,y", *rows]), encoding="utf-8")
+    few = ("--target", "y", "--cv", 2, "--models", "baseline", "--no-report")
+    ended = run("compare", path, *few)
+    assert "target 'y' is ambiguous: twice.csv has 2 columns of that name, called 'y', 'y_2'" in (
+        ended.err
+    )
+    assert run("compare", path, *few, "--drop", "y_2").code == 0
+
+
+def test_a_file_without_a_header(run: Run, tmp_path: Path) -> None:
+    rows = [f"{row * 2},{row % 7},{'pq'[row % 2]}" for row in range(30)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    few = ("--target", "c3", "--no-header")
+    ended = run("compare", path, *few, "--cv", 2, "--models", "baseline", "--no-report")
+    assert "30 rows × 2 columns" in ended.out
+    model = tmp_path / "m"
+    assert run("fit", path, *few, "--model", "decision_tree", "-o", model, "-q").code == 0
+    said = tmp_path / "said.csv"
+    assert run("predict", model, path, "--no-header", "-o", said).code == 0
+    assert said.read_text().splitlines() == ["prediction", *(row[-1] for row in rows)]
 
 
 def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:

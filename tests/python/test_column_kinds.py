@@ -343,6 +343,12 @@ def test_leaks_of_classes() -> None:
     assert flags["good"] == flags["noise"] == ()
 
 
+def test_of_very_many_classes_no_leaks_are_sought() -> None:
+    y = np.arange(4000) % 2000
+    table = pa.table({"copy": y})
+    assert suspect_leakage(table, y, "classification", decide_kinds(table)) == []
+
+
 def test_leaks_of_numbers() -> None:
     n = 2000
     y = RNG.gamma(2, 3, n)

@@ -102,8 +102,34 @@ def test_bad_target_names_the_column() -> None:
         read_target(pd.Series([1, None, 2], name="price", dtype="Int64"))
     with pytest.raises(ValueError, match="'price' must hold numbers for regression"):
         read_target(pd.Series(["a", "b"], name="price"), "regression")
+    with pytest.raises(ValueError, match=r"2 of 3 values are none, the first is 'a\{' in row 2$"):
+        read_target(pd.Series(["1.5", "a{", "b"], name="price"), "regression")
     with pytest.raises(ValueError, match="'price' holds fractions"):
         read_target(pd.Series([0.5, 1.5], name="price"), "classification")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_the_target_by_its_name(library: str) -> None:
+    module = pytest.importorskip(library)
+    columns = {"a": list(range(40)), "kind": ["p", "q"] * 20}
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    result = spinney.compare(frame, "kind", models=["baseline"], cv=2)
+    assert (result.n_features, result.n_rows, result.task) == (1, 40, "classification")
+    with pytest.raises(ValueError, match=r"no column 'kinds' in X .*; did you mean 'kind'\?"):
+        spinney.compare(frame, "kinds")
+    with pytest.raises(ValueError, match="got the name 'kind', and X is no data frame"):
+        spinney.compare(np.zeros((40, 2)), "kind")
+    with pytest.raises(ValueError, match=r"got the path 'shop.csv'; .*read_training_table"):
+        spinney.compare("shop.csv", "kind")
+
+
+def test_numbers_that_were_taken_for_classes() -> None:
+    prices = [f"{number}.5" for number in range(80)]
+    prices[33] = "oops"
+    with pytest.raises(
+        ValueError, match=r"as 1 value is no number \(the first is 'oops' in row 34"
+    ):
+        spinney.compare(np.zeros((80, 1)), prices)
 
 
 # The comparison

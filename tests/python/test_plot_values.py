@@ -335,3 +335,17 @@ def test_comparison_with_a_failure(ax, moons):
     result.results.append(failed)
     plot.comparison(result, ax=ax)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["baseline", "broken (failed)"]
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    from spinney import plot
+    from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    X = np.arange(20.0).reshape(10, 2)
+    numbers = DecisionTreeRegressor().fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="sizes: expected numbers or shares of rows, got"):
+        plot.learning_curve(DecisionTreeClassifier(), X, X[:, 0] > 9, sizes=[])
+    with pytest.raises(ValueError, match="model: expected a classifier, got DecisionTreeRegressor"):
+        plot.confusion(numbers, X, X[:, 0])
+    with pytest.raises(ValueError, match="X: expected at least 1 row"):
+        plot.partial_dependence(numbers, X[:0], 0)

@@ -15,6 +15,8 @@ import spinney
 from spinney.report import families
 from spinney.report.deadline import TimeUp, deadline
 from spinney.report.families import FLAGSHIP, Family
+from spinney.report.measure import find_measure
+from spinney.report.race import Race, Runner, Trial
 from spinney.report.sample import affordable_rows
 
 RNG = np.random.default_rng(0)
@@ -90,10 +92,28 @@ def test_slow_models_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_slow_models_are_left_out_after_the_first_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     with_families(monkeypatch, slow=lambda n: 0.4, **{FLAGSHIP: lambda n: 0.1})
     result = spinney.compare(X, Y, cv=5, time_limit=1.6)
-    assert "a fold takes 0 s, too much for the time limit" in (result["slow"].skipped or "")
+    assert "a fold takes 0.4" in (result["slow"].skipped or "")
+    assert (result["slow"].skipped or "").endswith(" s, too much for the time limit")
     assert result[FLAGSHIP].estimate is not None
     assert result["baseline"].estimate is not None
     assert result.n_folds == 5
+
+
+def test_who_is_left_out_after_the_first_fold() -> None:
+    def ran(seconds: float) -> Runner:
+        family = Family(FLAGSHIP if seconds == 10 else f"takes {seconds}", "", Sleepy)
+        return Runner(family, Sleepy, [Trial(seconds, seconds, 0.0, None, Y, None)])
+
+    runners = [ran(seconds) for seconds in (*[0.01] * 16, 0.19, 0.3, 4.0, 10.0)]
+    measure = find_measure("classification", "error")
+    folds = [(np.arange(90), np.arange(90))] * 10
+    race = Race(runners, X, Y, None, folds, measure, 100.0, lambda step: None)
+    race._leave_out_slow_ones(11.0)
+    assert [r.family.name for r in runners if r.skipped] == ["takes 0.3", "takes 4.0"]
+    for runner in runners:
+        runner.skipped = None
+    race._leave_out_slow_ones(9.0)  # no second fold fits, whoever is left out
+    assert not any(runner.skipped for runner in runners)
 
 
 def test_models_before_the_flagship_have_a_second_chance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +164,9 @@ def test_large_tables_are_drawn_from() -> None:
 def test_max_rows_and_max_folds() -> None:
     result = spinney.compare(X, Y, cv=6, models=["decision_tree"], max_rows=60, max_folds=2)
     assert (result.n_rows, result.n_folds, result.n_folds_asked) == (60, 2, 6)
-    for wrong in ({"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}):
+    wrongs: list[dict[str, Any]] = [{"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}]
+    wrongs += [{"max_rows": 1}, {"max_rows": 2.5}, {"time_limit": "1"}, {"cv": 2.5}, {"cv": "5"}]
+    for wrong in wrongs:
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
             spinney.compare(X, Y, **wrong)
 
@@ -185,6 +207,20 @@ def test_ctrl_c_before_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     Interrupting.fits = 2
     with pytest.raises(KeyboardInterrupt):
         spinney.compare(X, Y, cv=5)
+
+
+def test_a_measure_that_fails_is_no_failure_of_a_fit() -> None:
+    def stumble(model: Any, X: Any, y: Any) -> float:
+        raise ZeroDivisionError("no rows")
+
+    result = spinney.compare(X, Y, cv=3, scoring=stumble, models=["baseline"])
+    failure = result["baseline"].failure
+    assert failure == "stumble cannot be told: ZeroDivisionError: no rows"
+
+
+def test_r2_is_shown_once() -> None:
+    result = spinney.compare(X, X[:, 0], cv=3, scoring="r2", models=["baseline"])
+    assert str(result).count("R²") == 1
 
 
 def test_measures_of_probabilities() -> None:
@@ -330,7 +366,7 @@ def test_targets_at_the_edge() -> None:
     declared = pd.Series(pd.Categorical(np.repeat(np.arange(30), 3)))
     assert spinney.compare(X, declared, **few).task == "classification"
     assert spinney.compare(X, declared.astype(int), **few).task == "regression"
-    assert spinney.compare(X, [2**70 + row for row in range(90)], **few).task == "regression"
+    assert spinney.compare(X, [2**70 * (1 + row) for row in range(90)], **few).task == "regression"
     with pytest.raises(ValueError, match="infinite"):
         spinney.compare(X, np.where(np.arange(90) % 2, 0.0, np.inf), **few)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
-from spinney.report.comparison import Estimate, ModelResult
+from spinney.report.comparison import Comparison, Estimate, ModelResult
 from spinney.report.folds import make_folds
 from spinney.report.measure import MEASURES, find_measure
 from spinney.report.ranking import paired_difference, rank, simplest_within_one_error
@@ -224,9 +224,35 @@ def test_measures_are_scikit_learns() -> None:
     assert {m.name for m in MEASURES} == {*told, *probable, *of_numbers}
 
 
+def test_table() -> None:
+    folds = Estimate.from_folds([0.25, 0.75])
+    results = [
+        ModelResult("good", "", folds, r2=folds, fit_seconds=2.0, predict_seconds=1.0, size=7),
+        ModelResult("bad", "", failure="ValueError: no"),
+    ]
+    comparison = Comparison("regression", "rmse", False, 9, 2, 2, False, results, [])
+    good, bad = comparison.table
+    assert good["model"] == "good"
+    assert (good["rmse"], good["se"], good["r2"], good["size"]) == (0.5, 0.25, 0.5, 7)
+    assert list(bad) == list(good)
+    assert (bad["failure"], np.isnan(bad["rmse"])) == ("ValueError: no", True)
+
+
 def test_find_measure() -> None:
     assert find_measure("classification", None).name == "error"
     assert find_measure("regression", None).name == "rmse"
+    with pytest.raises(ValueError, match="'neg_mean_squared_error' is for regression, and this is"):
+        find_measure("classification", "neg_mean_squared_error")
+    with pytest.raises(ValueError, match="'f1_macro' is for classification"):
+        find_measure("regression", "f1_macro")
+    with pytest.raises(
+        ValueError, match="for two classes, and the target has 3; say 'recall_macro"
+    ):
+        find_measure("classification", "recall", np.array(["a", "b", "c"]))
+    precision = find_measure("classification", "precision", np.array(["a", "b"]))
+    truth, told = np.array(["a", "b", "b", "a"]), np.array(["b", "b", "a", "a"])
+    assert precision.calculate(truth, told) == 0.5
+    assert precision.note == "precision is that of class 'b'"
     assert find_measure("regression", "neg_mean_poisson_deviance").needs == "model"
     with pytest.raises(ValueError, match="'mae' is for regression, and this is classification"):
         find_measure("classification", "mae")

@@ -319,5 +319,10 @@ def test_failure_leaves_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        write_page(*make_regression(2), tmp_path / "nowhere" / "report.html")
+    path = tmp_path / "nowhere" / "report.html"
+    with pytest.raises(FileNotFoundError, match=f"cannot write to {re.escape(str(path))}"):
+        write_page(*make_regression(2), path)
+    with pytest.raises(
+        FileNotFoundError, match=f"cannot write to {re.escape(str(path))}: there is"
+    ):
+        make_regression(2)[0].report(path)

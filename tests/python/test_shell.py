@@ -158,13 +158,14 @@ def test_settings_reach_the_model(run: Run, shop: Path) -> None:
         (["--model", "decision_tree", "--set", "criterion=ginny"], "'criterion' parameter"),
         (["--model", "k_neighbors", "--set", "n_neighbors=few"], "'n_neighbors' parameter"),
         (["--model", "logistic_regression", "--set", "C=-1"], "'C' parameter"),
-        (["--model", "decision_tree", "--cv", "1"], "--cv must be from 2"),
+        (["--model", "decision_tree", "--cv", "1"], "--cv must be between 2"),
         (["--model", "decision_tree", "--target", "bougth"], "did you mean 'bought'?"),
         (["--model", "decision_tree", "--drop", "agee"], "did you mean 'age'?"),
         (["--model", "decision_tree", "--kind", "city"], "expected COL=KIND"),
         (["--model", "decision_tree", "--kind", "city=colour"], "'colour'"),
         (["--model", "decision_tree", "--drop", "bought"], "is the target"),
-        (["--model", "decision_tree", "--jobs", "0"], "n_jobs"),
+        (["--model", "decision_tree", "--jobs", "0"], "--jobs must be"),
+        (["--model", "decision_tree", "--cv", "150"], "--cv 150 folds need a class of 150 rows"),
         (["--model", "decision_tree", "--task", "regression"], "must hold numbers"),
         (["--model", "plug_in"], "--drop COL"),
     ],
@@ -176,6 +177,7 @@ def test_fit_refuses(arguments: list[str], said: str, run: Run, shop: Path) -> N
     assert said in ended.err
     assert ended.err.startswith("spinney: ")
     assert ended.err.count("\n") == 1
+    assert ("columns of categories" in ended.err) == ("plug_in" in arguments)
     assert ended.out == ""
     assert not (shop.parent / "m").exists()
 
@@ -186,6 +188,7 @@ def test_fit_refuses(arguments: list[str], said: str, run: Run, shop: Path) -> N
         ("a,b\n1,x\n2,x\n3,x\n", "target 'b' has one class only: x"),
         ("a,b\n1,\n2,\n", "target 'b' has no value in any row of t.csv"),
         ("a,b\n1,2024-01-02\n2,2024-01-03\n", "target 'b' holds dates"),
+        ("a,b\n1,1.5\n2,1.5\n", "target 'b' has one value only: 1.5"),
         ("a,b\n1,2.5\n2,inf\n", "target 'b' holds infinite values"),
         ("a,b\n", "t.csv has no rows"),
         ("", "t.csv is empty"),
@@ -255,6 +258,14 @@ def test_show(run: Run, tree: Path, shop: Path) -> None:
     assert facts["bytes"] == tree.stat().st_size
     assert facts["contents"]["tree"][0].startswith("|--- ")
     assert "|---" not in run("show", tree, "--brief").out
+
+
+def test_a_folder_is_no_model(run: Run, shop: Path) -> None:
+    for command in (("show", shop.parent), ("predict", shop.parent, shop)):
+        ended = run(*command)
+        assert (ended.code, "is a folder; name a model file in it" in ended.err) == (2, True)
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        spinney.load(shop.parent)
 
 
 def test_show_coefficients_and_importances(run: Run, shop: Path) -> None:

@@ -41,6 +41,45 @@ def test_a_closed_pipe_is_silent(shop: Path, tree: Path) -> None:
     assert len(ended.stdout.splitlines()) == 3
 
 
+def test_a_comparison_that_nobody_reads(shop: Path) -> None:
+    ended = in_shell(
+        "spinney compare shop.csv --target bought --models baseline --cv 2 --no-report -q | true; "
+        'echo "${PIPESTATUS[0]}"',
+        shop.parent,
+    )
+    assert (ended.stdout, ended.stderr) == ("141\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
+def test_help_that_cannot_be_written(tmp_path: Path) -> None:
+    ended = in_shell("spinney --help > /dev/full", tmp_path)
+    assert (ended.returncode, ended.stderr) == (1, "spinney: No space left on device\n")
+
+
+def test_interruption_while_loading(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # found before the real one
+    ended = in_shell("spinney --version", tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_a_model_goes_through_a_pipe(shop: Path) -> None:
+    fit = "spinney fit shop.csv --target bought --model decision_tree --drop id -q"
+    ended = in_shell(
+        f"mkfifo pipe && (cat pipe > one & {fit} -o pipe; wait) && test -p pipe && "
+        f"{fit} -o >(cat > two) && sleep 0.5 && spinney show - --brief < one && "
+        "spinney show <(cat two) --brief && cat one | spinney predict - shop.csv | wc -l",
+        shop.parent,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("decision_tree: spinney.tree.DecisionTreeClassifier") == 2
+    assert ended.stdout.splitlines()[-1].strip() == str(len(SHOP) + 1)
+    twice = in_shell("spinney predict - - < one", shop.parent)
+    assert (twice.returncode, "both" in twice.stderr) == (2, True)
+    wrong = in_shell("spinney show - < shop.csv", shop.parent)
+    assert wrong.stderr.startswith("spinney: standard input: no model file")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_interruption(shop: Path) -> None:
     pd.concat([SHOP] * 300).to_csv(shop, index=False)
@@ -101,6 +140,9 @@ def test_completion(tree: Path, shop: Path) -> None:
     assert complete("spinney fit shop.csv --model random") == ["random_forest"]
     assert complete("spinney fit shop.csv --target b") == ["bought"]
     assert complete("spinney fit nothing.csv --target b") == []
+    assert complete("spinney compare shop.csv --metric roc") == ["roc_auc"]
+    assert complete("spinney compare shop.csv --models bagg") == ["bagging"]
+    assert complete("spinney compare shop.csv --models bagging,extra") == ["bagging,extra_trees"]
     assert set(complete("spinney datasets play")) == {"play_tennis", "play_tennis_numeric"}
 
 

@@ -213,10 +213,28 @@ def test_tabs_where_the_name_says_so(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a,b\n1,2\n", "t.tsv")).columns == ["a", "b"]
 
 
+def test_a_header_can_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "iris"
+    path.write_text("5.1,3.5,setosa\n4.9,3.0,other\n")
+    table = read_table(path)
+    assert table.columns == ["5.1", "3.5", "setosa"]
+    assert "has numbers such as 5.1; if it is a row, say so: --no-header" in table.notes[0]
+    table = read_table(path, header=False)
+    assert table.columns == ["c1", "c2", "c3"]
+    assert table.frame.num_rows == 2
+    assert next(iter(read_pieces(path, header=False))).equals(table.frame)
+    path.write_text("1,2\n3,4\n")
+    assert read_table(path, header=True).columns == ["1", "2"]
+
+
 def test_delimiter_can_be_told(tmp_path: Path) -> None:
     path = write(tmp_path, "a:b\n1:2\n")
     assert read_table(path, delimiter=":").frame.to_pydict() == {"a": [1], "b": [2]}
-    with pytest.raises(ValueError, match="delimiter: expected one ASCII character, got '::'"):
+    tabs = tmp_path / "tabs"
+    tabs.write_text("a,x\tb\n1\t2\n")
+    for name in ("\t", r"\t", "tab"):
+        assert read_table(tabs, delimiter=name).columns == ["a,x", "b"]
+    with pytest.raises(ValueError, match=r"one ASCII character, or one of comma, .*got '::'"):
         read_table(path, delimiter="::")
 
 
@@ -360,7 +378,8 @@ def test_encoding_can_be_told(tmp_path: Path) -> None:
         # Umlauts elsewhere say that it is UTF-8, and broken.
         ("a,b\n1,München\n".encode() + b"2,M\xfcnchen\n", r"line 3: broken UTF-8 \(byte 0xfc\)"),
         (b"a,b\n1,x\n2,\0\n", r"expected text, got a zero byte in line 3"),
-        ("a,b\n1,2\n".encode("utf-16-le"), r"another encoding \(such as utf-16-le\)"),
+        ("a,b\n1,x\n".encode("utf-16-le"), r"UTF-16 without a mark: .* --encoding utf-16-le"),
+        ("a,b\n1,x\n".encode("utf-16-be"), r"UTF-16 without a mark: .* --encoding utf-16-be"),
     ],
 )
 def test_broken_text(content: bytes, message: str, tmp_path: Path) -> None:

@@ -73,5 +73,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without ± shows a question mark
     try:
         app(prog_name="spinney")
+    except OSError as error:  # the help, which typer prints by itself, cannot be written
+        tell(error)
+        sys.exit(1)
     finally:
         end_quietly()

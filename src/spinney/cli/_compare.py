@@ -14,9 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinney.cli._completion import complete_column
+from spinney.cli._completion import complete_column, complete_family, complete_measure
 from spinney.cli._errors import UserError, one_line
-from spinney.cli._options import Delimiter, Drop, Encoding, Jobs, Kind, Seed, Task, TaskName
+from spinney.cli._options import (
+    Delimiter,
+    Drop,
+    Encoding,
+    Jobs,
+    Kind,
+    NoHeader,
+    Seed,
+    Task,
+    TaskName,
+)
 from spinney.report.families import FAMILIES
 
 if TYPE_CHECKING:
@@ -29,6 +39,8 @@ __all__ = ["compare"]
 _MODELS_HELP = "Models to run, separated by commas (all by default): " + ", ".join(
     family.name for family in FAMILIES
 )
+_SECONDS = 300.0  # unless told otherwise
+_SECONDS_TO_SHOW = 115.0  # of the bundled data: nobody waits long for somebody else's table
 _SHARE = 0.75  # of the time limit for the comparison; the rest is for the report
 _FOLDER = Path("spinney-report")
 _SHOWN_NAMES = 8
@@ -62,6 +74,7 @@ def compare(
             "of scikit-learn.",
             metavar="NAME",
             show_default="error or rmse",
+            autocompletion=complete_measure,
         ),
     ] = None,
     cv: Annotated[
@@ -73,15 +86,23 @@ def compare(
         ),
     ] = None,
     models: Annotated[
-        str | None, typer.Option(help=_MODELS_HELP, metavar="A,B", show_default=False)
+        str | None,
+        typer.Option(
+            help=_MODELS_HELP,
+            metavar="A,B",
+            show_default=False,
+            autocompletion=complete_family,
+        ),
     ] = None,
     time_limit: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="Seconds to be done in; slow models are left out. 0 is no limit.",
+            help="Seconds to be done in, 300 unless told otherwise; slow models are left out. 0 is "
+            "no limit.",
             metavar="SECONDS",
+            show_default=False,
         ),
-    ] = 300.0,
+    ] = None,
     group: Annotated[
         str | None,
         typer.Option(
@@ -123,12 +144,15 @@ def compare(
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Cross-validate every learner on a table, rank them, and write a report."""
+    if time_limit is None:
+        time_limit = _SECONDS if data is not None else _SECONDS_TO_SHOW
     if not time_limit >= 0:
         raise UserError(f"--time-limit must be 0 (none) or more seconds, got {time_limit:g}")
     if no_report and out is not None:
@@ -140,6 +164,7 @@ def compare(
     from spinney._threads import effective_n_jobs
     from spinney.cli._training_table import (
         bundled_spam,
+        notes_on_columns,
         overruled_kinds,
         read_training_table,
         source_of,
@@ -148,6 +173,7 @@ def compare(
     from spinney.report.folds import usual_folds
 
     start = perf_counter()
+    header = False if no_header else None
     if jobs is not None:
         effective_n_jobs(jobs)  # refused here, and not once for every model
     with warnings.catch_warnings(record=True) as caught:
@@ -155,7 +181,7 @@ def compare(
         for kind_of_warning in (ResourceWarning, DeprecationWarning, PendingDeprecationWarning):
             warnings.simplefilter("ignore", kind_of_warning)  # about code, not about data
         if data is None:
-            about_data = (target, kind, drop, group, time, delimiter, encoding)
+            about_data = (target, kind, drop, group, time, delimiter, encoding, no_header)
             if any(value for value in about_data):
                 raise UserError(
                     "--target, --drop and their like are about DATA: name a file, or leave them out"
@@ -172,6 +198,7 @@ def compare(
                 time=time,
                 delimiter=delimiter,
                 encoding=encoding,
+                header=header,
                 leaks=True,
             )
         if folder is not None:
@@ -193,7 +220,9 @@ def compare(
             verbose=not quiet,
         )
     said = dict.fromkeys(one_line(warning.message) for warning in caught)  # type: ignore[arg-type]
-    result = replace(result, notes=[*table.notes, *result.notes, *said])
+    columns = notes_on_columns(table) if data is not None else []
+    notes = dict.fromkeys([*table.notes, *columns, *result.notes, *said])  # each once
+    result = replace(result, notes=list(notes))
     interrupted = any(note.startswith("ended by Ctrl-C") for note in result.notes)
     if not as_json:
         _show(table, data is not None, result, _next_step(data, target, task, result))
@@ -209,7 +238,7 @@ def compare(
             overruled_kinds(kind or [], drop or []),
             group,
             time,
-            {"delimiter": delimiter, "encoding": encoding},
+            {"delimiter": delimiter, "encoding": encoding, "header": header},
         )
         page = _write_report(folder, result, table, origin, max(left - 3.0, 2.0), quiet)
     if as_json:
@@ -230,7 +259,7 @@ def _origin(
     overrule: dict[str, str],
     group: str | None,
     time: str | None,
-    reading: dict[str, str | None],
+    reading: dict[str, Any],
 ) -> Origin:
     """Say how the table can be had again in Python."""
     from spinney.report.recipe import Origin
@@ -240,9 +269,9 @@ def _origin(
         load = ("X, y = spinney.datasets.load_spam(return_X_y=True)",)
         return Origin(table.name, table.target, load, command=command)
     arguments = [repr(source), repr(table.target)]
-    asked = {"task": task if task != "auto" else None, "overrule": overrule}
+    asked = {"task": task if task != "auto" else None, "overrule": overrule or None}
     asked |= {"group": group, "time": time, **reading}
-    arguments += [f"{name}={value!r}" for name, value in asked.items() if value]
+    arguments += [f"{name}={value!r}" for name, value in asked.items() if value is not None]
     marks = {"groups": group and "data.group", "time": time and "data.time"}
     return Origin(
         table.name,
@@ -298,7 +327,11 @@ def _show(table: TrainingTable, with_kinds: bool, result: Comparison, next_step:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # whoever read has gone; rich itself would call it a failure
+
+    console = Output(highlight=False)
     console.print(Text(table.title, style="bold"))
     for line in _kinds_in_words(table) if with_kinds else []:
         console.print(Text(line, style="dim"), soft_wrap=True)
@@ -326,8 +359,11 @@ def _next_step(
     if data is None:
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best
-    if any(model.failure for model in result.results):
+    failures = [model.failure for model in result.results if model.failure]
+    if any(not failure.startswith(f"{result.metric} ") for failure in failures):
         return "Next: --drop COL leaves out a column that a model cannot read."
+    if failures:  # they were fitted, and could not be measured
+        return "Next: --metric NAME ranks by another measure."
     if best is None:
         return "Next: give it more time, with --time-limit."
     if best.name == "baseline":

@@ -8,7 +8,13 @@ from pathlib import Path
 
 _MOST_BYTES = 5_000_000  # of a table whose columns are offered: text is read whole
 
-__all__ = ["complete_column", "complete_dataset", "complete_model"]
+__all__ = [
+    "complete_column",
+    "complete_dataset",
+    "complete_family",
+    "complete_measure",
+    "complete_model",
+]
 
 
 def complete_model(incomplete: str) -> list[tuple[str, str]]:
@@ -16,6 +22,26 @@ def complete_model(incomplete: str) -> list[tuple[str, str]]:
     from spinney.cli._models import model_titles
 
     return [pair for pair in model_titles().items() if pair[0].startswith(incomplete)]
+
+
+def complete_family(incomplete: str) -> list[tuple[str, str]]:
+    """Names of models of a comparison; after a comma the next one."""
+    from spinney.report.families import FAMILIES
+
+    before, comma, last = incomplete.rpartition(",")
+    typed = set(before.split(","))
+    return [
+        (before + comma + family.name, family.title)
+        for family in FAMILIES
+        if family.name.startswith(last) and family.name not in typed
+    ]
+
+
+def complete_measure(incomplete: str) -> list[tuple[str, str]]:
+    """Names of what models are ranked by."""
+    from spinney.report.measure import MEASURES
+
+    return [(m.name, m.title) for m in MEASURES if m.name.startswith(incomplete)]
 
 
 def complete_column(incomplete: str) -> list[str]:

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 __all__ = ["UserError", "end_quietly", "one_line", "tell"]
+
+# Parameters as errors name them, and options as they are typed; not within quotes.
+_OPTIONS = [
+    (re.compile(rf"(?<![\w'\"-]){parameter}(?==| must\b| has no\b| is empty\b)"), option)
+    for parameter, option in {
+        "cv": "--cv",
+        "scoring": "--metric",
+        "models": "--models",
+        "task": "--task",
+        "n_jobs": "--jobs",
+        "time_limit": "--time-limit",
+        "max_rows": "--max-rows",
+    }.items()
+]
+_VALUE = re.compile(r"(--(?:cv|metric|task))=('?)([\w.]+)\2")
 
 
 class UserError(Exception):
@@ -15,6 +31,21 @@ class UserError(Exception):
 def one_line(error: BaseException) -> str:
     """Return what an error says, in one line."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def in_words_of_the_shell(message: str) -> str:
+    """Name options instead of parameters of Python: ``task='regression'``, ``cv must be``.
+
+    Examples
+    --------
+    >>> in_words_of_the_shell("scoring='mae' is for regression")
+    '--metric mae is for regression'
+    >>> in_words_of_the_shell("cv must be between 2 and the number of rows (60), got 1")
+    '--cv must be between 2 and the number of rows (60), got 1'
+    """
+    for parameter, option in _OPTIONS:
+        message = parameter.sub(option, message)
+    return _VALUE.sub(r"\1 \3", message)
 
 
 def tell(error: BaseException) -> int:
@@ -29,7 +60,7 @@ def tell(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         message, status = "interrupted", 130
     elif isinstance(error, UserError | ValueError | OSError | TypeError):
-        message, status = one_line(error), 2
+        message, status = in_words_of_the_shell(one_line(error)), 2
         if isinstance(error, OSError) and error.strerror:  # without its number
             where = f"{error.filename}: " if error.filename else ""
             message = f"{where}{error.strerror}"

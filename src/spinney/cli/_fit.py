@@ -14,7 +14,18 @@ import typer
 from spinney.cli._completion import complete_column, complete_model
 from spinney.cli._errors import UserError, one_line
 from spinney.cli._models import MODEL_NAMES, check_model_name, make_model
-from spinney.cli._options import Data, Delimiter, Drop, Encoding, Jobs, Kind, Seed, Task, TaskName
+from spinney.cli._options import (
+    Data,
+    Delimiter,
+    Drop,
+    Encoding,
+    Jobs,
+    Kind,
+    NoHeader,
+    Seed,
+    Task,
+    TaskName,
+)
 from spinney.cli._settings import apply_settings, parse_settings
 
 if TYPE_CHECKING:
@@ -63,6 +74,7 @@ def fit(
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -89,6 +101,7 @@ def fit(
         drop=drop or [],
         delimiter=delimiter,
         encoding=encoding,
+        header=False if no_header else None,
     )
     unfitted = apply_settings(make_model(model, table.task, seed, jobs), wanted, model)
     folds = _cross_validate(unfitted, table, cv, seed) if cv is not None else None
@@ -110,15 +123,15 @@ def _fit(model: Any, table: TrainingTable, name: str) -> tuple[Any, float, list[
         try:
             model.fit(table.X, table.y)
         except (ValueError, TypeError) as error:
-            raise UserError(f"{name}: {one_line(error)}{_hint(table)}") from error
+            raise UserError(f"{name}: {one_line(error)}{_hint(table, error)}") from error
         seconds = perf_counter() - start
     return model, seconds, list(dict.fromkeys(one_line(w.message) for w in caught))  # type: ignore[arg-type]
 
 
-def _hint(table: TrainingTable) -> str:
+def _hint(table: TrainingTable, error: Exception) -> str:
     """Say what may help a learner of numbers, where there are categories."""
     categories = [column.name for column in table.kinds.columns if column.kind == "category"]
-    if not categories:
+    if not categories or "could not convert string to float" not in str(error):
         return ""
     return f" (columns of categories: {', '.join(categories[:5])}; --drop COL leaves one out)"
 
@@ -132,21 +145,17 @@ def _error(predicted: Any, y: Any, task: str) -> float:
 
 
 def _cross_validate(model: Any, table: TrainingTable, cv: int, seed: int) -> Estimate:
-    import numpy as np
     from sklearn.base import clone
-    from sklearn.model_selection import KFold, StratifiedKFold
 
     from spinney.report.comparison import Estimate
+    from spinney.report.folds import make_folds
     from spinney.report.rows import take_rows
 
-    if not 2 <= cv <= len(table.y):
-        raise UserError(f"--cv must be from 2 to the number of rows ({len(table.y)}), got {cv}")
-    splitter = StratifiedKFold if table.task == "classification" else KFold
+    folds = make_folds(table.y, table.task, cv, groups=None, time=None, random_state=seed, notes=[])
     errors = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows says what there is to say
-        folds = splitter(cv, shuffle=True, random_state=seed).split(np.zeros(len(table.y)), table.y)
-        for train, test in folds:
+        for train, test in folds.splits:
             fitted = clone(model).fit(take_rows(table.X, train), table.y[train])
             predicted = fitted.predict(take_rows(table.X, test))
             errors.append(_error(predicted, table.y[test], table.task))
@@ -188,19 +197,18 @@ def _summary(
 
 def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
     """Write the model and return its size."""
-    from spinney.io._model_file import model_to_bytes, save
+    from spinney.io._model_file import model_to_bytes, write_model
 
     if str(output) == "-":
         written = model_to_bytes(model, training=summary)
         sys.stdout.buffer.write(written)
         sys.stdout.buffer.flush()
         return len(written)
-    save(model, output, training=summary)
-    return output.stat().st_size
+    return write_model(model, output, summary)
 
 
 def _as_text(summary: dict[str, Any], output: Path) -> str:
-    from spinney.cli._numbers import shown_error, shown_size, shown_time
+    from spinney._numbers import shown_error, shown_size, shown_time
 
     scores = summary["scores"]
     lines = [

@@ -10,7 +10,18 @@ import typer
 
 from spinney.cli._completion import complete_column
 
-__all__ = ["Data", "Delimiter", "Drop", "Encoding", "Jobs", "Kind", "Seed", "Task", "TaskName"]
+__all__ = [
+    "Data",
+    "Delimiter",
+    "Drop",
+    "Encoding",
+    "Jobs",
+    "Kind",
+    "NoHeader",
+    "Seed",
+    "Task",
+    "TaskName",
+]
 
 
 class TaskName(StrEnum):
@@ -57,10 +68,20 @@ Task = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="What separates columns of text files.", show_default="found out"),
+    typer.Option(
+        help="What separates columns of text files: a character, or tab, space, ….",
+        show_default="found out",
+    ),
 ]
 Encoding = Annotated[
     str | None, typer.Option(help="How text files are encoded.", show_default="found out")
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first line of text files is a row; columns are called c1, c2, ….",
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the folds and of the models.", metavar="N")]
 Jobs = Annotated[

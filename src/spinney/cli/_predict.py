@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spinney._numbers import shown_time
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
-from spinney.cli._numbers import shown_time
-from spinney.cli._options import Data, Delimiter, Encoding, Jobs
+from spinney.cli._model_path import model_path
+from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
 from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.report.families import Task
 
@@ -23,7 +24,10 @@ __all__ = ["predict"]
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(help="A file that spinney fit wrote.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A file that spinney fit wrote; - is the standard input.", show_default=False
+        ),
     ],
     data: Data,
     output: Annotated[
@@ -78,6 +82,7 @@ def predict(
     ] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    no_header: NoHeader = False,
     rows: Annotated[
         int, typer.Option(help="How many rows are read at a time.", metavar="N", min=1)
     ] = 65_536,
@@ -105,7 +110,10 @@ def predict(
 
     if jobs is not None:
         set_num_threads(jobs)
-    predictor = _Predictor(model, proba=proba, interval=interval, classes_set=classes_set)
+    if str(model) == "-" and "-" in map(str, data):
+        raise UserError("the model and the rows cannot both come from standard input")
+    with model_path(model) as path:
+        predictor = _Predictor(path, proba=proba, interval=interval, classes_set=classes_set)
     if explain is not None:
         predictor.explain(read_amount(explain))
     kept = list(dict.fromkeys(keep or []))
@@ -119,6 +127,7 @@ def predict(
         schema=predictor.schema(kept if is_text(ending) and not as_json else []),
         delimiter=delimiter,
         encoding=encoding,
+        header=False if no_header else None,
     )
     with open_writer(output, as_json=as_json) as write:
         piece = None

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from spinney.cli._numbers import shown_error, shown_size, shown_time
+from spinney._numbers import shown_error, shown_size, shown_time
+from spinney.cli._model_path import model_path
 
 __all__ = ["show"]
 
@@ -20,7 +21,10 @@ _MOST_NAMES = 6  # of a kind that are listed
 
 def show(
     model: Annotated[
-        Path, typer.Argument(help="A file that spinney fit wrote.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A file that spinney fit wrote; - is the standard input.", show_default=False
+        ),
     ],
     depth: Annotated[
         int, typer.Option(help="Levels of a tree that are shown.", metavar="N", min=1)
@@ -36,9 +40,10 @@ def show(
     """Say what a model file holds: the model, what it was fitted on, and what it learned."""
     from spinney.io import describe
 
-    about = describe(model)
-    contents, certainty = ({}, None) if brief else _contents(model, about, depth, top)
-    size = model.stat().st_size
+    with model_path(model) as path:
+        about = describe(path)
+        contents, certainty = ({}, None) if brief else _contents(path, about, depth, top)
+    size = about["n_bytes"]
     if as_json:
         facts = {"file": str(model), "bytes": size, **about, "contents": contents}
         facts["certainty"] = certainty

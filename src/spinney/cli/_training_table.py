@@ -19,6 +19,9 @@ __all__ = [
     "source_of",
 ]
 
+_SHOWN_NAMES = 5
+_MOST_NOTES = 10
+
 
 def read_training_table(
     data: list[Path],
@@ -52,13 +55,27 @@ def bundled_spam() -> TrainingTable:
 
 
 def notes_on_columns(table: TrainingTable) -> list[str]:
-    """Say which columns were left out, unless they were told to be, and what is to be watched."""
-    notes = []
+    """Say which columns were left out, unless they were told to be, and what is to be watched.
+
+    Columns of which the same is to be said share a note, and of many notes the first are given.
+    """
+    names: dict[tuple[str, str], list[str]] = {}
+    used = set(table.kinds.used)
     for column in table.kinds.columns:
-        if column.name not in table.kinds.used and column.kind != "dropped":
-            notes.append(f"left out {column.name!r}: {column.reason}")
-        notes += [f"column {column.name!r}: {flag}" for flag in column.flags]
-    return notes
+        if column.name not in used and column.kind != "dropped":
+            names.setdefault(("left out", column.reason), []).append(repr(column.name))
+        for flag in column.flags:
+            names.setdefault(("column", flag), []).append(repr(column.name))
+    notes = []
+    for (what, said), columns in names.items():
+        shown = ", ".join(columns[:_SHOWN_NAMES])
+        more = len(columns) - _SHOWN_NAMES
+        what = "columns" if what == "column" and len(columns) > 1 else what
+        notes.append(f"{what} {shown}{f' and {more:,} more' if more > 0 else ''}: {said}")
+    more = len(notes) - _MOST_NOTES
+    if more <= 1:
+        return notes
+    return [*notes[:_MOST_NOTES], f"{more:,} more notes on columns are not shown"]
 
 
 def source_of(data: list[Path]) -> Any:

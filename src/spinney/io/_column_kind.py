@@ -66,6 +66,8 @@ def find_kind(name: str, column: pa.ChunkedArray) -> ColumnKind:
 def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     """Return kind, reason and flags."""
     type_ = column.type
+    if pa.types.is_null(type_):  # told at once: there may be thousands of them
+        return "constant", "no value in any row"
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
         if pa.types.is_nested(type_) or _is_bytes(type_):
@@ -89,12 +91,21 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
         is_id = _is_named_id(name) and _is_whole(column) and _all_differ(column)
         if is_id:
             return "identifier", "whole numbers that all differ, and its name says so"
-        return "number", "numbers"
+        return "number", "numbers", *_infinities(column)
     if pa.types.is_temporal(type_):
         return "date", "times of the day" if pa.types.is_time(type_) else "dates"
     if _is_text(type_):
         return _find_text(column)
     return "dropped", f"holds values of type {type_}"
+
+
+def _infinities(column: pa.ChunkedArray) -> list[str]:
+    """Return a flag if some values are infinite."""
+    if not pa.types.is_floating(column.type):
+        return []
+    count = pc.sum(pc.is_inf(_comparable(column, column.type))).as_py() or 0
+    values = "values are" if count > 1 else "value is"
+    return [f"{count:,} infinite {values} taken for missing"] if count else []
 
 
 def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | None:

@@ -54,8 +54,8 @@ class ColumnKinds:
     def prepare(self, frame: Any) -> pa.Table:
         """Return the columns that are learned from, as learners take them.
 
-        Numbers stay numbers, categories become dictionaries of strings, dates become days since
-        1970 (times their fraction).
+        Numbers stay numbers (infinite ones are taken for missing), categories become dictionaries
+        of strings, dates become days since 1970 (times their fraction).
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type in _TIMES or "timestamp" in column.type:
         return _as_days(column, as_type(values, pa.timestamp("us")))
     if pa.types.is_string(type_):
-        return as_type(values, pa.float64())
+        return _finite(as_type(values, pa.float64()))
     if pa.types.is_boolean(type_):
         return values.cast(pa.int8())
     if pa.types.is_integer(type_):
@@ -268,8 +268,16 @@ def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
             return values
         return pc.cast(values, pa.float64(), safe=False)  # asked for: they lose their last digits
     if pa.types.is_float64(type_) or pa.types.is_float32(type_):
+        return _finite(values)
+    return _finite(values.cast(pa.float64()))
+
+
+def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take infinite values for missing ones: hardly any model can do anything else with them."""
+    is_infinite = pc.is_inf(values)
+    if not pc.any(is_infinite).as_py():
         return values
-    return values.cast(pa.float64())
+    return pc.if_else(is_infinite, pa.scalar(None, values.type), values)
 
 
 def _as_category(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -77,7 +77,7 @@ class DelimitedFile:
                     ),
                     convert_options=pacsv.ConvertOptions(
                         column_types=dict.fromkeys(names, pa.string()),
-                        include_columns=columns,
+                        include_columns=None if columns == names else columns,  # slow if many
                         null_values=[] if as_is else MISSING,
                         strings_can_be_null=not as_is,
                         check_utf8=False,  # the scan has
@@ -148,14 +148,16 @@ class DelimitedFile:
             csv.field_size_limit(limit)
 
 
-def open_delimited(source: Source, delimiter: str | None, encoding: str | None) -> DelimitedFile:
+def open_delimited(
+    source: Source, delimiter: str | None, encoding: str | None, header: bool | None = None
+) -> DelimitedFile:
     """Find encoding and layout of a file."""
     text = scan_text(source, encoding)
     head, complete = text.head(max(_HEAD, 4 * text.longest_line))
     if not complete and "\n" in head:
         head = head[: head.rindex("\n") + 1]
     suffixes = [suffix.lower() for suffix in source.path.suffixes[-2:]]
-    dialect = find_dialect(head, source.name, delimiter, is_tsv=".tsv" in suffixes)
+    dialect = find_dialect(head, source.name, delimiter, ".tsv" in suffixes, header)
     file = DelimitedFile(text, dialect)
     file.check_quotes()
     return file

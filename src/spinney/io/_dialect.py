@@ -12,6 +12,9 @@ __all__ = ["DELIMITERS", "MISSING", "Dialect", "find_dialect"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 
+# As they are typed where the sign itself is awkward.
+_NAMED = {name: sign for sign, name in DELIMITERS.items()} | {r"\t": "\t"}
+
 # What stands for a missing value.
 MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
 
@@ -33,6 +36,8 @@ class Dialect:
         Lines to skip before the rows: the header, and empty ones before it.
     notes : list of str
         What was found out.
+    renamed : dict of str to str
+        Columns whose name in the header is that of an earlier one, or empty: new and old names.
     """
 
     delimiter: str
@@ -40,9 +45,12 @@ class Dialect:
     has_header: bool
     n_skipped: int
     notes: list[str]
+    renamed: dict[str, str]
 
 
-def find_dialect(head: str, name: str, delimiter: str | None, is_tsv: bool) -> Dialect:
+def find_dialect(
+    head: str, name: str, delimiter: str | None, is_tsv: bool, header: bool | None = None
+) -> Dialect:
     """Find the layout from the first lines.
 
     Parameters
@@ -52,17 +60,23 @@ def find_dialect(head: str, name: str, delimiter: str | None, is_tsv: bool) -> D
     name : str
         The file, for messages.
     delimiter : str or None
-        Given by the user, or None to find it.
+        Given by the user, as a sign or by its name, or None to find it.
     is_tsv : bool
         Whether the file's name says that tabs delimit.
+    header : bool or None
+        Whether the first line is a header, if the user has said so.
     """
     notes: list[str] = []
     if delimiter is None:
         delimiter = _find_delimiter(head, is_tsv)
         if delimiter != "," and delimiter in head:
             notes.append(f"delimiter {delimiter!r} ({DELIMITERS[delimiter]})")
-    elif len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127:
-        raise ValueError(f"delimiter: expected one ASCII character, got {delimiter!r}")
+    delimiter = _NAMED.get(delimiter, delimiter)
+    if len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127:
+        raise ValueError(
+            f"delimiter: expected one ASCII character, or one of {', '.join(DELIMITERS.values())}; "
+            f"got {delimiter!r}"
+        )
     try:
         records = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
         n_empty, first = next(((n, record) for n, record in enumerate(records) if record), (0, []))
@@ -70,14 +84,21 @@ def find_dialect(head: str, name: str, delimiter: str | None, is_tsv: bool) -> D
         raise ValueError(f"{name}: cannot read the first line: {error}") from None
     if not first:
         raise ValueError(f"{name} has no rows")
-    has_header = not _is_data(first)
+    has_header = not _is_data(first) if header is None else header
+    numbers = [field.strip() for field in first if _NUMBER.fullmatch(field)]
+    if header is None and has_header and 0 < len(numbers) < len(first):
+        notes.append(
+            f"the first line was taken for a header, and has numbers such as {numbers[0]}; "
+            "if it is a row, say so: --no-header, or header=False"
+        )
     columns, renamed = _name_apart([field.strip() if has_header else "" for field in first])
     if not has_header:
         notes.append(f"no header line: columns are named {columns[0]} to {columns[-1]}")
     elif renamed:
-        shown = ", ".join(renamed[:5]) + (", …" if len(renamed) > 5 else "")
+        shown = ", ".join(list(renamed)[:5]) + (", …" if len(renamed) > 5 else "")
         notes.append(f"columns without a name of their own are called {shown}")
-    return Dialect(delimiter, columns, has_header, n_empty + 1 if has_header else 0, notes)
+    skipped = n_empty + 1 if has_header else 0
+    return Dialect(delimiter, columns, has_header, skipped, notes, renamed)
 
 
 def _find_delimiter(head: str, is_tsv: bool) -> str:
@@ -127,12 +148,12 @@ def _is_data(fields: list[str]) -> bool:
     return len(fields) < 3 or fields != [str(number) for number in range(len(fields))]
 
 
-def _name_apart(names: list[str]) -> tuple[list[str], list[str]]:
-    """Make names that are all different and not empty; return them and the new ones."""
+def _name_apart(names: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Make names that are all different and not empty; return them, and the new ones' old names."""
     taken = set(names)
     seen: set[str] = set()
     out: list[str] = []
-    renamed: list[str] = []
+    renamed: dict[str, str] = {}
     for position, name in enumerate(names, start=1):
         if not name or name in seen:
             stem, number = (name, 2) if name else (f"c{position}", 1)
@@ -141,7 +162,7 @@ def _name_apart(names: list[str]) -> tuple[list[str], list[str]]:
                 number += 1
                 new = f"{stem}_{number}"
             taken.add(new)
-            renamed.append(new)
+            renamed[new] = name
             name = new
         seen.add(name)
         out.append(name)

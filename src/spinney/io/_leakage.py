@@ -16,6 +16,7 @@ __all__ = ["suspect_leakage"]
 _MAX_ROWS = 20_000
 _MIN_ROWS = 50
 _MAX_COLUMNS = 500  # each gets a tree; of more, those that go most with the target
+_MAX_CLASSES = 1_000  # of more a tree learns little, in much time
 _MAX_ERROR = 0.01  # of the held-out rows
 _MAX_LEFT = {"classification": 0.05, "regression": 0.001}  # of the baseline's error, or variance
 _MIN_OTHERS = 10  # held-out rows that the baseline gets wrong
@@ -31,7 +32,7 @@ def suspect_leakage(
     A classifier is suspicious where it errs in less than 1 % of them, and in less than a twentieth
     of those in which always saying the most frequent class errs; a regression where it leaves less
     than a thousandth of the variance. Of more than 500 columns those are looked at that go most
-    with the target.
+    with the target; of a target with more than 1,000 classes none.
 
     Parameters
     ----------
@@ -56,10 +57,12 @@ def suspect_leakage(
     if len(y) < _MIN_ROWS:
         return []
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    table = kinds.prepare(frame.select(kinds.used).take(pa.array(rows)))
     y = y[rows]
     if task == "classification":
         y = np.unique(y, return_inverse=True)[1]
+        if y.max() >= _MAX_CLASSES:
+            return []
+    table = kinds.prepare(frame.select(kinds.used).take(pa.array(rows)))
     half = len(y) // 2
     baseline = _errors(task, y[half:], _guess(task, y[:half]))
     if task == "classification" and baseline.sum() < _MIN_OTHERS:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -36,16 +36,28 @@ class TableFile:
         The content.
     notes : list of str
         What was found out about the files, such as "delimiter ';' (semicolon)".
+    renamed : dict of str to str
+        Columns that were given a name of their own, with the name that the header has for them.
     """
 
     name: str
     columns: list[str]
     frame: pa.Table
     notes: list[str]
+    renamed: dict[str, str] = field(default_factory=dict)
+    _place_of: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
+
+    def place_of(self, row: int) -> str:
+        """Say where a row (counted from 0) is: its line in a text file, or its number."""
+        return f"row {row + 1:,}" if self._place_of is None else self._place_of(row)
 
 
 def read_table(
-    source: Any, *, delimiter: str | None = None, encoding: str | None = None
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
 ) -> TableFile:
     """Read a table from CSV, Parquet, Arrow or Feather.
 
@@ -58,9 +70,13 @@ def read_table(
         A path, a pattern such as ``part-*.csv``, several of them, or "-" for standard input.
         Several files must have the same columns, in any order.
     delimiter : str, optional
-        What stands between fields of a text file; found out by default.
+        What stands between fields of a text file: a character, or "comma", "semicolon", "tab",
+        "bar" or "space"; found out by default.
     encoding : str, optional
         The encoding of a text file; found out by default.
+    header : bool, optional
+        Whether the first line of a text file has the names of the columns; without, they are called
+        c1, c2, …. By default it has, unless all its fields are numbers.
 
     Returns
     -------
@@ -89,14 +105,16 @@ def read_table(
     ["delimiter ';' (semicolon)", "decimal comma in 'height'"]
     """
     found = find_sources(source)
+    renamed: dict[str, str] = {}
     if found.files[0].format == "delimited":
-        files = [open_delimited(file, delimiter, encoding) for file in found.files]
-        frame, notes = _read_delimited(files)
+        files = [open_delimited(file, delimiter, encoding, header) for file in found.files]
+        frame, notes, place_of = _read_delimited(files)
+        renamed = files[0].dialect.renamed
     else:
-        frame, notes = _read_binary(found.files), []
+        frame, notes, place_of = _read_binary(found.files), [], None
     if not frame.num_columns or not frame.num_rows:
         raise ValueError(f"{found.files[0].name} has no rows")
-    return TableFile(found.title, list(frame.column_names), frame, notes)
+    return TableFile(found.title, list(frame.column_names), frame, notes, renamed, place_of)
 
 
 def read_pieces(
@@ -107,6 +125,7 @@ def read_pieces(
     schema: pa.Schema | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    header: bool | None = None,
 ) -> Iterator[pa.Table]:
     """Read a table in pieces, in memory that does not grow with the file.
 
@@ -123,7 +142,7 @@ def read_pieces(
         column's type is an error; texts of type large_string stay as they are written. Columns that
         it does not name, or all, get the types that fit all their rows, for which the file is read
         twice.
-    delimiter, encoding : str, optional
+    delimiter, encoding, header : optional
         As for `read_table`.
 
     Yields
@@ -134,7 +153,7 @@ def read_pieces(
         raise ValueError(f"rows: expected at least 1, got {rows}")
     found = find_sources(source)
     if found.files[0].format == "delimited":
-        files = [open_delimited(file, delimiter, encoding) for file in found.files]
+        files = [open_delimited(file, delimiter, encoding, header) for file in found.files]
         names = files[0].dialect.columns
         _check_same([(file.name, file.dialect.columns) for file in files])
         wanted = _wanted(columns, names, files[0].name)
@@ -167,26 +186,31 @@ def unknown_column(name: str, columns: Sequence[str], where: str) -> ValueError:
     return ValueError(f"no column {name!r} in {where}; it has: {shown}")
 
 
-def _read_delimited(files: list[DelimitedFile]) -> tuple[pa.Table, list[str]]:
+def _read_delimited(
+    files: list[DelimitedFile],
+) -> tuple[pa.Table, list[str], Callable[[int], str]]:
     _check_same([(file.name, file.dialect.columns) for file in files])
     notes = [note for file in files for note in [file.text.note, *file.dialect.notes] if note]
     forms, columns, starts = read_typed(files)
+
+    def place_of(row: int) -> str:
+        number = next(k for k, start in enumerate(starts[1:]) if row < start)
+        line = f"line {files[number].line_of(row - starts[number])}"
+        return line + (f" of {files[number].name}" if len(files) > 1 else "")
+
     commas: list[str] = []
     for name, values in columns.items():
         if forms[name] is Form.COMMA:
             commas.append(repr(name))
         if forms[name] is Form.TEXT and (stray := _find_stray(values)) is not None:
             count, row = stray
-            number = next(k for k, start in enumerate(starts[1:]) if row < start)
-            place = f"line {files[number].line_of(row - starts[number])}"
-            place += f" of {files[number].name}" if len(files) > 1 else ""
             are = "values are no numbers" if count > 1 else "value is no number"
-            first = f"first {values[row].as_py()!r} at {place}"
+            first = f"first {values[row].as_py()!r} at {place_of(row)}"
             notes.append(f"column {name!r}: {count:,} {are}, {first}")
     if commas:
         shown = ", ".join(commas[:10]) + (", …" if len(commas) > 10 else "")
         notes.append(f"decimal comma in {shown}")
-    return pa.table(columns), list(dict.fromkeys(notes))
+    return pa.table(columns), list(dict.fromkeys(notes)), place_of
 
 
 def _find_stray(texts: pa.ChunkedArray) -> tuple[int, int] | None:

@@ -130,8 +130,8 @@ def _scan(source: Source, encoding: str, note: str) -> Text:
             if b"\0" in data:
                 line = n_lines + data[: data.index(b"\0")].count(b"\n")
                 raise ValueError(
-                    f"{source.name}: expected text, got a zero byte in line {line}; is it a "
-                    "binary file, or text in another encoding (such as utf-16-le)?"
+                    f"{source.name}: expected text, got a zero byte in line {line}; "
+                    f"{_about_zeros(data)}"
                 )
             n_lines += data.count(b"\n")
             n_quotes += data.count(b'"')
@@ -143,6 +143,15 @@ def _scan(source: Source, encoding: str, note: str) -> Text:
                 line_so_far = len(data) - data.rfind(b"\n")
             block = following
     return Text(source, encoding, n_quotes, max(longest, line_so_far), note)
+
+
+def _about_zeros(data: bytes) -> str:
+    """Say what text with zero bytes may be: of two bytes for a letter one is mostly zero."""
+    start = data[: 1000 - len(data) % 2]
+    for name, zeros, others in (("le", start[1::2], start[::2]), ("be", start[::2], start[1::2])):
+        if zeros.count(0) > 0.8 * len(zeros) and others.count(0) < 0.2 * len(others):
+            return f"it seems to be UTF-16 without a mark: say so with --encoding utf-16-{name}"
+    return "is it a binary file, or text in another encoding?"
 
 
 def _broken(source: Source, encoding: str, error: UnicodeDecodeError, n_lines: int) -> _BrokenText:

@@ -72,6 +72,7 @@ def read_training_table(
     time: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    header: bool | None = None,
     leaks: bool = False,
 ) -> TrainingTable:
     """Read a table and make it ready to learn from.
@@ -92,7 +93,7 @@ def read_training_table(
         A column whose values divide the rows into groups. It is not learned from.
     time : str, optional
         A column that tells when each row was made.
-    delimiter, encoding : str, optional
+    delimiter, encoding, header : optional
         As for `read_table`.
     leaks : bool, default=False
         Look for columns that predict the target alone, and note them.
@@ -114,9 +115,9 @@ def read_training_table(
     >>> data.notes
     ["left out 1 row without a value of 'bought'"]
     """
-    from spinney.report.target import missing_rows, read_target
+    from spinney.report.target import StrayValue, check_classes, missing_rows, read_target
 
-    table = read_table(source, delimiter=delimiter, encoding=encoding)
+    table = read_table(source, delimiter=delimiter, encoding=encoding, header=header)
     if target is None:
         shown = ", ".join(table.columns[:10]) + (", …" if len(table.columns) > 10 else "")
         raise ValueError(f"say which column to predict: --target COL; {table.name} has: {shown}")
@@ -128,6 +129,13 @@ def read_training_table(
         raise ValueError(f"{target!r} is the target: it cannot be the group or the time too")
     if target in overrule:
         raise ValueError(f"{target!r} is the target: it can neither be left out nor get a kind")
+    alike = [name for name, old in table.renamed.items() if old == target]
+    if any(overrule.get(name) != "dropped" for name in alike):
+        called = ", ".join(repr(name) for name in [target, *alike])
+        raise ValueError(
+            f"target {target!r} is ambiguous: {table.name} has {len(alike) + 1} columns of that "
+            f"name, called {called} here; rename them, or leave out ('dropped', --drop) all but one"
+        )
     if group is not None:
         overrule[group] = "dropped"
     frame, notes, rows = table.frame, list(table.notes), None
@@ -143,7 +151,14 @@ def read_training_table(
         raise ValueError(f"{table.name} has one row with a target; two at least are needed")
     if task == "auto" and pa.types.is_dictionary(frame[target].type):
         task = "classification"
-    y, settled = read_target(_plain(frame, target), task)
+    is_declared = task != "auto"
+    try:
+        y, settled = read_target(_plain(frame, target), task)
+        if settled == "classification" and not is_declared:
+            check_classes(y, target)
+    except StrayValue as error:
+        row = error.row if rows is None else int(rows[error.row])
+        raise error.at(table.place_of(row)) from None
     kinds = decide_kinds(
         frame, target, overrule=overrule, y=y if leaks else None, task=settled if leaks else None
     )

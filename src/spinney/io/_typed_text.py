@@ -50,7 +50,11 @@ def read_typed(
     columns: dict[str, Any] = {}
     again: list[str] = []
     for name in names:
-        parts = [_recast(values, forms[name]) for values in blocks.pop(name)]
+        values = blocks.pop(name)
+        if len(values) == 1:  # as it is; a file of many columns has few rows
+            columns[name] = values[0]
+            continue
+        parts = [_recast(part, forms[name]) for part in values]
         if any(part is None for part in parts):
             again.append(name)
         chunks = [chunk for part in parts if part is not None for chunk in part.chunks]

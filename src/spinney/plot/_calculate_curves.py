@@ -70,6 +70,8 @@ def calculate_learning_curve(
     """Score a model in folds with more and more training rows."""
     y = as_vector(y)
     sizes = np.linspace(0.1, 1.0, 8) if sizes is None else np.asarray(sizes)
+    if sizes.ndim != 1 or not len(sizes):
+        raise ValueError(f"sizes: expected numbers or shares of rows, got {sizes.tolist()}")
     n_train, train, test = score_by_size(
         model,
         X,

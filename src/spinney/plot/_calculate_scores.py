@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import (
     auc,
@@ -370,6 +371,11 @@ class Confusion:
 def calculate_confusion(model: Any, X: Any, y: Any) -> Confusion:
     """Count the rows of each class by predicted class; `model` may be the predictions."""
     y = as_vector(y)
+    if hasattr(model, "predict") and is_regressor(model):
+        raise ValueError(
+            f"model: expected a classifier, got {type(model).__name__}, which predicts numbers; "
+            "plot.residuals shows how far they are off"
+        )
     if hasattr(model, "predict"):
         check_is_fitted(model)
         if X is None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
+from os import PathLike
 from time import perf_counter
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from spinney.report.race import FlagshipTooSlow, Race, Runner
 from spinney.report.ranking import rank, simplest_within_one_error
 from spinney.report.rows import take_rows
 from spinney.report.sample import FEWEST_DRAWN, affordable_rows, draw_rows
-from spinney.report.target import as_column, missing_rows, read_target
+from spinney.report.target import as_column, check_classes, missing_rows, read_target
 
 __all__ = ["compare"]
 
@@ -60,8 +61,9 @@ def compare(
     ----------
     X : array or data frame of shape (n_rows, n_features)
         The columns to learn from: NumPy, pandas, Polars or Arrow.
-    y : array-like or series of shape (n_rows,)
-        The column to predict, without missing values.
+    y : array-like or series of shape (n_rows,), or str
+        The column to predict, without missing values; or the name of a column of the data frame
+        `X`, which is then not learned from.
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto", text, categories and booleans are classes, and so are whole numbers with at
         most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
@@ -115,24 +117,35 @@ def compare(
     ('baseline', 0.394)
     """
     X = _as_table(X)
+    if isinstance(y, str):
+        X, y = _take_out(X, y)
     n_rows, n_features = X.shape
     if n_rows == 0 or n_features == 0:
         raise ValueError(f"X is empty: {n_rows:,} rows × {n_features:,} columns")
+    is_asked = task != "auto"
+    name = as_column(y)[1]
     y, task = read_target(y, task)
+    if task == "classification" and not is_asked:
+        check_classes(y, name)
     if len(y) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
-    if task == "classification" and len(np.unique(y)) > _MOST_CLASSES:
+    classes = np.unique(y) if task == "classification" else None
+    if classes is not None and len(classes) > _MOST_CLASSES:
         raise ValueError(
-            f"the target has {len(np.unique(y)):,} classes; up to {_MOST_CLASSES:,} are compared. "
+            f"the target has {len(classes):,} classes; up to {_MOST_CLASSES:,} are compared. "
             "Is it an identifier? If it is a quantity, say task='regression'"
         )
     if time_limit == math.inf:
         time_limit = None
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
-    for name, most in (("max_rows", max_rows), ("max_folds", max_folds)):
-        if most is not None and not most >= 1:
-            raise ValueError(f"{name} must be 1 or more, got {most!r}")
+    for name, most, least in (("max_rows", max_rows, 2), ("max_folds", max_folds, 1)):
+        if most is not None and not (isinstance(most, Integral) and most >= least):
+            raise ValueError(f"{name} must be a whole number of {least} or more, got {most!r}")
+    if isinstance(cv, str) or not (isinstance(cv, Integral | Iterable) or hasattr(cv, "split")):
+        raise ValueError(
+            f"cv must be a number of folds, a splitter or a list of splits, got {cv!r}"
+        )
     if not isinstance(cv, Integral) and not hasattr(cv, "split"):
         cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
         if max_rows is not None and max_rows < n_rows:
@@ -140,7 +153,7 @@ def compare(
     course = _Course(
         families=select_families(models, task),
         task=task,
-        measure=find_measure(task, scoring),
+        measure=find_measure(task, scoring, classes),
         cv=cv,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -225,7 +238,7 @@ class _Course:
         self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
     ) -> Comparison:
         """Run all models on these rows, in so many seconds."""
-        notes: list[str] = []
+        notes = [self.measure.note] if self.measure.note else []
         if rows.drawn is not None:
             notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
             if self.time_limit is not None:
@@ -426,8 +439,29 @@ def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
     return rows % n_rows
 
 
+def _take_out(X: Any, name: str) -> tuple[Any, Any]:
+    """Part a data frame into the columns to learn from and the one to predict."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise ValueError(
+            f"y: expected values, got the name {name!r}, and X is no data frame that has names"
+        )
+    if name not in frame.columns:
+        from spinney.io._table_file import unknown_column
+
+        raise unknown_column(name, [str(column) for column in frame.columns], "X (given as y)")
+    return frame.drop(name).to_native(), frame[name].to_native()
+
+
 def _as_table(X: Any) -> Any:
     """Return X itself if it has rows and columns; a list of rows as an array, or as a table."""
+    if isinstance(X, str | PathLike):
+        raise ValueError(
+            f"X: expected a table, got the path {str(X)!r}; read it with "
+            "data = spinney.io.read_training_table(path, target), and compare data.X and data.y"
+        )
     if type(X).__name__ == "LazyFrame":
         raise ValueError("X: expected a data frame, got a lazy one; collect() it first")
     if not hasattr(X, "shape"):

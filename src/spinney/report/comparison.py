@@ -146,6 +146,43 @@ class Comparison:
         ranked = [result for result in self.results[:1] if result.estimate is not None]
         return ranked[0] if ranked else None
 
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """The ranking as plain rows, for ``pandas.DataFrame(result.table)``.
+
+        Each has ``model``, the measure under its name (such as ``error``), ``se`` (its standard
+        error), ``fit_seconds``, ``predict_seconds``, ``size``, ``tied`` and ``p_value``; for
+        numbers ``r2``, too. A model that failed or was left out has NaN, and ``failure`` says why.
+
+        Examples
+        --------
+        >>> import spinney
+        >>> X, y = spinney.datasets.load_spam(return_X_y=True)
+        >>> row = spinney.compare(X, y, models=["baseline"], cv=5).table[0]
+        >>> row["model"], round(row["error"], 3)
+        ('baseline', 0.394)
+        """
+        return [self._row(result) for result in self.results]
+
+    def _row(self, result: ModelResult) -> dict[str, Any]:
+        estimate = result.estimate
+        row = {
+            "model": result.name,
+            self.metric: math.nan if estimate is None else estimate.mean,
+            "se": math.nan if estimate is None else estimate.se,
+        }
+        if self._has_r2():
+            row["r2"] = result.r2.mean if result.r2 else math.nan
+        return {
+            **row,
+            "fit_seconds": result.fit_seconds,
+            "predict_seconds": result.predict_seconds,
+            "size": result.size,
+            "tied": result.tied,
+            "p_value": result.p_value,
+            "failure": result.failure or result.skipped,
+        }
+
     def __getitem__(self, name: str) -> ModelResult:
         """Return the result of the model of that name."""
         for result in self.results:
@@ -235,6 +272,9 @@ class Comparison:
         from spinney.report.page import write_page
         from spinney.report.recipe import Origin
 
+        folder = Path(path).parent
+        if not folder.is_dir():  # told before the work, not after it
+            raise FileNotFoundError(f"cannot write to {path}: there is no folder {folder}")
         evidence = gather_evidence(self, origin=Origin(title, target), seconds=seconds)
         write_page(self, evidence, path)
         return Path(path)
@@ -380,7 +420,7 @@ class Comparison:
         return failures + skipped
 
     def _has_r2(self) -> bool:
-        return any(result.r2 for result in self.results)
+        return self.metric != "r2" and any(result.r2 for result in self.results)
 
 
 def _decimals(spreads: list[float]) -> int:

@@ -35,6 +35,8 @@ class Measure:
     calculate : callable
     percent : bool
         Whether it is shown in percent.
+    note : str
+        What a reader should know about it.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Measure:
     needs: Literal["predictions", "probabilities", "model"]
     calculate: Callable[..., float]
     percent: bool = False
+    note: str = ""
 
     @property
     def sign(self) -> float:
@@ -176,7 +179,17 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
-def find_measure(task: Task, scoring: str | Callable[..., float] | None) -> Measure:
+# Scorers of scikit-learn's that look at one of two classes, and need to be told which.
+_OF_ONE_CLASS = {
+    "precision": "precision_score",
+    "recall": "recall_score",
+    "jaccard": "jaccard_score",
+}
+
+
+def find_measure(
+    task: Task, scoring: str | Callable[..., float] | None, classes: Array | None = None
+) -> Measure:
     """Return the measure of that name (the first one for the task if None), or a scorer."""
     ours = [measure for measure in MEASURES if measure.task == task]
     if scoring is None:
@@ -185,10 +198,7 @@ def find_measure(task: Task, scoring: str | Callable[..., float] | None) -> Meas
         if measure.name != scoring:
             continue
         if measure.task != task:
-            raise ValueError(
-                f"scoring={scoring!r} is for {measure.task}, and this is {task}; "
-                f"there are: {', '.join(m.name for m in ours)}"
-            )
+            raise _wrong_task(measure.name, measure.task, task)
         return measure
     if isinstance(scoring, str):
         from sklearn.metrics import get_scorer, get_scorer_names
@@ -198,8 +208,43 @@ def find_measure(task: Task, scoring: str | Callable[..., float] | None) -> Meas
             close = get_close_matches(scoring, [*known, *get_scorer_names()], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
             raise ValueError(f"scoring has no {scoring!r}; {hint}")
-        return Measure(scoring, scoring, None, True, "model", get_scorer(scoring))
+        scorer = get_scorer(scoring)
+        if _task_of(scorer) not in (None, task):
+            raise _wrong_task(scoring, _task_of(scorer), task)
+        if scoring in _OF_ONE_CLASS and classes is not None:
+            return _of_one_class(scoring, classes)
+        return Measure(scoring, scoring, None, True, "model", scorer)
     if not callable(scoring):
         raise ValueError(f"scoring must be a name or a callable, got {scoring!r}")
     name = getattr(scoring, "__name__", "score")
     return Measure(name, name, None, True, "model", scoring)
+
+
+def _wrong_task(name: str, its_task: Task | None, task: Task) -> ValueError:
+    ours = ", ".join(measure.name for measure in MEASURES if measure.task == task)
+    return ValueError(f"scoring={name!r} is for {its_task}, and this is {task}; there are: {ours}")
+
+
+def _task_of(scorer: Any) -> Task | None:
+    """Tell what a scorer of scikit-learn's measures, by the module of its function."""
+    module = str(getattr(getattr(scorer, "_score_func", None), "__module__", ""))
+    if module.endswith("._regression"):
+        return "regression"
+    return "classification" if module.endswith(("._classification", "._ranking")) else None
+
+
+def _of_one_class(name: str, classes: Array) -> Measure:
+    import sklearn.metrics
+
+    if len(classes) != 2:
+        raise ValueError(
+            f"scoring={name!r} is for two classes, and the target has {len(classes):,}; "
+            f"say {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}"
+        )
+    score = getattr(sklearn.metrics, _OF_ONE_CLASS[name])
+
+    def calculate(y: Array, predicted: Array) -> float:
+        return float(score(y, predicted, pos_label=classes[1], zero_division=0))
+
+    note = f"{name} is that of class {str(classes[1])!r}"
+    return Measure(name, name, "classification", True, "predictions", calculate, note=note)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney._numbers import shown_time
 from spinney.report.deadline import TimeUp, deadline
 from spinney.report.families import FLAGSHIP, Family
 from spinney.report.measure import Measure, class_probabilities
@@ -29,6 +30,7 @@ Rows = NDArray[np.intp]
 
 _WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than folds
 _LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
+_NEGLIGIBLE = 0.02  # of the time of the flagship
 _SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
 _MOST_PROBABILITIES = 4_000_000  # of a model, all rows and classes; more are not kept
 
@@ -39,6 +41,10 @@ class FlagshipTooSlow(Exception):
 
 class _NoProbabilities(Exception):
     """A model cannot be measured by its probabilities."""
+
+
+class _NotMeasured(Exception):
+    """A model was fitted, but its measure cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +169,12 @@ class Race:
                 raise
             if runner.family.name == FLAGSHIP and self.may_draw and len(self.y) > FEWEST_DRAWN:
                 raise FlagshipTooSlow from None
-            runner.skipped = f"a fold takes more than {allowed:.0f} s of the time limit"
+            runner.skipped = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
             return False
         except _NoProbabilities:
             runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
+        except _NotMeasured as error:
+            runner.failure = f"{self.measure.name} cannot be told: {error}"
         except MemoryError:
             runner.failure = "MemoryError: not enough memory"
         except Exception as error:  # whatever goes wrong in one model, the others go on
@@ -189,12 +197,17 @@ class Race:
         elif wanted:
             raise _NoProbabilities
         y_test = self.y[test]
-        if self.measure.needs == "model":
-            score = float(self.measure.calculate(model, X_test, y_test))
-        elif wanted:
-            score = self.measure.calculate(y_test, probabilities, self.classes)
-        else:
-            score = self.measure.calculate(y_test, predicted)
+        try:
+            if self.measure.needs == "model":
+                score = float(self.measure.calculate(model, X_test, y_test))
+            elif wanted:
+                score = self.measure.calculate(y_test, probabilities, self.classes)
+            else:
+                score = self.measure.calculate(y_test, predicted)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _NotMeasured(_one_line(error)) from error
         return Trial(
             score,
             fitted - start,
@@ -242,21 +255,33 @@ class Race:
     def _leave_out_slow_ones(self, left: float) -> None:
         """Leave out the slowest models until a fair number of folds fits into what is left.
 
-        A model that takes no more than its share stays: without it hardly any time would be won.
+        The flagship and the best so far stay, and so does a model that takes no more than its share
+        or next to nothing beside the flagship: without it hardly any time would be won. Where these
+        alone leave no time for a second fold, nobody is left out: the first one has been run.
         """
         folds = min(_WORTH_FOLDS, len(self.folds)) - 1
         share = left / folds / len(self.runners) if folds else left
         tried = [r for r in self.runners if r.trials]
         # The quickest of the best: the first one, since they are in the order of their times.
         leader = min(tried, key=lambda r: self.measure.sign * r.trials[0].score, default=None)
-        for runner in reversed(self.runners):
+        for runner in tried:
+            if runner.family.name == FLAGSHIP:
+                share = max(share, _NEGLIGIBLE * runner.trials[0].seconds)
+        slow = [
+            r
+            for r in tried
+            if r.runs
+            and r is not leader
+            and r.family.name != FLAGSHIP
+            and r.trials[0].seconds > share
+        ]
+        if self._fold_seconds() - sum(r.trials[0].seconds for r in slow) > left:
+            return
+        for runner in reversed(slow):
             if self._fold_seconds() * folds <= left:
                 return
-            if not runner.trials or runner.trials[0].seconds <= share:
-                return
-            if runner.runs and runner is not leader and runner.family.name != FLAGSHIP:
-                seconds = runner.trials[0].seconds
-                runner.skipped = f"a fold takes {seconds:.0f} s, too much for the time limit"
+            seconds = shown_time(runner.trials[0].seconds)
+            runner.skipped = f"a fold takes {seconds}, too much for the time limit"
 
     def _tell(self, runner: Runner, number: int, place: int) -> None:
         running = [r for r in self.runners if r.runs]

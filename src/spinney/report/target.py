@@ -10,10 +10,26 @@ from numpy.typing import NDArray
 
 from spinney.report.families import Task
 
-__all__ = ["as_column", "infer_task", "missing_rows", "read_target"]
+__all__ = ["StrayValue", "as_column", "check_classes", "infer_task", "missing_rows", "read_target"]
 
 # Whole numbers are taken for classes up to this many different ones; more are a quantity.
 _MAX_INTEGER_CLASSES = 20
+_FEW_ROWS = 20  # with fewer, classes that nearly all differ prove nothing
+
+
+class StrayValue(ValueError):
+    """A target has values that it should not have; `row` is the first, counted from 0.
+
+    Whoever knows where that row is in a file can say so: ``error.at("line 17")``.
+    """
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message.format(place=f"row {row + 1:,}"))
+        self.message, self.row = message, row
+
+    def at(self, place: str) -> ValueError:
+        """Return the error with another place in place of the row."""
+        return ValueError(self.message.format(place=place))
 
 
 def read_target(
@@ -65,6 +81,47 @@ def infer_task(y: NDArray[Any]) -> Task:
         return "classification" if two_whole else "regression"
     few = len(distinct) <= _MAX_INTEGER_CLASSES and 2 * len(distinct) <= len(y)
     return "classification" if few else "regression"
+
+
+def check_classes(y: NDArray[Any], name: str) -> None:
+    """Refuse texts that were taken for classes though nearly every row has one of its own.
+
+    They are often numbers, of which some are not written as such.
+    """
+    if y.dtype.kind not in "OU" or len(y) < _FEW_ROWS:
+        return
+    n_classes = len(np.unique(y))
+    if 2 * n_classes <= len(y):
+        return
+    count, row = _find_stray(y)
+    if not count:  # codes such as 0117
+        return
+    are = "value is no number" if count == 1 else "values are no numbers"
+    raise StrayValue(
+        f"target {_plain(name)} was taken for classes, as {count:,} {are} "
+        f"(the first is {_plain(str(y[row]))} in {{place}}), but {len(y):,} rows have "
+        f"{n_classes:,} different values; write numbers plainly, or say task='classification'",
+        row,
+    )
+
+
+def _find_stray(y: NDArray[Any]) -> tuple[int, int]:
+    """Count the texts that are no numbers, and find the first."""
+    stray = [row for row, text in enumerate(y) if not _is_number(text)]
+    return len(stray), stray[0] if stray else 0
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        return math.isfinite(float(text)) and "_" not in text
+    except ValueError:
+        return False
+
+
+def _plain(text: str) -> str:
+    """Quote a text that stands in a message with a place to fill in."""
+    short = text if len(text) <= 40 else text[:39] + "…"
+    return repr(short).replace("{", "{{").replace("}", "}}")
 
 
 def missing_rows(y: Any) -> NDArray[np.bool_]:
@@ -149,10 +206,22 @@ def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
 
 def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
     if y.dtype.kind not in "biuf":
-        raise ValueError(f"target {name!r} must hold numbers for regression, got {y[0]!r}")
+        count, row = _find_stray(y)
+        if not count:
+            raise ValueError(
+                f"target {name!r} must hold numbers for regression, got texts such as {y[0]!r}"
+            )
+        are = "value is none" if count == 1 else f"of {len(y):,} values are none"
+        raise StrayValue(
+            f"target {_plain(name)} must hold numbers for regression; {count:,} {are}, "
+            f"the first is {_plain(str(y[row]))} in {{place}}",
+            row,
+        )
     numbers = y.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError(f"target {name!r} holds infinite values")
+    if numbers.size and numbers.min() == numbers.max():
+        raise ValueError(f"target {name!r} has one value only: {numbers[0]:g}")
     return numbers
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from spinney.io._atomic_write import replaced_file
 from spinney.report.comparison import Comparison
 from spinney.report.evidence import Evidence
 from spinney.report.page import numbers
@@ -89,16 +88,8 @@ def write_page(comparison: Comparison, evidence: Evidence, path: str | PathLike[
         The file, which may exist.
     """
     page = render_page(comparison, evidence)
-    target = Path(path)
-    # Beside the target, so that the last step is a renaming, which happens wholly or not at all.
-    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
-    try:
-        part.write_text(page, encoding="utf-8", newline="\n")
-        os.replace(part, target)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    with replaced_file(Path(path)) as place:
+        place.write_text(page, encoding="utf-8", newline="\n")
 
 
 @cache

@@ -81,7 +81,7 @@ def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
         any(row.score for row in rows),
         any("±" in row.score for row in rows),
         any(row.behind for row in rows),
-        any(row.r2 for row in rows),
+        comparison.metric != "r2" and any(row.r2 for row in rows),
         any(result.size is not None for result in comparison.results),
         axis is not None and any(not axis.low <= mean <= axis.high for mean in means),
     )

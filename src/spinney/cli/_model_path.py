@@ -1,0 +1,40 @@
+"""The file of a model that a command reads."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spinney.cli._errors import UserError, one_line
+
+__all__ = ["model_path"]
+
+
+@contextmanager
+def model_path(given: Path) -> Iterator[Path]:
+    """Give a path that can be read more than once.
+
+    Standard input (``-``) and pipes are copied to the disk first; errors name what was given.
+    """
+    is_input = str(given) == "-"
+    if given.is_dir():
+        raise UserError(f"{given} is a folder; name a model file in it")
+    if not is_input and (given.is_file() or not given.exists()):
+        yield given
+        return
+    with tempfile.NamedTemporaryFile(prefix="spinney-") as copy:
+        if is_input:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        else:
+            with given.open("rb") as stream:
+                shutil.copyfileobj(stream, copy)
+        copy.flush()
+        try:
+            yield Path(copy.name)
+        except (UserError, ValueError, OSError) as error:
+            name = "standard input" if is_input else str(given)
+            raise UserError(one_line(error).replace(copy.name, name)) from error
