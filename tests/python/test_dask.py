@@ -24,7 +24,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402
-from spinney.dask import _boost_task  # noqa: E402
+from spinney.dask import _boost_task, _crew  # noqa: E402
 from spinney.dask._boost_task import METRIC  # noqa: E402
 from spinney.dask._rows import Part, join_parts  # noqa: E402
 
@@ -475,12 +475,23 @@ def test_fits_at_the_same_time_take_turns_and_hear_their_own_progress(cluster):
     assert_nothing_is_left(cluster)
 
 
-def test_boosting_within_a_task_is_refused(cluster):
-    def fit():
-        return sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y).predict(X)
+@pytest.mark.parametrize("n_tasks", [1, 4])
+def test_boosting_within_tasks(cluster, n_tasks):
+    """Tasks wait outside of the pool of threads, and take turns."""
+    # Travels whole: a worker that is sent the name of a module that it cannot import closes.
+    rows, target, params = X, Y, TEN
 
-    with pytest.raises(ValueError, match="got one within a task"):
-        cluster.submit(fit, pure=False).result(timeout=60)
+    def fit(seed):
+        from spinney.dask import GradientBoostingRegressor
+
+        model = GradientBoostingRegressor(**{**params, "random_state": seed})
+        return model.fit(rows, target).predict(rows)
+
+    told = cluster.gather([cluster.submit(fit, seed, pure=False) for seed in range(n_tasks)])
+    for seed in range(n_tasks):
+        local = ensemble.GradientBoostingRegressor(n_folds=1, **{**TEN, "random_state": seed})
+        np.testing.assert_array_equal(told[seed], local.fit(X, Y).predict(X))
+    assert_nothing_is_left(cluster)
 
 
 def test_fewer_partitions_to_watch_than_workers():
@@ -544,6 +555,15 @@ def test_workers_that_cannot_reach_each_other_are_told(monkeypatch):
     ):
         sd.GradientBoostingRegressor(**TEN).fit(X, Y)
     assert not _boost_task._shares
+
+
+def test_a_cluster_without_workers_is_told(monkeypatch):
+    monkeypatch.setattr(_crew, "_ARRIVAL", 1.0)
+    near = {"processes": False, "dashboard_address": None, "set_as_default": False}
+    with distributed.Client(n_workers=0, **near) as nobody, nobody.as_current():
+        for rows in (X, pd.DataFrame(X), blocks(X)):
+            with pytest.raises(ValueError, match="has had none for 1 seconds"):
+                sd.GradientBoostingRegressor(**TEN).fit(rows, Y)
 
 
 def test_what_a_crew_does_not_know_is_told():

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from spinney import ensemble
 from spinney._progress import progress_hook
 from spinney.dask._boost_task import TOPIC, Plan
-from spinney.dask._crew import Crew, find_client
+from spinney.dask._crew import Crew, await_workers, find_client
 from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
 from spinney.dask._rows import is_path, read_rows
 
@@ -59,8 +59,8 @@ class _DaskBooster(DaskModel[Any]):
             )
         if path is not None:
             _check_folder(path)
-        client = find_client()
-        n_parts = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        # Before rows are looked at: without workers that would wait for ever.
+        n_parts = len(await_workers(find_client()))
         rows = read_rows(X, y, weights, group, n_parts=n_parts)
         watched = None
         if eval_set is not None:

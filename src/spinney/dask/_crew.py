@@ -31,14 +31,15 @@ from spinney.dask._boost_task import (
     open_listener,
     stop_fit,
 )
-from spinney.dask._rows import Rows, need_dask, within_task
+from spinney.dask._rows import Rows, leave_pool, need_dask
 
-__all__ = ["Crew", "find_client"]
+__all__ = ["Crew", "await_workers", "find_client"]
 
 _MOST_LOSSES = 10  # after which a fit is given up
 _MOST_UNMET = 3  # attempts in which workers did not find each other, likewise
 _GRACE = 20.0  # seconds for the others to tell how far they came
 _REPLACEMENT = 10.0  # seconds to wait for a worker in the place of a lost one
+_ARRIVAL = 60.0  # seconds to wait for the first worker
 _SAVE_EVERY = 30.0  # seconds between checkpoints
 
 
@@ -60,11 +61,7 @@ def find_client() -> Any:
         from distributed import get_client
     except ImportError as error:  # pragma: no cover - where it is not installed
         raise ImportError("spinney.dask needs Dask: pip install 'spinney[dask]'") from error
-    if within_task():
-        raise ValueError(
-            "boosting on Dask has all workers of the cluster fit together: expected a call from "
-            "outside of its tasks, got one within a task"
-        )
+    leave_pool()
     try:
         client = get_client()
     except ValueError:
@@ -78,6 +75,24 @@ def find_client() -> Any:
             "or a call from another thread than that of the event loop (asyncio.to_thread)"
         )
     return client
+
+
+def await_workers(client: Any, wanted: int = 1) -> list[str]:
+    """Give the addresses of the workers, as many as are wanted if they come in time."""
+    found = _present(client)
+    until = time.monotonic() + (_REPLACEMENT if found else _ARRIVAL)
+    while len(found) < wanted and time.monotonic() < until:
+        time.sleep(0.1)
+        found = _present(client)
+    if not found:
+        raise ValueError(
+            f"boosting on Dask needs workers: the cluster has had none for {_ARRIVAL:g} seconds"
+        )
+    return sorted(found)
+
+
+def _present(client: Any) -> set[str]:
+    return set(client.scheduler_info(n_workers=-1)["workers"])
 
 
 class Crew:
@@ -120,6 +135,7 @@ class Crew:
         self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._store = None if plan.start is None else pickle.loads(plan.start)
         self._state: dict[str, Any] | None = None
+        self._n_before = 1
         self._saved = time.monotonic()
 
     def run(self) -> Any:
@@ -191,7 +207,8 @@ class Crew:
 
     def _attempt(self) -> Any:
         token = secrets.token_hex(16)
-        workers = self._workers()
+        workers = await_workers(self.client, self._n_before)
+        self._n_before = len(workers)
         crew = workers[: min(len(workers), len(self.rows.parts))]
         own: list[Any] = []
         read: list[Any] = []
@@ -254,22 +271,8 @@ class Crew:
         self.report = [outcome.report or {} for outcome in outcomes]
         return outcomes[0].model
 
-    def _workers(self) -> list[str]:
-        """Addresses of the workers, as many as there were before if they come back in time."""
-        found = self._alive()
-        wanted = getattr(self, "_n_before", 1)
-        until = time.monotonic() + (_REPLACEMENT if found else 6 * _REPLACEMENT)
-        while len(found) < wanted and time.monotonic() < until:
-            time.sleep(0.1)
-            found = self._alive()
-        if not found:
-            raise ValueError("boosting on Dask needs workers: the cluster has none")
-        self._n_before = len(found)
-        return sorted(found)
-
     def _alive(self) -> set[str]:
-        info = self.client.scheduler_info(n_workers=-1)
-        return set(info["workers"])
+        return _present(self.client)
 
     def _loaders(self, token: str) -> list[Any]:
         """Make the tasks that read the rows; rows in files are read anew by every attempt."""
