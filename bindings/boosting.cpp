@@ -2,11 +2,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include "bindings.h"
 #include "spinney/boosting/booster.h"
@@ -71,6 +73,13 @@ struct BoundScorer {
   RowScorer scorer;
 };
 
+// Targets as Python gives them, in as few bytes as hold them.
+using TargetArray = std::variant<Array<double>, Array<float>, Array<std::uint8_t>>;
+
+LossTargets view_targets(const TargetArray& given) {
+  return std::visit([](const auto& values) { return LossTargets(values.data()); }, given);
+}
+
 // Rows that are watched but not learned from, as Python gives them.
 struct BoundValidation {
   std::shared_ptr<RowMatrix> matrix;
@@ -100,7 +109,7 @@ class PythonExchange : public Exchange {
 };
 
 nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
-                    const std::optional<Array<std::uint32_t>>& rows, const Array<double>& targets,
+                    const std::optional<Array<std::uint32_t>>& rows, const TargetArray& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
                     BoundValidation* watched, BoostOptions options, Forest& forest,
                     nb::object own_gradients, nb::handle progress, nb::object exchange,
@@ -139,9 +148,9 @@ nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
   {
     const nb::gil_scoped_release release;
     Validation none;
-    boost(*matrix, rows ? &learned : nullptr, targets.data(), weights ? weights->data() : nullptr,
-          scores.data(), watched == nullptr ? none : watched->validation, options, forest, history,
-          watch);
+    boost(*matrix, rows ? &learned : nullptr, view_targets(targets),
+          weights ? weights->data() : nullptr, scores.data(),
+          watched == nullptr ? none : watched->validation, options, forest, history, watch);
   }
   return nb::make_tuple(to_numpy(std::move(history.train)),
                         to_numpy(std::move(history.validation)));
@@ -185,11 +194,10 @@ void bind_boosting(nb::module_& m) {
       // … and is told in how many parts of the table.
       .def(
           "complete",
-          [](BinnedMatrix& self, const Array<std::int64_t>& missing, int n_threads) {
-            const nb::gil_scoped_release release;
-            self.complete(view(missing), n_threads);
+          [](BinnedMatrix& self, const Array<std::int64_t>& missing) {
+            self.complete(view(missing));
           },
-          nb::arg("missing"), nb::arg("n_threads"))
+          nb::arg("missing"))
       // Numbers of rows of each code, one column after another: of this part of a table, …
       .def("count_codes", [](const BinnedMatrix& self) { return to_numpy(self.code_counts()); })
       // … and of all of it.
@@ -342,26 +350,28 @@ void bind_boosting(nb::module_& m) {
       .def(
           "__init__",
           [](BoundValidation* self, const std::shared_ptr<RowMatrix>& matrix,
-             const Array<std::uint32_t>& rows, const Array<double>& targets,
+             const Array<std::uint32_t>& rows, const TargetArray& targets,
              const std::optional<Array<double>>& weights, const OutArray<double>& scores,
              std::vector<std::uint32_t> groups) {
-            auto* made = new (self) BoundValidation{matrix,
-                                                    nb::cast(targets),
-                                                    weights ? nb::cast(*weights) : nb::none(),
-                                                    nb::cast(scores),
-                                                    {}};
-            made->validation = {matrix.get(),   {rows.data(), rows.data() + rows.size()},
-                                targets.data(), weights ? weights->data() : nullptr,
-                                scores.data(),  std::move(groups)};
+            auto* made = new (self)
+                BoundValidation{matrix,
+                                std::visit([](const auto& of) { return nb::cast(of); }, targets),
+                                weights ? nb::cast(*weights) : nb::none(),
+                                nb::cast(scores),
+                                {}};
+            made->validation = {matrix.get(),          {rows.data(), rows.data() + rows.size()},
+                                view_targets(targets), weights ? weights->data() : nullptr,
+                                scores.data(),         std::move(groups)};
           },
-          nb::arg("matrix"), nb::arg("rows"), nb::arg("targets"), nb::arg("weights").none(),
-          nb::arg("scores"), nb::arg("groups") = std::vector<std::uint32_t>());
+          nb::arg("matrix"), nb::arg("rows"), nb::arg("targets").noconvert(),
+          nb::arg("weights").none(), nb::arg("scores"),
+          nb::arg("groups") = std::vector<std::uint32_t>());
 
-  m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(), nb::arg("targets"),
-        nb::arg("weights").none(), nb::arg("scores"), nb::arg("validation").none(),
-        nb::arg("options"), nb::arg("forest"), nb::arg("own_gradients").none(),
-        nb::arg("progress").none(), nb::arg("exchange").none() = nb::none(),
-        nb::arg("after_round").none() = nb::none());
+  m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(),
+        nb::arg("targets").noconvert(), nb::arg("weights").none(), nb::arg("scores"),
+        nb::arg("validation").none(), nb::arg("options"), nb::arg("forest"),
+        nb::arg("own_gradients").none(), nb::arg("progress").none(),
+        nb::arg("exchange").none() = nb::none(), nb::arg("after_round").none() = nb::none());
 
   m.def(
       "add_rounds",

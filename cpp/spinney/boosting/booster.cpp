@@ -1,6 +1,7 @@
 #include "spinney/boosting/booster.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -14,7 +15,6 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t row_block = 16'384;
 constexpr std::size_t few_rows = 65'536;
 
 template <class Body>
@@ -87,9 +87,25 @@ class RowNumbers {
   std::size_t at_ = 0;
 };
 
+// Rows and what is known of them: targets and weights by row, scores [score][row].
+struct ScoredRows {
+  LossTargets targets;
+  const double* weights = nullptr;
+  const double* scores = nullptr;
+  std::size_t n_rows = 0;
+
+  // The rows [begin, end), at most row_block, as 0 … end - begin.
+  LossData piece(std::size_t begin, std::size_t end, double* room) const {
+    return {targets.spread(begin, end, room), weights == nullptr ? nullptr : weights + begin,
+            scores + begin, n_rows};
+  }
+  // All of them, where targets are doubles.
+  LossData whole() const { return {targets.wide(), weights, scores, n_rows}; }
+};
+
 class Boosting {
  public:
-  Boosting(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
+  Boosting(const RowMatrix& matrix, const std::vector<Row>* rows, const LossTargets& targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest)
       : matrix_(matrix),
@@ -120,9 +136,16 @@ class Boosting {
       together_.builder->join(company_);
     }
     for (Worker& worker : workers_) worker.builder->join(company_);
-    derivatives_.resize(2 * n_rows_ * n_scores_);
+    check_targets();
     // Nobody needs the derivatives again once they are packed, but to refine the leaves of few.
-    if (n_scores_ == 1 && together_.builder && !draws() && learned_total_.n_rows > few_rows) {
+    const bool spent = n_scores_ == 1 && together_.builder != nullptr && !draws() &&
+                       learned_total_.n_rows > few_rows;
+    const auto* const binned = dynamic_cast<const BinnedMatrix*>(&matrix);
+    in_blocks_ = spent && binned != nullptr && binned->only_by_row() && !options.own_gradients &&
+                 options.loss.kind != LossKind::ranking;
+    const std::size_t n_blocks = (n_rows_ + row_block - 1) / row_block;
+    derivatives_.resize(2 * (in_blocks_ ? n_blocks * row_block : n_rows_ * n_scores_));
+    if (spent && !in_blocks_) {
       together_.builder->lend(reinterpret_cast<PackedSum*>(derivatives_.data()));
     }
     constant_hessian_ = !options.own_gradients && !samples_by_gradient() &&
@@ -162,19 +185,28 @@ class Boosting {
   void note(BoostHistory& history, bool of_train) {
     if (options_.own_gradients) return;  // nobody told what the loss is
     if (of_train) {
-      history.train.push_back(mean_loss({targets_, weights_, scores_, n_rows_}, rows_,
-                                        options_.groups, learned_total_));
+      history.train.push_back(mean_loss(learned(), rows_, options_.groups, learned_total_));
     }
     if (validation_.matrix == nullptr) return;
-    const LossData watched{validation_.targets, validation_.weights, validation_.scores,
-                           validation_.matrix->n_rows()};
+    const ScoredRows watched{validation_.targets, validation_.weights, validation_.scores,
+                             validation_.matrix->n_rows()};
     history.validation.push_back(
         mean_loss(watched, &validation_.rows, validation_.groups, watched_total_));
   }
 
  private:
   Derivatives derivatives() {
-    return {derivatives_.data(), derivatives_.data() + n_rows_ * n_scores_};
+    return {derivatives_.data(), derivatives_.data() + n_rows_ * n_scores_, in_blocks_};
+  }
+
+  ScoredRows learned() const { return {targets_, weights_, scores_, n_rows_}; }
+
+  void check_targets() const {
+    const bool needs_doubles =
+        options_.loss.kind == LossKind::ranking || options_.loss.many_targets;
+    if (needs_doubles && n_rows_ > 0 && targets_.wide() == nullptr) {
+      throw InputError("targets: expected float64 for this loss");
+    }
   }
 
   // Rows whose mean loss is followed, of all workers: how many, what they weigh, and what their
@@ -249,13 +281,13 @@ class Boosting {
       options_.own_gradients(scores_, derivatives());
       return 0;
     }
-    const LossData data{targets_, weights_, scores_, n_rows_};
+    const ScoredRows data = learned();
     if (options_.loss.kind == LossKind::ranking) {
       const std::size_t n_groups = options_.groups.size() - 1;
       const double work = 200.0 * static_cast<double>(n_rows_);
       parallel_for(n_groups, worthwhile_threads(work, options_.n_threads, true),
                    [&](std::size_t g, int) {
-                     rank_derivatives(options_.ranking, data, options_.groups[g],
+                     rank_derivatives(options_.ranking, data.whole(), options_.groups[g],
                                       options_.groups[g + 1], derivatives());
                    });
       return 0;
@@ -271,7 +303,9 @@ class Boosting {
     }
     by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
               [&](std::size_t, std::size_t begin, std::size_t end) {
-                differentiate(options_.loss, data, begin, end, derivatives());
+                std::array<double, row_block> room;
+                differentiate(options_.loss, data.piece(begin, end, room.data()), 0, end - begin,
+                              derivatives().from(begin));
               });
     return 0;
   }
@@ -288,15 +322,18 @@ class Boosting {
     return total;
   }
 
-  LossSum differentiate_and_sum_all(const LossData& data, double units) {
+  LossSum differentiate_and_sum_all(const ScoredRows& data, double units) {
     return sum_blocks(n_rows_, [&](std::size_t begin, std::size_t end) {
-      return differentiate_and_sum(options_.loss, data, begin, end, units, derivatives());
+      std::array<double, row_block> room;
+      return differentiate_and_sum(options_.loss, data.piece(begin, end, room.data()), 0,
+                                   end - begin, units, derivatives().from(begin));
     });
   }
 
-  LossSum sum_losses(const LossData& data, double units) {
+  LossSum sum_losses(const ScoredRows& data, double units) {
     return sum_blocks(data.n_rows, [&](std::size_t begin, std::size_t end) {
-      return loss_sum(options_.loss, data, begin, end, units);
+      std::array<double, row_block> room;
+      return loss_sum(options_.loss, data.piece(begin, end, room.data()), 0, end - begin, units);
     });
   }
 
@@ -419,14 +456,14 @@ class Boosting {
     if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
     const Row* const rows = learned == nullptr ? nullptr : learned->data();
     const std::size_t n = learned == nullptr ? n_rows_ : learned->size();
-    worker.builder->grow(round * n_trees_ + k, rows, n, derivatives().from(k * n_rows_),
-                         row_weights, constant_hessian_, watch);
+    const Derivatives of = in_blocks_ ? derivatives() : derivatives().from(k * n_rows_);
+    worker.builder->grow(round * n_trees_ + k, rows, n, of, row_weights, constant_hessian_, watch);
     Tree& tree = worker.builder->tree();
     double* const scores = scores_ + k * n_rows_;
     const std::uint64_t n_all =
         exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
-    if (n_all <= few_rows) worker.builder->refine_leaves(derivatives().from(k * n_rows_));
+    if (n_all <= few_rows) worker.builder->refine_leaves(of);
     if (options_.loss.refits_leaves() && !options_.own_gradients)
       refit(worker, options_.loss.of_score(k), row_weights.values, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
@@ -518,7 +555,7 @@ class Boosting {
   }
 
   // Over the given rows, all if null.
-  double mean_loss(const LossData& data, const std::vector<Row>* rows,
+  double mean_loss(const ScoredRows& data, const std::vector<Row>* rows,
                    const std::vector<std::uint32_t>& groups, Total& total) {
     if (options_.loss.kind == LossKind::ranking) return mean_rank_loss(data, rows, groups, total);
     if (rows != nullptr && rows->size() < data.n_rows) return mean_loss_of(data, *rows, total);
@@ -526,14 +563,14 @@ class Boosting {
   }
 
   // Mean over groups whose rows are among the given ones.
-  double mean_rank_loss(const LossData& data, const std::vector<Row>* rows,
+  double mean_rank_loss(const ScoredRows& data, const std::vector<Row>* rows,
                         const std::vector<std::uint32_t>& groups, Total& total) {
     std::vector<double> losses(groups.size() - 1);
     parallel_for(
         losses.size(),
         worthwhile_threads(50.0 * static_cast<double>(data.n_rows), options_.n_threads, true),
         [&](std::size_t g, int) {
-          losses[g] = rank_loss(options_.ranking, data, groups[g], groups[g + 1]);
+          losses[g] = rank_loss(options_.ranking, data.whole(), groups[g], groups[g + 1]);
         });
     const auto is_meant = [&](std::size_t g) {
       return !std::isnan(losses[g]) &&
@@ -556,7 +593,7 @@ class Boosting {
   }
 
   // Rows here and there: copied side by side first.
-  double mean_loss_of(const LossData& data, const std::vector<Row>& rows, Total& total) {
+  double mean_loss_of(const ScoredRows& data, const std::vector<Row>& rows, Total& total) {
     const std::size_t n = rows.size();
     const std::size_t n_targets = options_.loss.many_targets ? n_scores_ : 1;
     std::vector<double> targets(n * n_targets);
@@ -572,12 +609,13 @@ class Boosting {
       }
     }
     const double* const given = data.weights == nullptr ? nullptr : weights.data();
-    return mean_loss({targets.data(), given, scores.data(), n}, nullptr, {}, total);
+    const LossTargets of_rows(static_cast<const double*>(targets.data()));
+    return mean_loss({of_rows, given, scores.data(), n}, nullptr, {}, total);
   }
 
   const RowMatrix& matrix_;
   const std::vector<Row>* rows_;  // null: all
-  const double* targets_;
+  LossTargets targets_;
   const double* weights_;
   double* scores_;
   Validation& validation_;
@@ -598,6 +636,7 @@ class Boosting {
   RowWeights row_weights_;
   double heaviest_ = 0;  // weight of a row, of all workers
   bool constant_hessian_ = false;
+  bool in_blocks_ = false;         // the derivatives
   LargeArray<float> derivatives_;  // first ones, then second ones
   std::vector<Row> drawn_;
   std::vector<Row> left_out_;
@@ -606,7 +645,7 @@ class Boosting {
 
 }  // namespace
 
-void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
+void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const LossTargets& targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
   Boosting boosting(matrix, rows, targets, weights, scores, validation, options, forest);

@@ -7,6 +7,7 @@
 
 #include "spinney/boosting/round_builder.h"
 #include "spinney/ensemble/forest.h"
+#include "spinney/loss/loss_targets.h"
 #include "spinney/loss/ranking.h"
 
 namespace spinney {
@@ -44,7 +45,7 @@ struct BoostOptions {
 struct Validation {
   const RowMatrix* matrix = nullptr;  // null: none
   std::vector<Row> rows;              // of the matrix
-  const double* targets = nullptr;    // [row of the matrix]
+  LossTargets targets;                // [row of the matrix]
   const double* weights = nullptr;
   double* scores = nullptr;  // [score][row of the matrix], before the first round
   std::vector<std::uint32_t> groups;
@@ -57,8 +58,9 @@ struct BoostHistory {
 
 // Appends trees to the forest, n_scores a round, or one where its leaves have a weight for each
 // score. rows: those to learn from, ascending, null for all; scores: [score][row], before the first
-// round, afterwards those of the last. No rounds: only the losses of the scores are found.
-void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const double* targets,
+// round, afterwards those of the last. No rounds: only the losses of the scores are found. Targets
+// of rankings, and several of a row, are doubles.
+void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const LossTargets& targets,
            const double* weights, double* scores, Validation& validation,
            const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch);
 

@@ -13,8 +13,6 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t pack_block = 16'384;
-
 // The largest of each row's parts, with weights.
 struct Largest {
   double gradient = 0;
@@ -125,6 +123,7 @@ SPINNEY_INLINE void for_rows(const Chunk& chunk, const Add& add) {
     for (; i < chunk.n - ahead; ++i) {
       const std::uint8_t* const next = codes + chunk.rows[i + ahead] * stride;
       for (std::size_t line = 0; line < stride; line += 64) __builtin_prefetch(next + line, 0, 2);
+      if (stride % 64 != 0 && stride > 32) __builtin_prefetch(next + stride - 1, 0, 2);
       add(codes + chunk.rows[i] * stride, chunk.packed[i]);
     }
   }
@@ -155,6 +154,16 @@ void add_rows(const Chunk& chunk, PackedSum* out) {
   });
 }
 
+// Sums that lie at the places of their rows.
+void gather(const PackedSum* of_rows, const Row* rows, std::size_t n, PackedSum* out) {
+  std::size_t i = 0;
+  for (; i + ahead < n; ++i) {
+    __builtin_prefetch(of_rows + rows[i + ahead], 0, 2);
+    out[i] = of_rows[rows[i]];
+  }
+  for (; i < n; ++i) out[i] = of_rows[rows[i]];
+}
+
 using AddRows = void (*)(const Chunk&, PackedSum*);
 
 template <std::size_t... widths>
@@ -164,42 +173,23 @@ constexpr auto add_rows_of(std::index_sequence<widths...>) {
 
 constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<max_group_width>());
 
-}  // namespace
+// Derivatives that are packed together, and where to.
+struct PackBlock {
+  Derivatives of;
+  const double* weights;  // null: all are 1
+  std::size_t n;
+  PackedSum* out;
+};
 
-PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
-                           std::size_t n, bool counts, int n_threads, const Company& company,
-                           PackedSum* out) {
-  const std::size_t n_blocks = (n + pack_block - 1) / pack_block;
-  const int threads = worthwhile_threads(2.0 * static_cast<double>(n), n_threads, true);
-  std::vector<float> first;  // those of the rows, side by side
-  std::vector<float> second;
-  std::vector<double> own_weights;
-  Derivatives chosen = of;
-  const double* of_rows = weights.values;
-  if (rows != nullptr) {
-    first.resize(n);
-    second.resize(n);
-    chosen = {first.data(), second.data()};
-    if (of_rows != nullptr) own_weights.resize(n);
-    parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-      const std::size_t end = std::min(n, (block + 1) * pack_block);
-      for (std::size_t i = block * pack_block; i < end; ++i) {
-        first[i] = of.first[rows[i]];
-        second[i] = of.second[rows[i]];
-        if (weights.values != nullptr) own_weights[i] = weights.values[rows[i]];
-      }
-    });
-    if (of_rows != nullptr) of_rows = own_weights.data();
-  }
-  const auto weights_from = [&](std::size_t i) {
-    return of_rows == nullptr ? nullptr : of_rows + i;
-  };
+// Packs blocks of rows, of which n_rows count here. block_of(i) gives each as often as it is asked;
+// the derivatives may lie where their sums are to be.
+template <class BlockOf>
+PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, bool whole, bool counts,
+                        int threads, const Company& company, const BlockOf& block_of) {
   std::vector<Largest> largest_of(n_blocks);
-  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * pack_block;
-    largest_of[block] =
-        find_largest(chosen.first + begin, chosen.second + begin, weights_from(begin),
-                     weights.whole, std::min(pack_block, n - begin));
+  parallel_for(n_blocks, threads, [&](std::size_t i, int) {
+    const PackBlock block = block_of(i);
+    largest_of[i] = find_largest(block.of.first, block.of.second, block.weights, whole, block.n);
   });
   double largest[3] = {};
   for (const Largest& of_block : largest_of) {
@@ -208,16 +198,16 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
     largest[2] = std::max(largest[2], of_block.of_one);
   }
   find_max(company.exchange, largest, 3);
-  const std::uint64_t at_most = std::max<std::uint64_t>(n, company.n_rows);
+  const std::uint64_t at_most = std::max<std::uint64_t>(n_rows, company.n_rows);
   const double gradient_in_one = units_in_one(largest[0], at_most);
   const double hessian_in_one = units_in_one(largest[1], at_most);
   std::vector<UnitSums> sums_of(n_blocks);
-  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * pack_block;
-    sums_of[block] = add_units(chosen.first + begin, chosen.second + begin, weights_from(begin),
-                               std::min(pack_block, n - begin), gradient_in_one, hessian_in_one);
+  parallel_for(n_blocks, threads, [&](std::size_t i, int) {
+    const PackBlock block = block_of(i);
+    sums_of[i] = add_units(block.of.first, block.of.second, block.weights, block.n, gradient_in_one,
+                           hessian_in_one);
   });
-  std::int64_t sums[3] = {0, 0, static_cast<std::int64_t>(n)};
+  std::int64_t sums[3] = {0, 0, static_cast<std::int64_t>(n_rows)};
   for (const UnitSums& of_block : sums_of) {
     sums[0] += of_block.gradient;
     sums[1] += of_block.hessian;
@@ -241,12 +231,80 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
   }
   scale.gradient = 1.0 / gradient_scale;
   scale.hessian = 1.0 / hessian_scale;
-  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * pack_block;
-    pack(chosen.first + begin, chosen.second + begin, weights_from(begin),
-         std::min(pack_block, n - begin), gradient_scale, hessian_scale, out + begin);
+  parallel_for(n_blocks, threads, [&](std::size_t i, int) {
+    const PackBlock block = block_of(i);
+    const bool in_place = static_cast<const void*>(block.of.first) == block.out;
+    std::array<PackedSum, row_block> aside;
+    pack(block.of.first, block.of.second, block.weights, block.n, gradient_scale, hessian_scale,
+         in_place ? aside.data() : block.out);
+    if (in_place) std::copy_n(aside.data(), block.n, block.out);
   });
   return scale;
+}
+
+int packing_threads(std::size_t n, int n_threads) {
+  return worthwhile_threads(2.0 * static_cast<double>(n), n_threads, true);
+}
+
+}  // namespace
+
+PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
+                           std::size_t n, bool counts, int n_threads, const Company& company,
+                           PackedSum* out) {
+  const std::size_t n_blocks = (n + row_block - 1) / row_block;
+  const int threads = packing_threads(n, n_threads);
+  std::vector<float> first;  // those of the rows, side by side
+  std::vector<float> second;
+  std::vector<double> own_weights;
+  Derivatives chosen = of;
+  const double* of_rows = weights.values;
+  if (rows != nullptr) {
+    first.resize(n);
+    second.resize(n);
+    chosen = {first.data(), second.data()};
+    if (of_rows != nullptr) own_weights.resize(n);
+    parallel_for(n_blocks, threads, [&](std::size_t block, int) {
+      const std::size_t end = std::min(n, (block + 1) * row_block);
+      for (std::size_t i = block * row_block; i < end; ++i) {
+        first[i] = of.first[rows[i]];
+        second[i] = of.second[rows[i]];
+        if (weights.values != nullptr) own_weights[i] = weights.values[rows[i]];
+      }
+    });
+    if (of_rows != nullptr) of_rows = own_weights.data();
+  }
+  return pack_blocks(n_blocks, n, weights.whole, counts, threads, company, [&](std::size_t block) {
+    const std::size_t begin = block * row_block;
+    return PackBlock{chosen.from(begin), of_rows == nullptr ? nullptr : of_rows + begin,
+                     std::min(row_block, n - begin), out + begin};
+  });
+}
+
+PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const Row* rows,
+                         std::size_t n, std::size_t n_places, bool counts, int n_threads,
+                         const Company& company, PackedSum* out) {
+  const std::size_t n_blocks = (n_places + row_block - 1) / row_block;
+  const int threads = packing_threads(n_places, n_threads);
+  if (n < n_places) {
+    parallel_for(n_blocks, threads, [&](std::size_t block, int) {
+      const std::size_t begin = block * row_block;
+      const std::size_t end = std::min(n_places, begin + row_block);
+      const Derivatives here = of.from(begin);
+      const Row* next = std::lower_bound(rows, rows + n, static_cast<Row>(begin));
+      for (std::size_t row = begin; row < end; ++row) {
+        if (next != rows + n && *next == row) {
+          ++next;
+        } else {
+          here.first[row - begin] = here.second[row - begin] = 0;
+        }
+      }
+    });
+  }
+  return pack_blocks(n_blocks, n, weights.whole, counts, threads, company, [&](std::size_t block) {
+    const std::size_t begin = block * row_block;
+    return PackBlock{of.from(begin), weights.values == nullptr ? nullptr : weights.values + begin,
+                     std::min(row_block, n_places - begin), out + begin};
+  });
 }
 
 void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out) {
@@ -275,7 +333,7 @@ void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n
     chunk.packed = sums.packed + begin;
     std::array<PackedSum, most_chunk_rows> gathered;
     if (sums.by_row && rows != nullptr) {
-      for (std::size_t i = 0; i < chunk.n; ++i) gathered[i] = sums.packed[chunk.rows[i]];
+      gather(sums.packed, chunk.rows, chunk.n, gathered.data());
       chunk.packed = gathered.data();
     }
     const std::uint8_t* const codes =

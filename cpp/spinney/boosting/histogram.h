@@ -60,6 +60,12 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
                            std::size_t n, bool counts, int n_threads, const Company& company,
                            PackedSum* out);
 
+// The same for rows whose sums are to lie at their places among n_places; those of other rows are
+// zero, and so are their derivatives afterwards. Derivatives in blocks may lie there themselves.
+PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const Row* rows,
+                         std::size_t n, std::size_t n_places, bool counts, int n_threads,
+                         const Company& company, PackedSum* out);
+
 // Packed derivatives of a list of rows: one after the other, or each at the place of its row.
 struct RowSums {
   const PackedSum* packed = nullptr;

@@ -92,7 +92,7 @@ void RoundBuilder::follow_codes(const BinnedMatrix& matrix, const BinnedMatrix& 
                    std::size_t at = 0;
                    while (tree_.left[at] != no_child) {
                      const BinSplit& split = questions[at];
-                     const bool left = split.goes_left(matrix.codes(split.feature)[row],
+                     const bool left = split.goes_left(matrix.column_codes(split.feature)[row],
                                                        like.column(split.feature).missing_code());
                      at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
                    }

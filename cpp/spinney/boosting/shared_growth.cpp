@@ -192,6 +192,7 @@ void TreeBuilder::grow_by_gain_together(Watch& watch) {
       if (node->left != nullptr) finish(*node);
     }
   }
+  if (stays_in_place()) return;
   for (const Node& node : nodes_) {
     if (node.is_leaf && node.prepared) recover_rows(node);
   }

@@ -425,7 +425,7 @@ class ColumnSearch {
   }
 
   void count(std::uint32_t feature, std::size_t begin, std::size_t end) {
-    const std::uint8_t* const codes = matrix_.codes(feature);
+    const BinCodes codes = matrix_.column_codes(feature);
     const Row* const rows = node_.rows;
     if (node_.weights.whole) {
       for (std::size_t i = begin; i < end; ++i) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "spinney/boosting/common_split.h"
+#include "spinney/boosting/row_division.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
@@ -21,68 +22,6 @@ constexpr std::size_t few_to_share =
 
 SPINNEY_KERNEL void take_away(const PackedSum* part, std::size_t n, PackedSum* whole) {
   for (std::size_t i = 0; i < n; ++i) whole[i] -= part[i];
-}
-
-// The codes of one column, and which of them go left.
-struct Division {
-  const std::uint8_t* codes;
-  std::size_t stride;
-  bool far_apart;  // the codes of rows that follow each other
-  std::array<std::uint8_t, 256> left{};
-};
-
-// flags[i] = whether rows[i] (null: row i) goes left; returns how many do. Locals, since the
-// compiler takes a store into bytes for one that may change anything else.
-std::size_t mark(const Division& division, const Row* rows, std::size_t begin, std::size_t end,
-                 std::uint8_t* __restrict flags) {
-  const std::uint8_t* const codes = division.codes;
-  const std::uint8_t* const left = division.left.data();
-  const std::size_t stride = division.stride;
-  std::size_t count = 0;
-  if (rows == nullptr) {
-    for (std::size_t i = begin; i < end; ++i) count += flags[i] = left[codes[i]];
-    return count;
-  }
-  std::size_t i = begin;
-  if (division.far_apart) {
-    constexpr std::size_t ahead = 64;
-    for (; i + ahead < end; ++i) {
-      __builtin_prefetch(codes + rows[i + ahead] * stride, 0, 2);
-      count += flags[i] = left[codes[rows[i] * stride]];
-    }
-  }
-  for (; i < end; ++i) count += flags[i] = left[codes[rows[i] * stride]];
-  return count;
-}
-
-struct RowsAndSums {
-  Row* rows;
-  PackedSum* packed;
-};
-
-// Rows with a flag go to at_left and after, the others to at_right and after.
-void deal(const Row* rows, const PackedSum* packed, const std::uint8_t* flags, std::size_t begin,
-          std::size_t end, std::size_t at_left, std::size_t at_right, const RowsAndSums& to) {
-  Row* __restrict const to_rows = to.rows;
-  PackedSum* __restrict const to_packed = to.packed;
-  const auto put = [&](std::size_t i, Row row, bool with_sum) {
-    const std::size_t flag = flags[i];
-    // By arithmetic: nobody can foresee the flags, so a branch would cost more than all else.
-    const std::size_t at = at_right + ((at_left - at_right) & (0 - flag));
-    to_rows[at] = row;
-    if (with_sum) to_packed[at] = packed[i];
-    at_left += flag;
-    at_right += 1 - flag;
-  };
-  if (rows == nullptr && packed == nullptr) {
-    for (std::size_t i = begin; i < end; ++i) put(i, static_cast<Row>(i), false);
-  } else if (rows == nullptr) {
-    for (std::size_t i = begin; i < end; ++i) put(i, static_cast<Row>(i), true);
-  } else if (packed == nullptr) {
-    for (std::size_t i = begin; i < end; ++i) put(i, rows[i], false);
-  } else {
-    for (std::size_t i = begin; i < end; ++i) put(i, rows[i], true);
-  }
 }
 
 }  // namespace
@@ -118,7 +57,7 @@ PackedSum* TreeBuilder::packed(int buffer) {
 }
 
 RowSums TreeBuilder::sums_of(const Node& node) {
-  if (!moves_sums_) return {packed_[0].data(), true};
+  if (!moves_sums_) return {sums_of_rows_, true};
   return {packed(node.buffer) + node.begin, false};
 }
 
@@ -151,15 +90,14 @@ void TreeBuilder::search(Node& node) {
   node.split = find_split(matrix_, task, scale_, rules_.split, n_threads_);
 }
 
-// Writes the node's rows and gradients into the other buffer, those that go left first, in their
-// order; returns how many these are.
-std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
+// Divides the node's rows and their sums, those that go left first; returns how many these are.
+std::size_t TreeBuilder::divide(const Node& node, const BinSplit& split) {
   const std::size_t n = node.end - node.begin;
   // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
-  const bool by_row = n <= by_row_limit && rows_of(node) != nullptr;
+  const bool by_row = matrix_.only_by_row() || (n <= by_row_limit && rows_of(node) != nullptr);
   const BinnedColumn& column = matrix_.column(split.feature);
-  Division division{by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature),
-                    by_row ? matrix_.stride() : 1, by_row};
+  RowDivision division{by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature),
+                       by_row ? matrix_.stride() : 1, by_row};
   std::array<std::uint8_t, 256>& left = division.left;
   if (by_row && column.bundled) {
     for (std::size_t c = 0; c < column.code_of.size(); ++c) {
@@ -173,30 +111,15 @@ std::size_t TreeBuilder::divide_rows(const Node& node, const BinSplit& split) {
     std::fill_n(left.begin(), split.code + 1, std::uint8_t{1});
     if (column.has_missing) left[column.missing_code()] = split.missing_left ? 1 : 0;
   }
-  const Row* const from = rows_of(node);
-  const PackedSum* const sums = moves_sums_ ? packed(node.buffer) + node.begin : nullptr;
-  const RowsAndSums to{rows_[1 - node.buffer].data() + node.begin,
-                       packed(1 - node.buffer) + node.begin};
-  std::uint8_t* const flags = goes_left_.data() + node.begin;
-  const int threads = worthwhile_threads(4.0 * static_cast<double>(n), n_threads_, true);
-  const std::size_t block_rows =
-      std::clamp<std::size_t>(n / static_cast<std::size_t>(threads) + 1, 1024, 16'384);
-  const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
-  std::vector<std::size_t> n_left(n_blocks + 1);
-  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * block_rows;
-    const std::size_t end = std::min(n, begin + block_rows);
-    n_left[block + 1] = mark(division, from, begin, end, flags);
-  });
-  std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
-  const std::size_t total_left = n_left[n_blocks];
-  parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-    const std::size_t begin = block * block_rows;
-    const std::size_t end = std::min(n, begin + block_rows);
-    const std::size_t at_left = n_left[block];
-    deal(from, sums, flags, begin, end, at_left, total_left + begin - at_left, to);
-  });
-  return total_left;
+  if (stays_in_place()) {
+    const bool are_all = rows_of(node) == nullptr;
+    return divide_in_place(division, rows_[0].data() + node.begin, n, are_all, n_threads_, spare_);
+  }
+  Row* const rows = rows_of(node) == nullptr ? nullptr : rows_[node.buffer].data() + node.begin;
+  PackedSum* const sums = moves_sums_ ? packed(node.buffer) + node.begin : nullptr;
+  return divide_rows(
+      division, {rows, sums}, n, n_threads_, goes_left_.data() + node.begin,
+      {rows_[1 - node.buffer].data() + node.begin, packed(1 - node.buffer) + node.begin});
 }
 
 // Gives the children of a node histograms, or none if they have few rows: one is counted in the
@@ -239,13 +162,13 @@ std::uint64_t TreeBuilder::count_own_rows(const Node& node) const {
 
 // Divides a node's rows between two children.
 void TreeBuilder::part_rows(Node& parent) {
-  const std::size_t n_left = divide_rows(parent, parent.split);
+  const std::size_t n_left = divide(parent, parent.split);
   Node& left = *parent.left;
   Node& right = *parent.right;
   left.begin = parent.begin;
   left.end = right.begin = parent.begin + n_left;
   right.end = parent.end;
-  left.buffer = right.buffer = 1 - parent.buffer;
+  left.buffer = right.buffer = stays_in_place() ? 0 : 1 - parent.buffer;
   left.depth = right.depth = parent.depth + 1;
 }
 
@@ -410,24 +333,12 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   n_begun_ = 0;
   free_.clear();
   for (std::vector<PackedSum>& histogram : memory_) free_.push_back(histogram.data());
-  for (LargeArray<Row>& buffer : rows_) buffer.resize(n_rows);
-  goes_left_.resize(n_rows);
+  rows_[0].resize(n_rows);
   all_rows_ = rows == nullptr;
   all_rows_n_ = n_rows;
   if (!all_rows_) std::copy(rows, rows + n_rows, rows_[0].begin());
   weights_ = weights;
-  moves_sums_ = matrix_.n_rows() > rows_with_sums_at_hand;
-  // Sums of some rows that are to lie at their rows' places are made in the other array.
-  LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
-  packed.resize(n_rows);
-  if (moves_sums_ && lent_ == nullptr) packed_[1].resize(n_rows);
-  scale_ = pack_gradients(of, weights, rows, n_rows, constant_hessian, n_threads_, company_,
-                          packed.data());
-  largest_ = {scale_.largest_gradient, scale_.largest_hessian};
-  if (&packed != &packed_[0]) {
-    packed_[0].resize(matrix_.n_rows());
-    for (std::size_t i = 0; i < n_rows; ++i) packed_[0][rows[i]] = packed[i];
-  }
+  const PackedSum total = pack(of, rows, n_rows, constant_hessian);
   if (weights.whole) {
     rules_.split.cuts.clear();
   } else if (rules_.split.cuts.empty()) {
@@ -437,7 +348,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
 
   Node& root = add_node();
   root.end = n_rows;
-  for (const PackedSum sum : packed) root.total += sum;
+  root.total = total;
   const bool by_level = rules_.growth == Growth::oblivious;
   if (company_.exchange != nullptr) {
     start_together(root);
@@ -458,6 +369,38 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
     if (!node.is_leaf) continue;
     leaves_.push_back({node.index, node.begin, node.end, rows_of(node), node.bounds});
   }
+}
+
+// Packs the derivatives of the rows to where their sums are to be, and returns their total.
+PackedSum TreeBuilder::pack(const Derivatives& of, const Row* rows, std::size_t n,
+                            bool constant_hessian) {
+  PackedSum* at = nullptr;
+  std::size_t n_packed = n;
+  if (stays_in_place()) {
+    n_packed = matrix_.n_rows();
+    if (!of.in_blocks) packed_[0].resize(n_packed);
+    at = of.in_blocks ? reinterpret_cast<PackedSum*>(of.first) : packed_[0].data();
+    scale_ =
+        pack_at_rows(of, weights_, rows, n, n_packed, constant_hessian, n_threads_, company_, at);
+    sums_of_rows_ = at;
+  } else {
+    rows_[1].resize(n);
+    goes_left_.resize(n);
+    moves_sums_ = matrix_.n_rows() > rows_with_sums_at_hand;
+    // Sums of some rows that are to lie at their rows' places are made in the other array.
+    LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
+    packed.resize(n);
+    if (moves_sums_ && lent_ == nullptr) packed_[1].resize(n);
+    at = packed.data();
+    scale_ = pack_gradients(of, weights_, rows, n, constant_hessian, n_threads_, company_, at);
+    if (&packed != &packed_[0]) {
+      packed_[0].resize(matrix_.n_rows());
+      for (std::size_t i = 0; i < n; ++i) packed_[0][rows[i]] = packed[i];
+    }
+    sums_of_rows_ = packed_[0].data();
+  }
+  largest_ = {scale_.largest_gradient, scale_.largest_hessian};
+  return std::accumulate(at, at + n_packed, PackedSum{0});
 }
 
 // The question of a level, and the nodes that it is to be asked of: it may divide them.

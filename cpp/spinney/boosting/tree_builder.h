@@ -96,7 +96,11 @@ class TreeBuilder : public RoundBuilder {
   void recover_rows(const Node& node);
   void grow_by_gain_together(Watch& watch);
   void grow_by_level_together(Watch& watch);
-  std::size_t divide_rows(const Node& node, const BinSplit& split);
+  std::size_t divide(const Node& node, const BinSplit& split);
+  PackedSum pack(const Derivatives& of, const Row* rows, std::size_t n, bool constant_hessian);
+  // Whether children have their rows where their parent had them, and sums stay with their rows:
+  // slower where rows are many, but it takes a third of the memory.
+  bool stays_in_place() const { return matrix_.only_by_row(); }
 
   const BinnedMatrix& matrix_;
   int n_threads_;
@@ -104,11 +108,12 @@ class TreeBuilder : public RoundBuilder {
   PackedScale scale_;
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
   std::size_t all_rows_n_ = 0;
-  std::size_t level_limit_ = 0;  // of an oblivious tree
-  LargeArray<Row> rows_[2];
+  std::size_t level_limit_ = 0;      // of an oblivious tree
+  LargeArray<Row> rows_[2];          // the second is not used where rows stay in place
+  LargeArray<Row> spare_;            // … but this
   LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent
-  bool moves_sums_ =
-      false;  // along with the rows; else they stay in the first, at their row's place
+  bool moves_sums_ = false;          // along with the rows; else they stay at their row's place
+  const PackedSum* sums_of_rows_ = nullptr;
   LargeArray<std::uint8_t> goes_left_;
   std::vector<std::vector<PackedSum>> memory_;  // of histograms
   std::vector<PackedSum*> free_;                // those in it that no node has

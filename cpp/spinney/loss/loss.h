@@ -49,13 +49,22 @@ struct Loss {
   }
 };
 
+constexpr std::size_t row_block = 16'384;  // rows that are looked at together
+
 // First and second derivatives of the rows' losses, [score][row], their weights left out. 32 bits
 // are more than the histograms keep.
 struct Derivatives {
   float* first = nullptr;
   float* second = nullptr;
+  // Of one score, block by block: the second ones of row_block rows follow their first ones, so
+  // that a block can become sums of 64 bits where it lies.
+  bool in_blocks = false;
 
-  Derivatives from(std::size_t i) const { return {first + i, second + i}; }
+  // Those from i on; in blocks i begins one, and it ends there.
+  Derivatives from(std::size_t i) const {
+    if (in_blocks) return {first + 2 * i, first + 2 * i + row_block, false};
+    return {first + i, second + i, false};
+  }
 };
 
 // targets: [row], classes as numbers, or [score][row]; weights: [row] or null; scores:

@@ -232,13 +232,13 @@ BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_thr
   find_bins(table, max_bins, among, n_threads);
   write_codes(table, 0, n_threads);
   count_codes(n_threads);
-  make_slots(true);
+  make_slots();
   make_groups();
   write_rows(n_threads);
 }
 
 BinnedMatrix::BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows)
-    : n_rows_(n_rows), columns_(std::move(bins)) {
+    : n_rows_(n_rows), only_by_row_(true), columns_(std::move(bins)) {
   for (const BinnedColumn& column : columns_) {
     if (column.n_bins < 1 || column.n_bins > 255 ||
         (!column.categorical && column.cuts.size() + 1 != column.n_bins) ||
@@ -250,7 +250,11 @@ BinnedMatrix::BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows)
 #if defined(__GLIBC__)
   malloc_trim(0);  // what finding the bins took would else stay with the process
 #endif
-  by_column_.resize(n_rows_ * n_features());
+  // Some rows lie in two cache lines; padded to a power of two they would take up to twice as much.
+  constexpr std::size_t unit = 16;
+  const std::size_t n = std::max<std::size_t>(n_features(), 1);
+  stride_ = n <= unit ? std::bit_ceil(n) : (n + unit - 1) / unit * unit;
+  by_row_.resize(n_rows_ * stride_);
 }
 
 void BinnedMatrix::write(const Table& piece, std::size_t first, int n_threads) {
@@ -270,16 +274,15 @@ void BinnedMatrix::write(const Table& piece, std::size_t first, int n_threads) {
   write_codes(piece, first, n_threads);
 }
 
-void BinnedMatrix::complete(std::span<const std::int64_t> missing, int n_threads) {
+void BinnedMatrix::complete(std::span<const std::int64_t> missing) {
   if (missing.size() != columns_.size()) throw InputError("missing: another number of columns");
-  if (stride_ != 0) throw InputError("complete: expected once");
+  if (!slots_.empty()) throw InputError("complete: expected once");
   for (std::size_t f = 0; f < columns_.size(); ++f) {
     columns_[f].has_missing |= missing[f] > 0;
     columns_[f].n_rows_of.assign(columns_[f].n_codes(), 0);
   }
-  make_slots(false);
+  make_slots_of_columns();
   make_groups();
-  write_rows(n_threads);
 }
 
 BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads)
@@ -308,7 +311,7 @@ void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::sp
 // Writes the codes of rows that follow each other from `first` on.
 void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_threads) {
   const std::size_t n = table.n_rows;
-  by_column_.resize(n_rows_ * n_features());  // unless it has this size already
+  if (!only_by_row_) by_column_.resize(n_rows_ * n_features());
   std::vector<CutSearch> searches;
   for (const BinnedColumn& column : columns_) searches.emplace_back(column.cuts);
   std::vector<std::atomic<bool>> misses(n_features());
@@ -346,13 +349,18 @@ void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_thre
     std::array<double, block> values;
     const std::span<Row> rows(all.data(), std::min(block, n - begin));
     std::iota(rows.begin(), rows.end(), static_cast<Row>(begin));
+    std::array<std::uint8_t, block> found;
     for (std::size_t f = 0; f < n_features(); ++f) {
-      std::uint8_t* const codes = by_column_.data() + f * n_rows_ + first + begin;
+      std::uint8_t* const codes =
+          only_by_row_ ? found.data() : by_column_.data() + f * n_rows_ + first + begin;
       if (columns_[f].categorical) {
         code_categories(f, rows, codes);
       } else {
         code_numbers(f, rows, values.data(), codes);
       }
+      if (!only_by_row_) continue;
+      std::uint8_t* const out = by_row_.data() + (first + begin) * stride_ + f;
+      for (std::size_t i = 0; i < rows.size(); ++i) out[i * stride_] = codes[i];
     }
   };
   const double work = 4.0 * static_cast<double>(n * n_features());
@@ -373,7 +381,7 @@ std::array<std::int64_t, 256> BinnedMatrix::count_codes_of(std::size_t f) const 
   // In turns, so that an addition need not wait for the one before, often to the same code.
   constexpr std::size_t n_turns = 4;
   std::array<std::array<std::uint32_t, 256>, n_turns> count{};
-  const std::uint8_t* const of = codes(f);
+  const BinCodes of = column_codes(f);
   std::size_t row = 0;
   for (; row + n_turns <= n_rows_; row += n_turns) {
     for (std::size_t turn = 0; turn < n_turns; ++turn) ++count[turn][of[row + turn]];
@@ -417,12 +425,12 @@ void BinnedMatrix::set_code_counts(std::span<const std::int64_t> counts) {
   }
 }
 
-void BinnedMatrix::make_slots(bool bundles) {
+void BinnedMatrix::make_slots() {
   std::vector<std::uint32_t> candidates;  // for bundles
   for (std::uint32_t f = 0; f < n_features(); ++f) {
     BinnedColumn& column = columns_[f];
     if (column.n_codes() < 2) continue;
-    if (bundles && column.n_codes() <= max_bundled_codes) {
+    if (column.n_codes() <= max_bundled_codes) {
       const std::vector<std::uint32_t>& count = column.n_rows_of;
       const auto most = std::max_element(count.begin(), count.end());
       if (static_cast<double>(*most) >= common_share * static_cast<double>(n_rows_)) {
@@ -435,6 +443,19 @@ void BinnedMatrix::make_slots(bool bundles) {
     slots_.push_back({0, column.n_codes()});
   }
   bundle(candidates);
+  number_codes();
+}
+
+// A byte for each column, in their order. Constant ones are not asked about, but have theirs.
+void BinnedMatrix::make_slots_of_columns() {
+  for (BinnedColumn& column : columns_) {
+    if (column.n_codes() > 1) column.slot = static_cast<std::int32_t>(slots_.size());
+    slots_.push_back({0, column.n_codes()});
+  }
+  number_codes();
+}
+
+void BinnedMatrix::number_codes() {
   for (CodeSlot& slot : slots_) {
     slot.start = n_codes_;
     n_codes_ += slot.n_codes;
@@ -503,6 +524,7 @@ void BinnedMatrix::make_groups() {
     ++groups_.back().width;
     bytes += more;
   }
+  if (stride_ != 0) return;
   constexpr std::size_t line = 64;
   const std::size_t n = std::max<std::size_t>(slots_.size(), 1);
   stride_ = n <= line ? std::bit_ceil(n) : (n + line - 1) / line * line;

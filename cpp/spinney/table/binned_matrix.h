@@ -4,7 +4,8 @@
 // are few); a category is a bin, the rarest ones share the last. What is missing has a code of its
 // own, after the others. Codes lie twice in memory: column by column, and row by row, a row in as
 // few cache lines as it needs. In a row, columns that nearly always have the same code, and never
-// two of them another one in the same row (one-hot columns), share a byte: a bundle.
+// two of them another one in the same row (one-hot columns), share a byte: a bundle. Of a part of
+// a table codes lie row by row only: workers are to hold as much as they can.
 #pragma once
 
 #include <array>
@@ -57,6 +58,14 @@ struct SlotGroup {
 
 constexpr std::uint32_t max_group_width = 16;
 
+// The codes of one column, wherever they lie.
+struct BinCodes {
+  const std::uint8_t* of_first = nullptr;
+  std::size_t stride = 1;  // from row to row
+
+  std::uint8_t operator[](std::size_t row) const { return of_first[row * stride]; }
+};
+
 class BinnedMatrix : public RowMatrix {
  public:
   // max_bins: at most 255. Cuts are found on at most 200,000 rows, of those given if any are.
@@ -66,10 +75,10 @@ class BinnedMatrix : public RowMatrix {
   // Room for the rows of a part of a table, by bins that were found for the whole of it: of each
   // column cuts or bin_of and n_bins count. `write` takes rows, a piece at a time, and notes where
   // values are missing; `complete` says where some are in any part. No two columns share a byte
-  // here, since every part must have the same layout.
+  // here, since every part must have the same layout, and there are no codes by column.
   BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows);
   void write(const Table& piece, std::size_t first, int n_threads);
-  void complete(std::span<const std::int64_t> missing, int n_threads);
+  void complete(std::span<const std::int64_t> missing);
 
   // Other rows by the bins of these; only codes by column.
   BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads);
@@ -87,7 +96,13 @@ class BinnedMatrix : public RowMatrix {
   std::uint32_t n_codes() const { return n_codes_; }  // of a histogram of all slots
   const CodeSlot& slot(std::size_t s) const { return slots_[s]; }
   const BinnedColumn& column(std::size_t f) const { return columns_[f]; }
+  bool only_by_row() const { return only_by_row_; }
+  // Unless they are only by row.
   const std::uint8_t* codes(std::size_t f) const { return by_column_.data() + f * n_rows_; }
+  // Either way; bundles share a byte of a row, but are never only by row.
+  BinCodes column_codes(std::size_t f) const {
+    return only_by_row_ ? BinCodes{by_row_.data() + f, stride_} : BinCodes{codes(f), 1};
+  }
   const std::uint8_t* row_codes() const { return by_row_.data(); }  // [row][stride]
   std::size_t stride() const { return stride_; }
   std::span<const SlotGroup> groups() const { return groups_; }
@@ -98,12 +113,15 @@ class BinnedMatrix : public RowMatrix {
   void write_codes(const Table& table, std::size_t first, int n_threads);
   std::array<std::int64_t, 256> count_codes_of(std::size_t f) const;
   void count_codes(int n_threads);
-  void make_slots(bool bundles);
+  void make_slots();
+  void make_slots_of_columns();
+  void number_codes();
   void bundle(std::vector<std::uint32_t>& candidates);
   void make_groups();
   void write_rows(int n_threads);
 
   std::size_t n_rows_ = 0;
+  bool only_by_row_ = false;
   std::uint32_t n_codes_ = 0;
   std::vector<BinnedColumn> columns_;
   std::size_t stride_ = 0;

@@ -10,13 +10,14 @@ import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from spinney.dask._rows import Part, join_parts
+from spinney.dask._rows import Part, join_beside, join_parts
 from spinney.ensemble._distributed import fit_shard
 from spinney.ensemble._exchange import Exchange, ExchangeError, SocketExchange
 from spinney.ensemble._parted_rows import PartedRows
@@ -265,21 +266,25 @@ def _boost(
         estimator.callbacks = diary.report
     try:
         rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts])
-        part = join_parts([one.beside() for one in parts])
+        beside = [one.beside() for one in parts]
+        weights, group = (join_beside(name, beside) for name in ("weights", "group"))
+        # Read when they are needed: once they are coded nobody is to hold them.
+        targets = partial(join_beside, "y", beside)
         totals = Totals(exchange)
-        n_before = sum(totals.gather(part.n_rows)[: exchange.rank])
+        n_before = sum(totals.gather(len(rows))[: exchange.rank])
         if plan.is_ranker:
-            _check_groups(part.group, totals)
+            _check_groups(group, totals)
         if plan.expected is not None:
-            estimator._checkpoint_rows = _about_rows(part, parts[0].n_columns, totals)
-            _check_rows(plan.expected, estimator._checkpoint_rows)
+            about = _about_rows(len(rows), parts[0].n_columns, targets(), weights, totals)
+            _check_rows(plan.expected, about)
+            estimator._checkpoint_rows = about
         fit_shard(
-            *(estimator, rows, part.y),
+            *(estimator, rows, targets),
             exchange=exchange,
             stretches=[(0, n_before)],
             seed=plan.seed,
-            sample_weight=part.weights,
-            group=part.group,
+            sample_weight=weights,
+            group=group,
             eval_set=_eval_set(watched, plan.is_ranker),
             start=None if plan.start is None else pickle.loads(plan.start),
             after_round=diary.after_round,
@@ -289,7 +294,7 @@ def _boost(
     finally:
         estimator.callbacks = None
     report = {
-        "rows": part.n_rows,
+        "rows": len(rows),
         "bytes_sent": exchange.bytes_sent,
         "exchanges": exchange.n_exchanges,
         "seconds": time.perf_counter() - began,
@@ -378,9 +383,11 @@ def _check_groups(group: Any, totals: Totals) -> None:
         raise ValueError("group: expected the rows of each group in one partition")
 
 
-def _about_rows(part: Part, n_columns: int, totals: Totals) -> dict[str, Any]:
+def _about_rows(
+    n_rows: int, n_columns: int, y: Any, weights: Any, totals: Totals
+) -> dict[str, Any]:
     """Tell what rows of all workers are, so that a checkpoint of others is noticed."""
-    told = totals.gather((part.n_rows, _sum(part.y), _sum(part.weights)))
+    told = totals.gather((n_rows, _sum(y), _sum(weights)))
     return {
         "n_rows": sum(one[0] for one in told),
         "n_columns": n_columns,

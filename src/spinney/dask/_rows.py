@@ -17,7 +17,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Part", "Rows", "as_collection", "is_dask", "is_path", "need_dask", "read_rows"]
+__all__ = [
+    "Part",
+    "Rows",
+    "as_collection",
+    "is_dask",
+    "is_path",
+    "join_beside",
+    "join_parts",
+    "leave_pool",
+    "need_dask",
+    "read_rows",
+    "within_task",
+]
 
 
 def need_dask() -> Any:
@@ -391,18 +403,22 @@ def join_parts(parts: Sequence[Part]) -> Part:
     """Put parts one after the other; categories are those of all parts, by their names."""
     if not parts:
         raise ValueError("parts: expected at least one, got none")
-    filled = [part for part in parts if part.n_rows] or list(parts[:1])
+    filled = _filled(parts)
     if len(filled) == 1:
         return filled[0]
-    beside = [
-        None if getattr(filled[0], name) is None else _join_beside(name, filled)
-        for name in ("y", "weights", "group")
-    ]
+    beside = [join_beside(name, filled) for name in ("y", "weights", "group")]
     return Part(_join_rows([part.X for part in filled]), *beside)
 
 
-def _join_beside(name: str, parts: Sequence[Part]) -> Any:
-    values = [getattr(part, name) for part in parts]
+def _filled(parts: Sequence[Part]) -> list[Part]:
+    return [part for part in parts if part.n_rows] or list(parts[:1])
+
+
+def join_beside(name: str, parts: Sequence[Part]) -> Any:
+    """Put what lies beside the rows of parts one after the other: y, weights or group."""
+    values = [getattr(part, name) for part in _filled(parts)]
+    if values[0] is None or len(values) == 1:
+        return values[0]
     if len({one.dtype.kind in "OUS" for one in values}) > 1:
         raise ValueError(f"{name}: expected one kind of values in all partitions, got several")
     return np.concatenate(values)

@@ -34,7 +34,7 @@ from spinney.ensemble._boosting_split import split_rows
 from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns
 from spinney.ensemble._interaction_sets import interaction_sets
 from spinney.ensemble._parted_rows import PartedTable
-from spinney.ensemble._shard import Shard, agree_on_columns, read_part
+from spinney.ensemble._shard import Shard, agree_on_columns, narrow_targets, read_part
 from spinney.ensemble._totals import Totals
 from spinney.tree._base import core_table
 
@@ -161,7 +161,7 @@ class BaseBoosting(BoostedModel):
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
-        targets = self._encode_targets(y)
+        targets = self._encode_targets(y() if callable(y) else y)
         check_consistent_length(np.empty((n_rows, 0)), targets)
         weights = self._weights(sample_weight, targets, n_rows)
         if not goes_on:
@@ -200,6 +200,8 @@ class BaseBoosting(BoostedModel):
         if not goes_on:
             self._prepare_loss(targets, weights)
             self._n_boosters = len(parts)
+        if self._shard is not None and not self._group_starts and not self._has_own_loss():
+            targets = narrow_targets(targets)
         bins = self._make_bins(table, parts, targets, weights, n_threads)
         trials = []
         hook = self._agreed(progress_hook(self, scored=True))
@@ -417,10 +419,12 @@ class BaseBoosting(BoostedModel):
         if self._shard is not None:
             self._refuse_statistics()
         for number, (learned, _) in enumerate(parts):
-            statistics = statistics_of(
-                *(table, self._schema, self.max_set_categories, self._averaged(targets)),
-                *(weights, learned, self._seed + number),
-            )
+            statistics = []
+            if self._shard is None:
+                statistics = statistics_of(
+                    *(table, self._schema, self.max_set_categories, self._averaged(targets)),
+                    *(weights, learned, self._seed + number),
+                )
             if made and not statistics:
                 made.append(made[0])
                 continue
@@ -467,7 +471,8 @@ class BaseBoosting(BoostedModel):
                 baselines.append(np.zeros(self._n_scores))
             else:
                 own = None if weights is None else weights[rows]
-                baselines.append(self._find_baseline(targets[rows], own))
+                of_rows = targets[rows].astype(np.float64, copy=False)
+                baselines.append(self._find_baseline(of_rows, own))
             scores = self._start_scores(table, baselines[-1], init_score)
             validation = others = None
             if watched is not None:
@@ -539,11 +544,14 @@ class BaseBoosting(BoostedModel):
     def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
         """Raw scores that a constant model would have."""
 
+    def _has_own_loss(self) -> bool:
+        return callable(getattr(self, "loss", None))
+
     def _own_gradients(self, targets: Any, scores: Any) -> Any:
         """Make the function that the core asks for derivatives of a loss of the user's, or None."""
-        loss = getattr(self, "loss", None)
-        if not callable(loss):
+        if not self._has_own_loss():
             return None
+        loss: Any = self.loss  # type: ignore[attr-defined]
         if self._n_targets > 1:
             raise ValueError("loss: a function is for one output, but y has several")
 

@@ -43,7 +43,8 @@ def fit_shard(
         Not fitted; with the same parameters everywhere, but for `n_jobs`, `verbose` and
         `callbacks`. It is fitted.
     X, y : rows and targets
-        Of this worker.
+        Of this worker. y may be a function that gives them, so that nobody holds them longer than
+        they are needed.
     exchange : Exchange
         The other workers. If anything goes wrong, these are told.
     stretches : sequence of (int, int)
@@ -75,7 +76,11 @@ def fit_shard(
         estimator._validate_params()
         _refuse(estimator, shard.totals, sample_weight, eval_set)
         estimator._shard, estimator._totals = shard, shard.totals
-        groups = _group_ids(group, len(y)) if "ndcg_at" in estimator.get_params() else None
+        groups = (
+            _group_ids(group, len(X if callable(y) else y))
+            if "ndcg_at" in estimator.get_params()
+            else None
+        )
         with all_or_nothing(estimator):
             estimator._fit(X, y, sample_weight, eval_set, None, groups, None)
     except BaseException:

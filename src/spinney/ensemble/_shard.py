@@ -21,6 +21,7 @@ __all__ = [
     "agree_on_columns",
     "agree_on_labels",
     "join_schemas",
+    "narrow_targets",
     "read_part",
 ]
 
@@ -138,6 +139,16 @@ def agree_on_labels(labels: Any, totals: Totals) -> Any:
     return np.unique(np.concatenate(told))
 
 
+def narrow_targets(targets: Any) -> Any:
+    """Give targets in as few bytes as hold them: the core reads them as they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        for kind in (np.uint8, np.float32):
+            narrow = targets.astype(kind)
+            if np.array_equal(narrow, targets):
+                return narrow
+    return targets
+
+
 def agree_on_bins(
     table: Any, schema: Schema, max_bins: int, learned: Any, totals: Totals, n_threads: int
 ) -> Any:
@@ -163,7 +174,7 @@ def agree_on_bins(
     matrix = _core.bin_given(bins, table.n_rows)
     for first, part in parts_of_table(table):
         matrix.write(core_table(part, schema), first, n_threads)
-    matrix.complete(totals.add(matrix.missing()), n_threads)
+    matrix.complete(totals.add(matrix.missing()))
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix
 

@@ -1,0 +1,42 @@
+// Targets of rows in as few bytes as hold them without loss: classes in one, numbers that float32
+// holds in four.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace spinney {
+
+class LossTargets {
+ public:
+  LossTargets() = default;
+  LossTargets(const double* wide) : wide_(wide) {}           // NOLINT: as good as what they are
+  LossTargets(const float* narrow) : narrow_(narrow) {}      // NOLINT
+  LossTargets(const std::uint8_t* small) : small_(small) {}  // NOLINT
+
+  double operator[](std::size_t i) const {
+    if (wide_ != nullptr) return wide_[i];
+    return narrow_ != nullptr ? static_cast<double>(narrow_[i]) : static_cast<double>(small_[i]);
+  }
+
+  // Those of [begin, end) side by side: where they are, or else in `room`.
+  const double* spread(std::size_t begin, std::size_t end, double* room) const {
+    if (wide_ != nullptr) return wide_ + begin;
+    if (narrow_ != nullptr) {
+      for (std::size_t i = begin; i < end; ++i) room[i - begin] = static_cast<double>(narrow_[i]);
+    } else {
+      for (std::size_t i = begin; i < end; ++i) room[i - begin] = static_cast<double>(small_[i]);
+    }
+    return room;
+  }
+
+  // Null unless they are doubles.
+  const double* wide() const { return wide_; }
+
+ private:
+  const double* wide_ = nullptr;
+  const float* narrow_ = nullptr;
+  const std::uint8_t* small_ = nullptr;
+};
+
+}  // namespace spinney
