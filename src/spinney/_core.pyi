@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from numpy import bool_, float64, int32, int64, uint8, uint32, uint64
+from numpy import bool_, float32, float64, int32, int64, uint8, uint32, uint64
 from numpy.typing import NDArray
 
 def get_num_threads() -> int: ...
@@ -266,7 +266,7 @@ class BinnedMatrix(RowMatrix):
     def n_codes(self) -> int: ...
     def write(self, piece: Table, first: int, n_threads: int) -> None: ...
     def missing(self) -> NDArray[int64]: ...
-    def complete(self, missing: NDArray[int64], n_threads: int) -> None: ...
+    def complete(self, missing: NDArray[int64]) -> None: ...
     def count_codes(self) -> NDArray[int64]: ...
     def set_code_counts(self, counts: NDArray[int64]) -> None: ...
 
@@ -332,7 +332,7 @@ class BoostValidation:
         self,
         matrix: RowMatrix,
         rows: NDArray[uint32],
-        targets: NDArray[float64],
+        targets: NDArray[float64] | NDArray[float32] | NDArray[uint8],
         weights: NDArray[float64] | None,
         scores: NDArray[float64],
         groups: list[int] = ...,
@@ -341,7 +341,7 @@ class BoostValidation:
 def boost(
     matrix: RowMatrix,
     rows: NDArray[uint32] | None,
-    targets: NDArray[float64],
+    targets: NDArray[float64] | NDArray[float32] | NDArray[uint8],
     weights: NDArray[float64] | None,
     scores: NDArray[float64],
     validation: BoostValidation | None,

@@ -133,12 +133,14 @@ def predict(
         piece = None
         for piece in pieces:
             carried = piece.column_names if keep_all else kept
-            write(_beside(piece.select(_known(carried, piece)), predictor.predict(piece)))
+            told = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
+            # Before the first rows: whoever reads them may hang up after a few.
+            if n_rows == 0 and predictor.explained and not quiet:
+                typer.echo(predictor.explained, err=True)
+            write(told)
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
             write(_beside(_empty(kept), predictor.no_predictions()))
-    if predictor.explained and not quiet:
-        typer.echo(predictor.explained, err=True)
     if output is not None and str(output) != "-" and not quiet:
         seconds = shown_time(perf_counter() - start)
         typer.echo(f"wrote {output}: {n_rows:,} rows in {seconds}", err=True)

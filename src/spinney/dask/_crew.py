@@ -159,15 +159,20 @@ class Crew:
         from distributed import Lock
 
         lock = Lock(TOPIC)
-        while not lock.acquire(timeout=1.0):
-            if self._scheduler_is_lost():
-                raise self._farewell()
+        is_ours = False
         try:
+            while not is_ours:
+                is_ours = lock.acquire(timeout=1.0)
+                if self._scheduler_is_lost():
+                    raise self._farewell()
             yield
         finally:
-            if not self._scheduler_is_lost():
+            if is_ours and not self._scheduler_is_lost():
                 with suppress(OSError):  # if it is lost just now
                     lock.release()
+            # It would go on telling the scheduler, lost or not, that the lock is in use.
+            if hasattr(lock, "refresh_callback"):
+                self.client.loop.add_callback(lock.refresh_callback.stop)
 
     @contextmanager
     def _news(self) -> Iterator[None]:
