@@ -220,6 +220,47 @@ def test_many_rows_are_sampled_as_one_worker_does():
         assert_same(alone, model)
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"early_stopping": True, "n_iter_no_change": 2},
+        {"loss": "absolute_error"},
+        {"loss": "huber", "early_stopping": True},
+        {"subsample": 0.5},
+        {"subsample": 0.5, "sampling": "gradient"},
+        {"growth": "oblivious", "max_leaf_nodes": 8},
+        {"growth": "level_wise", "min_samples_leaf": 3000},
+    ],
+)
+@pytest.mark.parametrize("kind", ["halves", "any numbers", "weighted"])
+def test_many_rows_are_packed_where_they_lie(kind, params):
+    """Beyond 65,536 rows sums take the place of derivatives; targets take 4 bytes or 8."""
+    rng = np.random.default_rng(2)
+    n = 70_000
+    X = np.column_stack([rng.normal(size=(n, 3)), np.full(n, 2.0), rng.integers(0, 4, n)])
+    X[::11, 1] = np.nan
+    y = X[:, 0] + X[:, 4] + rng.normal(size=n)
+    y = np.round(2 * y) / 2 if kind == "halves" else y
+    weights = rng.uniform(0.5, 2, n) if kind == "weighted" else None
+    common = {"n_estimators": 3, "early_stopping": False, "max_leaf_nodes": 9, **params}
+    alone = fit_alone(REGRESSOR(n_folds=1, **common), X, y, weights)
+    parts = [np.arange(20_000), np.arange(20_000, 20_000), np.arange(20_000, n)]
+    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y, weights):
+        assert_same(alone, model)
+
+
+def test_many_rows_of_three_classes():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(70_000, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=70_000), [-1, 1])
+    common = {"n_estimators": 2, "early_stopping": True, "max_leaf_nodes": 5}
+    alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
+    parts = [np.arange(30_000), np.arange(30_000, 70_000)]
+    for model in fit_together(lambda: CLASSIFIER(**common), parts, X, y):
+        assert_same(alone, model)
+
+
 def sketch_tables(n):
     """Columns of several kinds, and classes that depend on them."""
     for seed in range(2):

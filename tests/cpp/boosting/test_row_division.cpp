@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "spinney/boosting/histogram.h"
+#include "spinney/boosting/row_division.h"
+#include "spinney/common/random.h"
+#include "spinney/loss/loss_targets.h"
+#include "testing.h"
+
+using namespace spinney;
+
+namespace {
+
+// Codes of rows of three bytes, of which the second counts, and codes below the limit go left.
+struct Codes {
+  std::vector<std::uint8_t> codes;
+  RowDivision division;
+
+  Codes(std::size_t n, std::size_t limit) {
+    Stream stream(3, Purpose::rows, n + limit);
+    codes.resize(3 * n);
+    for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(stream.below(256));
+    division = {codes.data() + 1, 3, true};
+    std::fill_n(division.left.begin(), limit, std::uint8_t{1});
+  }
+
+  bool goes_left(Row row) const { return division.left[codes[3 * row + 1]] != 0; }
+};
+
+}  // namespace
+
+TEST(rows_divided_in_place_keep_their_order) {
+  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{200}, std::size_t{16'384},
+                              std::size_t{16'385}, std::size_t{70'001}}) {
+    for (const std::size_t limit :
+         {std::size_t{0}, std::size_t{20}, std::size_t{200}, std::size_t{256}}) {
+      const Codes codes(2 * n, limit);
+      for (const bool are_all : {true, false}) {
+        std::vector<Row> rows(n);
+        for (std::size_t i = 0; i < n; ++i) rows[i] = static_cast<Row>(are_all ? i : 2 * i);
+        std::vector<Row> expected = rows;
+        const auto middle = std::stable_partition(expected.begin(), expected.end(),
+                                                  [&](Row row) { return codes.goes_left(row); });
+        if (are_all) std::fill(rows.begin(), rows.end(), Row{7});  // not written yet
+        LargeArray<Row> spare;
+        const std::size_t n_left =
+            divide_in_place(codes.division, rows.data(), n, are_all, 2, spare);
+        CHECK(n_left == static_cast<std::size_t>(middle - expected.begin()));
+        CHECK(rows == expected);
+        CHECK(spare.size() <= n / 2);
+      }
+    }
+  }
+}
+
+TEST(rows_divided_in_place_and_elsewhere_are_the_same) {
+  constexpr std::size_t n = 50'000;
+  const Codes codes(n, 90);
+  std::vector<Row> all(n);
+  std::iota(all.begin(), all.end(), Row{0});
+  std::vector<Row> elsewhere(n);
+  std::vector<PackedSum> sums(n);
+  std::iota(sums.begin(), sums.end(), PackedSum{-5});
+  std::vector<PackedSum> moved(n);
+  std::vector<std::uint8_t> flags(n);
+  const std::size_t n_left = divide_rows(codes.division, {all.data(), sums.data()}, n, 2,
+                                         flags.data(), {elsewhere.data(), moved.data()});
+  LargeArray<Row> spare;
+  CHECK(divide_in_place(codes.division, all.data(), n, false, 1, spare) == n_left);
+  CHECK(all == elsewhere);
+  for (std::size_t i = 0; i < n; ++i) CHECK(moved[i] == PackedSum{-5} + elsewhere[i]);
+}
+
+TEST(sums_at_the_places_of_rows_are_those_of_a_list) {
+  constexpr std::size_t n = 40'000;
+  constexpr std::size_t n_blocks = (n + row_block - 1) / row_block;
+  Stream stream(9, Purpose::rows, 1);
+  std::vector<float> first(n);
+  std::vector<float> second(n);
+  std::vector<double> weights(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    first[i] = static_cast<float>(stream.uniform() - 0.5);
+    second[i] = static_cast<float>(stream.uniform());
+    weights[i] = stream.uniform() + 0.1;
+  }
+  std::vector<Row> some;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (stream.below(3) > 0) some.push_back(static_cast<Row>(i));
+  }
+  std::vector<Row> all(n);
+  std::iota(all.begin(), all.end(), Row{0});
+  for (const bool weighted : {false, true}) {
+    const double* const given = weighted ? weights.data() : nullptr;
+    for (const std::vector<Row>* const rows : {&all, &some}) {
+      const RowWeights of_rows{given, false};
+      const std::size_t n_rows = rows->size();
+      std::vector<PackedSum> listed(n_rows);
+      const PackedScale scale = pack_gradients({first.data(), second.data()}, of_rows, rows->data(),
+                                               n_rows, false, 2, {}, listed.data());
+      std::vector<PackedSum> expected(n);
+      for (std::size_t i = 0; i < n_rows; ++i) expected[(*rows)[i]] = listed[i];
+
+      std::vector<float> own_first = first;  // those of other rows become zero
+      std::vector<float> own_second = second;
+      std::vector<PackedSum> placed(n);
+      const PackedScale same = pack_at_rows({own_first.data(), own_second.data()}, of_rows,
+                                            rows->data(), n_rows, n, false, 2, {}, placed.data());
+      CHECK(placed == expected);
+      CHECK(same.gradient == scale.gradient && same.hessian == scale.hessian);
+
+      LargeArray<PackedSum> memory(n_blocks * row_block);
+      const Derivatives blocks{reinterpret_cast<float*>(memory.data()), nullptr, true};
+      for (std::size_t begin = 0; begin < n; begin += row_block) {
+        const std::size_t count = std::min(row_block, n - begin);
+        std::copy_n(first.data() + begin, count, blocks.from(begin).first);
+        std::copy_n(second.data() + begin, count, blocks.from(begin).second);
+      }
+      pack_at_rows(blocks, of_rows, rows->data(), n_rows, n, false, 2, {}, memory.data());
+      CHECK(std::equal(expected.begin(), expected.end(), memory.data()));
+    }
+  }
+}
+
+TEST(targets_in_few_bytes_are_the_same_numbers) {
+  const std::vector<std::uint8_t> small = {0, 1, 255, 7};
+  const std::vector<float> narrow = {0.0F, 1.0F, 255.0F, 7.0F};
+  const std::vector<double> wide = {0.0, 1.0, 255.0, 7.0};
+  for (const LossTargets& targets :
+       {LossTargets(small.data()), LossTargets(narrow.data()), LossTargets(wide.data())}) {
+    double room[3] = {};
+    const double* const found = targets.spread(1, 4, room);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(found[i] == wide[i + 1] && targets[i] == wide[i]);
+    CHECK((targets.wide() == nullptr) == (found == room));
+  }
+}
