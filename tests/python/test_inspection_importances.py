@@ -314,7 +314,9 @@ def test_boosters_by_hand():
                 stack.append((child, part))
     np.testing.assert_allclose(told.mean, sums / 50, atol=1e-12)
     several = GradientBoostingRegressor(n_estimators=3).fit(X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="one target"):
+    with pytest.raises(
+        ValueError, match="y: expected 2 targets, as the model was fitted to, got 1"
+    ):
         impurity_importance(several, X, y, held_out=True)
 
 

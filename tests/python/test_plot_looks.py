@@ -128,6 +128,8 @@ def test_many_categories(n):
     assert len(bars.patches) == min(n, 20)
     assert_readable(bars)
     assert_readable(plot.partial_dependence(tree, X, ("a", "town"), n_values=5, max_rows=20))
+    for columns in (("a", "town"), ("town", "a")):
+        assert_readable(plot.accumulated_local_effects(tree, X, columns, n_intervals=5))
     assert_readable(plot.decision_boundary(tree, X, n_steps=20))
 
 

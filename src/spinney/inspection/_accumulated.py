@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.inspection._accumulated_pairs import effects_of_two
 from spinney.inspection._answers import Answers
-from spinney.inspection._category_order import order_categories
 from spinney.inspection._dependence import Grid, draw_rows, find_columns
+from spinney.inspection._effect_axis import EffectAxis, make_axis
 from spinney.inspection._table_view import TableView
 
 __all__ = ["AccumulatedEffects", "accumulated_local_effects"]
@@ -39,7 +40,7 @@ class AccumulatedEffects:
     is_probability : bool
         Whether predictions are probabilities of these classes.
     counts : ndarray
-        Rows in each interval, or in each category.
+        Rows in each interval, or in each category; for two columns, in each pair of them.
     mean : ndarray of shape (n_outputs,)
         The mean prediction of the rows.
     n_missing : int
@@ -75,7 +76,8 @@ def accumulated_local_effects(
     Partial dependence puts every value into every row, also where such rows do not exist, as
     columns go together; here only the rows of an interval are asked, and moved no farther than its
     ends (Apley and Zhu, 2020). Categories are put into an order first: rows of a category are
-    moved to the one before and the one after.
+    moved to the one before and the one after. Of two columns, it is summed up how the change
+    with the one changes with the other.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def accumulated_local_effects(
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
     columns : str, int, or pair of them
-        The column, or two columns of numbers, by name or number.
+        The column, or two of them, by name or number.
     target : object, default=None
         The class whose probability is meant. None: the second of two, or all of several.
     n_intervals : int, default=20
@@ -121,38 +123,26 @@ def accumulated_local_effects(
     answers = Answers(model, view, target, n_jobs)
     rows = draw_rows(view.n_rows, max_rows, random_state)
     n_before = len(rows)
-    for j in places:
-        rows = np.setdiff1d(rows, view.missing_rows(j), assume_unique=True)
-        if len(rows) == 0:
+    known = [np.setdiff1d(rows, view.missing_rows(j), assume_unique=True) for j in places]
+    for j, some in zip(places, known, strict=True):
+        if len(some) == 0:
             raise ValueError(f"columns: expected values in column {view.names[j]!r}, all missing")
-        if len(places) == 2 and view.is_category(j):
-            raise ValueError(
-                f"columns: expected two columns of numbers, got categories in {view.names[j]!r}"
-            )
-    if len(places) == 2:
-        found = _of_two(view, answers, rows, places, n_intervals)
-    elif view.is_category(places[0]):
-        found = _of_categories(view, answers, rows, places[0])
+        rows = np.intersect1d(rows, some, assume_unique=True)
+    if len(rows) == 0:
+        both = " and ".join(repr(view.names[j]) for j in places)
+        raise ValueError(f"columns: expected rows with values in both {both}, got none")
+    axes = [make_axis(view, rows, j, n_intervals, k) for j, k in zip(places, known, strict=True)]
+    if len(axes) == 2:
+        effect, counts = effects_of_two(view, answers, rows, (axes[0], axes[1]))
+        error = np.full_like(effect, np.nan)
     else:
-        found = _of_numbers(view, answers, rows, places[0], n_intervals)
-    grids, effect, error, counts, observed = found
-    mean = answers.predict(view.make(rows, {})).mean(axis=1)
-    n_missing = n_before - len(rows)
+        counts = np.bincount(axes[0].at, minlength=axes[0].n_cells)
+        effect, error = _of_one(view, answers, rows, axes[0], counts / len(rows))
     return AccumulatedEffects(
-        *(grids, effect, error, answers.outputs, answers.is_probability),
-        *(counts, mean, n_missing, observed),
+        *([axis.grid for axis in axes], effect, error, answers.outputs, answers.is_probability),
+        *(counts, answers.predict(view.make(rows, {})).mean(axis=1), n_before - len(rows)),
+        [axis.observed for axis in axes],
     )
-
-
-def _edges(values: Floats, n_intervals: int) -> Floats:
-    """Ends of intervals with about as many rows each: values that occur."""
-    edges = np.quantile(values, np.linspace(0, 1, n_intervals + 1), method="inverted_cdf")
-    return np.unique(edges)
-
-
-def _intervals(values: Floats, edges: Floats) -> Rows:
-    """Return the interval of each value: (edge k, edge k + 1], the first one with both ends."""
-    return np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(edges) - 2)
 
 
 def _mean_by(which: Rows, n: int, values: Floats) -> tuple[Floats, Floats]:
@@ -177,108 +167,23 @@ def _error(variances: Floats, share: Floats) -> Floats:
     return np.sqrt(np.concatenate([none, before], axis=1) + np.concatenate([after, none], axis=1))
 
 
-def _of_numbers(view: TableView, answers: Answers, rows: Rows, j: int, n_intervals: int) -> Any:
-    values = view.numbers(j)[rows]
-    edges = _edges(values, n_intervals)
-    grid = Grid(view.names[j], edges, False)
-    n_outputs = len(answers.outputs)
-    if len(edges) == 1:  # one value: nothing changes
-        nothing = np.zeros((n_outputs, 1))
-        return [grid], nothing, nothing, np.array([len(rows)]), [values]
-    at = _intervals(values, edges)
-    high = answers.predict(view.make(rows, {j: edges[at + 1]}))
-    low = answers.predict(view.make(rows, {j: edges[at]}))
-    n = len(edges) - 1
-    steps, variances = _mean_by(at, n, high - low)
-    counts = np.bincount(at, minlength=n)
-    effect = np.concatenate([np.zeros((n_outputs, 1)), np.cumsum(steps, axis=1)], axis=1)
-    # The mean over the rows, each in the middle of its interval.
-    weights = counts / len(rows)
-    centre = ((effect[:, 1:] + effect[:, :-1]) / 2) @ weights
-    above = np.concatenate([np.cumsum(weights[::-1])[::-1], [0.0]])
-    error = _error(variances, above[1:] + weights / 2)
-    return [grid], effect - centre[:, np.newaxis], error, counts, [values]
-
-
-def _of_categories(view: TableView, answers: Answers, rows: Rows, j: int) -> Any:
-    levels = view.levels(j)
-    codes = levels.codes[rows]
-    present = np.unique(codes)
-    order = present[order_categories(view, rows, j, codes, present)]
-    place = np.full(len(levels.labels), -1)
-    place[order] = np.arange(len(order))
-    at = place[codes]
-    examples = levels.rows[order]
-    n = len(order)
-    grid = Grid(view.names[j], [levels.labels[level] for level in order], False)
-    counts = np.bincount(at, minlength=n)
-    n_outputs = len(answers.outputs)
-    if n == 1:
-        nothing = np.zeros((n_outputs, 1))
-        return [grid], nothing, nothing, counts, [at.astype(np.float64)]
-    own = answers.predict(view.make(rows, {}))
-    can_rise, can_fall = at < n - 1, at > 0
-    ups = answers.predict(view.make(rows[can_rise], {j: examples[at[can_rise] + 1]}))
-    downs = answers.predict(view.make(rows[can_fall], {j: examples[at[can_fall] - 1]}))
-    which = np.concatenate([at[can_rise], at[can_fall] - 1])
-    changes = np.concatenate([ups - own[:, can_rise], own[:, can_fall] - downs], axis=1)
-    steps, variances = _mean_by(which, n - 1, changes)
-    effect = np.concatenate([np.zeros((n_outputs, 1)), np.cumsum(steps, axis=1)], axis=1)
-    weights = counts / len(rows)
-    error = _error(variances, np.cumsum(weights[::-1])[::-1][1:])
-    centre = effect @ weights
-    return [grid], effect - centre[:, np.newaxis], error, counts, [at.astype(np.float64)]
-
-
-def _of_two(
-    view: TableView, answers: Answers, rows: Rows, places: list[int], n_intervals: int
-) -> Any:
-    values = [view.numbers(j)[rows] for j in places]
-    edges = [_edges(some, n_intervals) for some in values]
-    grids = [Grid(view.names[j], e, False) for j, e in zip(places, edges, strict=True)]
-    n_outputs = len(answers.outputs)
-    shape = tuple(len(e) for e in edges)
-    if min(shape) == 1:
-        nothing = np.zeros((n_outputs, *shape))
-        return grids, nothing, np.full_like(nothing, np.nan), np.zeros(shape, dtype=int), values
-    at = [_intervals(some, e) for some, e in zip(values, edges, strict=True)]
-    corners = {}
-    for a in (0, 1):
-        for b in (0, 1):
-            changes = {places[0]: edges[0][at[0] + a], places[1]: edges[1][at[1] + b]}
-            corners[a, b] = answers.predict(view.make(rows, changes))
-    second = corners[1, 1] - corners[1, 0] - corners[0, 1] + corners[0, 0]
-    cells = (shape[0] - 1, shape[1] - 1)
-    cell = np.ravel_multi_index(tuple(at), cells)
-    counts = np.bincount(cell, minlength=cells[0] * cells[1]).reshape(cells)
-    steps = np.array([np.bincount(cell, s, minlength=counts.size) for s in second])
-    steps = steps.reshape(n_outputs, *cells) / np.maximum(counts, 1)
-    empty = counts == 0
-    if empty.any():  # a cell without rows has the difference of the nearest one that has some
-        from scipy.ndimage import distance_transform_edt
-
-        nearest = distance_transform_edt(empty, return_distances=False, return_indices=True)
-        steps = steps[(slice(None), *nearest)]
-    effect = np.zeros((n_outputs, *shape))
-    effect[:, 1:, 1:] = steps.cumsum(axis=1).cumsum(axis=2)
-    effect = _less_main_effects(effect, counts)
-    return grids, effect, np.full_like(effect, np.nan), counts, values
-
-
-def _less_main_effects(effect: Floats, counts: NDArray[Any]) -> Floats:
-    """Take off what each of two columns does alone, and then the mean over the rows."""
-    by_first = counts.sum(axis=1)
-    by_second = counts.sum(axis=0)
-    along = np.diff(effect, axis=1)  # of the first column, at each edge of the second
-    mean_first = ((along[:, :, 1:] + along[:, :, :-1]) / 2 * counts).sum(axis=2) / by_first
-    along = np.diff(effect, axis=2)
-    mean_second = ((along[:, 1:] + along[:, :-1]) / 2 * counts).sum(axis=1) / by_second
-    zero = np.zeros((len(effect), 1))
-    first = np.concatenate([zero, np.cumsum(mean_first, axis=1)], axis=1)
-    second = np.concatenate([zero, np.cumsum(mean_second, axis=1)], axis=1)
-    effect = effect - first[:, :, np.newaxis] - second[:, np.newaxis, :]
-    middles = (
-        effect[:, 1:, 1:] + effect[:, 1:, :-1] + effect[:, :-1, 1:] + effect[:, :-1, :-1]
-    ) / 4
-    centre = (middles * counts).sum(axis=(1, 2)) / counts.sum()
-    return effect - centre[:, np.newaxis, np.newaxis]
+def _of_one(
+    view: TableView, answers: Answers, rows: Rows, axis: EffectAxis, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Return effects and their errors; `weights` has the shares of rows in the cells."""
+    zero = np.zeros((len(answers.outputs), 1))
+    if axis.n_places == 1:  # one value: nothing changes
+        return zero, zero
+    which, changes = [], []
+    for some, step in axis.steps():
+        ends = [{axis.column: axis.settings[step + up]} for up in (0, 1)]
+        low, high = (answers.predict(view.make(rows[some], end)) for end in ends)
+        which.append(step)
+        changes.append(high - low)
+    n_steps = axis.n_places - 1
+    means, variances = _mean_by(np.concatenate(which), n_steps, np.concatenate(changes, axis=1))
+    effect = np.concatenate([zero, np.cumsum(means, axis=1)], axis=1)
+    at_places = axis.by_place(weights, 0)
+    # A step counts for the rows beyond it.
+    error = _error(variances, np.cumsum(at_places[::-1])[::-1][1:])
+    return effect - (effect @ at_places)[:, np.newaxis], error

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from spinney.inspection._importances import Importances, score_name
 from spinney.inspection._permutation import read_groups
-from spinney.inspection._table_view import TableView, as_vector
+from spinney.inspection._row_scores import find_score
+from spinney.inspection._table_view import TableView, as_targets
 from spinney.model_selection._refits import fit_again
 
 __all__ = ["drop_column_importance"]
@@ -42,13 +42,14 @@ def drop_column_importance(
         It is cloned, and not changed.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         Their targets.
     columns : list of columns or of lists of columns, or dict of name to columns, default=None
         What is left out, by name or number; a list within the list is a group, and so is every
         value of a dict. None: every column by itself.
     scoring : str or callable, default=None
-        The score that falls; None means accuracy, or R² for regressors.
+        The score that falls; None means accuracy, or R² for regressors. Of several targets that
+        is the share of rows in which all of them are right, or the mean of their R².
     cv : int, cross-validation generator or iterable, default=5
         How rows are divided.
     n_jobs : int or None, default=None
@@ -75,9 +76,8 @@ def drop_column_importance(
     >>> told.names[told.largest(1)[0]]
     'petal'
     """
-    view, y = TableView(X), as_vector(y)
-    if len(y) != view.n_rows:
-        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
+    view = TableView(X)
+    y = as_targets(y, view.n_rows)
     names, groups = read_groups(view, columns)
     for group in groups:
         if len(group) == view.n_columns:
@@ -93,8 +93,7 @@ def drop_column_importance(
         train, test = folds[fold]
         part = view.without(left_out[number])
         fresh.fit(_safe_indexing(part, train), y[train])
-        scorer = check_scoring(fresh, scoring=scoring)
-        return float(scorer(fresh, _safe_indexing(part, test), y[test]))
+        return find_score(fresh, scoring, y[test])(_safe_indexing(part, test))
 
     n_fits = len(folds) * len(left_out)
     told = fit_again(

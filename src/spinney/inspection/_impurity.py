@@ -19,7 +19,7 @@ from spinney.ensemble._forest import BaseForest
 from spinney.ensemble._forest_classifier import ForestClassifier
 from spinney.ensemble._forest_regressor import ForestRegressor
 from spinney.inspection._importances import Importances, standard_errors
-from spinney.inspection._table_view import as_numbers, as_vector
+from spinney.inspection._table_view import as_numbers, as_targets
 from spinney.tree._base import BaseTree
 from spinney.tree._tree import Tree
 
@@ -38,18 +38,18 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     the step in the node's value and the row's distance from the mean of such rows in the node. Over
     a tree's own rows that is the decrease of the impurity (Gini's, or the variance); over others it
     is zero on average for a column of noise, whatever its values (after Li et al. 2019, and Zhou
-    and Hooker 2021).
+    and Hooker 2021). Of several targets it is the mean over them, as it is in the trees.
 
     Parameters
     ----------
     model : fitted forest, or a decision tree or booster with ``held_out=True``
-        Of Spinney's, with one target. A booster's trees are added up: what the rows add is, column
-        by column, how much the raw score goes along with the target (their covariance), as far as
-        questions about the column make it.
+        Of Spinney's. A booster's trees are added up: what the rows add is, column by column, how
+        much the raw score goes along with the target (their covariance), as far as questions about
+        the column make it.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows of fit, in their order; the rows out of each tree's bag are found again from the
         forest's seed. With `held_out`, rows that the model has not seen.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         Their targets.
     held_out : bool, default=False
         Whether X and y are rows that were not in the fit, so that all trees are asked about all.
@@ -80,24 +80,22 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     check_is_fitted(model)
     _check_model(model, held_out)
     table = read_table(model, X, model._schema)
-    y = as_vector(y)
-    if len(y) != table.n_rows:
-        raise ValueError(f"y: expected {table.n_rows} values, one for each row of X, got {len(y)}")
+    y = as_targets(y, table.n_rows)
     if not held_out and table.n_rows != model._n_samples:
         raise ValueError(
             f"X: expected the {model._n_samples} rows of fit, got {table.n_rows}; for rows that "
             "the model has not seen, say held_out=True"
         )
     rows = _matrix(table, model._schema)
-    targets = _targets(model, y)
+    targets, n_outputs = _targets(model, y.reshape(len(y), -1))
     boosts = isinstance(model, BaseBoosting)
     n_together = model._trees_per_round if isinstance(model, BaseBoosting) else 1
+    by_class = n_together > 1  # of a round's trees each is for one class
     totals, n_trees = np.zeros(rows.shape), np.zeros(len(rows))
     each = []
     for t, (tree, asked) in enumerate(_trees(model, len(rows), held_out)):
-        # Of a round's trees each is for one class.
-        own = targets[:, [t % n_together]] if boosts else targets
-        told = _steps(tree, rows[asked], own[asked])
+        own = targets[:, [t % n_together]] if by_class else targets
+        told = _steps(tree, rows[asked], own[asked]) / n_outputs
         totals[asked] += told
         n_trees[asked] += 1
         each.append(told.mean(axis=0) if len(asked) else np.zeros(rows.shape[1]))
@@ -130,9 +128,10 @@ def _check_model(model: Any, held_out: bool) -> None:
                 "model: expected a forest, got a booster, whose trees have all seen what others "
                 "left of the same rows; with held_out=True, X and y are rows that it has not seen"
             )
-        if model._n_targets > 1 or model._levels:
+        if model._levels:
             raise ValueError(
-                f"model: expected a booster of one target, got {model._n_scores} scores of numbers"
+                "model: expected a booster of means or classes, got one of "
+                f"{len(model._levels)} quantiles of a target"
             )
         return
     if isinstance(model, BaseTree):
@@ -146,8 +145,6 @@ def _check_model(model: Any, held_out: bool) -> None:
             f"model: expected a forest, tree or booster of Spinney's, got {type(model).__name__};"
             " permutation_importance and drop_column_importance serve every model"
         )
-    if model.n_outputs_ > 1:
-        raise ValueError(f"model: expected one target, got {model.n_outputs_}")
     if not held_out and not model.bootstrap:
         raise ValueError(
             "model: expected a forest fitted with bootstrap=True, got bootstrap=False, so that no "
@@ -168,18 +165,34 @@ def _matrix(table: Any, schema: Any) -> Floats:
     return np.column_stack(columns)
 
 
-def _targets(model: Any, y: NDArray[Any]) -> Floats:
-    """Return targets as (n_rows, width): numbers, or an indicator for each class."""
+def _targets(model: Any, y: NDArray[Any]) -> tuple[Floats, int]:
+    """Return targets as the trees' leaves have values, (n_rows, width), and how many they are.
+
+    A column for each number, or for each class; of several targets, all have as many columns as the
+    one of most classes.
+    """
+    n_outputs = model._n_targets if isinstance(model, BaseBoosting) else model.n_outputs_
+    if y.shape[1] != n_outputs:
+        raise ValueError(
+            f"y: expected {n_outputs} targets, as the model was fitted to, got {y.shape[1]}"
+        )
     if not is_classifier(model):
-        return as_numbers(y, "y")[:, np.newaxis]
-    classes = np.asarray(model.classes_)
+        return np.column_stack([as_numbers(one, "y") for one in y.T]), n_outputs
+    several = model.classes_ if n_outputs > 1 else [model.classes_]
+    places = [_places(classes, one) for classes, one in zip(several, y.T, strict=True)]
+    if isinstance(model, BaseBoosting) and model._n_scores == 1:
+        return places[0][:, np.newaxis].astype(np.float64), 1
+    width = max(len(classes) for classes in several)
+    return np.concatenate([np.eye(width)[one] for one in places], axis=1), n_outputs
+
+
+def _places(classes: NDArray[Any], y: NDArray[Any]) -> Rows:
+    """Return the place of each label among the classes."""
     places = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     unknown = classes[places] != y
     if unknown.any():
         raise ValueError(f"y: expected classes of the model, got {y[unknown].tolist()[0]!r}")
-    if isinstance(model, BaseBoosting) and model._n_scores == 1:
-        return places[:, np.newaxis].astype(np.float64)
-    return np.eye(len(classes))[places]
+    return places
 
 
 def _trees(model: Any, n_rows: int, held_out: bool) -> Iterator[tuple[Tree, Rows]]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from spinney._threads import effective_n_jobs
 from spinney.inspection._importances import Importances, score_name, standard_errors
-from spinney.inspection._row_scores import RowScores, find_row_scores
-from spinney.inspection._table_view import TableView, as_vector
+from spinney.inspection._row_scores import RowScores, find_row_scores, find_score
+from spinney.inspection._table_view import TableView, as_targets
 from spinney.inspection._tree_sums import TreeSum, read_tree_sum
 
 __all__ = ["permutation_importance", "read_groups"]
@@ -48,13 +47,14 @@ def permutation_importance(
         Any model with a score.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         Their targets.
     columns : list of columns or of lists of columns, or dict of name to columns, default=None
         What is shuffled, by name or number; a list within the list is a group, and so is every
         value of a dict. None: every column by itself.
     scoring : str or callable, default=None
-        The score that falls; None means accuracy, or R² for regressors.
+        The score that falls; None means accuracy, or R² for regressors. Of several targets that
+        is the share of rows in which all of them are right, or the mean of their R².
     n_repeats : int, default=10
         How often each is shuffled.
     max_rows : int or None, default=10_000
@@ -69,7 +69,8 @@ def permutation_importance(
     Importances
         Means over the repeats. Their standard errors hold both what other shuffles and what other
         rows would have given, where the score is a mean over rows (accuracy, log loss, squared and
-        absolute error, R²) or the root of one (RMSE); of other scores the shuffles' alone.
+        absolute error, R²) or the root of one (RMSE of one target); of other scores the shuffles'
+        alone.
 
     Examples
     --------
@@ -89,9 +90,8 @@ def permutation_importance(
     if max_rows is not None and max_rows < 2:
         raise ValueError(f"max_rows: expected at least 2 rows to shuffle, or None, got {max_rows}")
     random = check_random_state(random_state)
-    view, y = TableView(X, model), as_vector(y)
-    if len(y) != view.n_rows:
-        raise ValueError(f"y: expected {view.n_rows} values, one for each row of X, got {len(y)}")
+    view = TableView(X, model)
+    y = as_targets(y, view.n_rows)
     if view.n_rows < 2:
         raise ValueError(f"X: expected at least 2 rows to shuffle, got {view.n_rows}")
     names, groups = read_groups(view, columns)
@@ -109,13 +109,7 @@ def permutation_importance(
         orders.append(shuffled)
 
     by_rows = find_row_scores(model, scoring, y)
-    scorer: Any = None if by_rows is not None else check_scoring(model, scoring=scoring)
-
-    def score(table: Any) -> Any:
-        if by_rows is not None:
-            return by_rows(table)
-        return float(scorer(model, table, y))
-
+    score: Any = find_score(model, scoring, y) if by_rows is None else by_rows
     base = score(view.make(None, {}))
 
     def measure(group: list[int]) -> tuple[Floats, float]:

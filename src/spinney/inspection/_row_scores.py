@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.neighbors import KNeighborsClassifier
 
-__all__ = ["RowScores", "find_row_scores"]
+__all__ = ["RowScores", "find_row_scores", "find_score"]
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +55,7 @@ class RowScores:
         return 0.5 / math.sqrt(-mean) if mean < 0 else 0.0  # without an error none spreads
 
     def from_outputs(self, outputs: Floats) -> Floats:
-        """Take probabilities of all classes, or numbers, (n_rows, n_outputs), of a model."""
+        """Take probabilities of all classes, or numbers, of a model of one target, (n_rows, …)."""
         if self.response == "numbers":
             return self.measure(outputs[:, 0])
         if self.response == "shares":
@@ -65,11 +67,13 @@ def find_row_scores(model: Any, scoring: Any, y: NDArray[Any]) -> RowScores | No
     """Return what tells what each row adds to the score, of whose mean the score is made.
 
     None where the score is no mean over rows (the area under a curve, say), or not one of those
-    that are known here.
+    that are known here. Of several targets, errors and R² are means over them, and the accuracy is
+    the share of rows in which all are right: as scikit-learn has them, which has no accuracy
+    of several targets of more than two classes each, though.
     """
     if scoring is None:
         score = getattr(type(model), "score", None)
-        if score is ClassifierMixin.score and not isinstance(getattr(model, "classes_", 0), list):
+        if score in (ClassifierMixin.score, KNeighborsClassifier.score):
             scoring = "accuracy"
         elif score is RegressorMixin.score:
             scoring = "r2"
@@ -80,12 +84,50 @@ def find_row_scores(model: Any, scoring: Any, y: NDArray[Any]) -> RowScores | No
     return _SCORES[scoring](model, y)
 
 
+def find_score(model: Any, scoring: Any, y: NDArray[Any]) -> Callable[[Any], float]:
+    """Return what scores a table whose targets are y, by any score."""
+    by_rows = find_row_scores(model, scoring, y) if y.ndim > 1 else None
+    if by_rows is not None:
+        known = by_rows
+        return lambda X: known.of_mean(float(np.mean(known(X))))
+    scorer = check_scoring(model, scoring=scoring)
+
+    def score(X: Any) -> float:
+        try:
+            return float(scorer(model, X, y))
+        except (TypeError, ValueError) as error:
+            if y.ndim == 1:
+                raise
+            model.predict(X)  # what the model refuses is not for the score to explain
+            raise ValueError(
+                f"scoring: expected a score of {y.shape[1]} targets, got {scoring!r}: {error}"
+            ) from error
+
+    return score
+
+
+def _same_shape(told: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Return predictions in the shape of the targets."""
+    told = np.asarray(told)
+    n_outputs = math.prod(told.shape[1:])
+    n_targets = math.prod(y.shape[1:])
+    if n_outputs != n_targets:
+        raise ValueError(
+            f"model: expected an output for each target in y, {n_targets}, got {n_outputs}"
+        )
+    return told.reshape(y.shape)
+
+
 def _accuracy(model: Any, y: NDArray[Any]) -> RowScores:
-    return RowScores(model, "labels", lambda told: (np.asarray(told) == y).astype(np.float64))
+    def measure(told: Any) -> Floats:
+        right = _same_shape(told, y) == y
+        return right.reshape(len(y), -1).all(axis=1).astype(np.float64)
+
+    return RowScores(model, "labels", measure)
 
 
 def _log_loss(model: Any, y: NDArray[Any]) -> RowScores | None:
-    if not hasattr(model, "predict_proba"):
+    if not hasattr(model, "predict_proba") or isinstance(model.classes_, list) or y.ndim > 1:
         return None
     classes = np.asarray(model.classes_)
     places = np.searchsorted(classes, y)
@@ -107,17 +149,16 @@ def _errors(model: Any, y: NDArray[Any], judge: Callable[[Floats], Floats]) -> R
 
     def measure(predicted: Any) -> Floats:
         told = np.asarray(predicted, dtype=np.float64)
-        if told.ndim > 1 and told.shape[1:] != (1,):
-            raise ValueError(f"model: expected one output, got {told.shape[1]}")
-        return judge(numbers - told.reshape(-1))
+        judged = judge(numbers - _same_shape(told, numbers))
+        return judged if judged.ndim == 1 else judged.mean(axis=1)
 
     return RowScores(model, "numbers", measure)
 
 
 def _r2(model: Any, y: NDArray[Any]) -> RowScores | None:
     numbers = np.asarray(y, dtype=np.float64)
-    spread = float(np.mean((numbers - numbers.mean()) ** 2))
-    if not spread > 0:
+    spread = np.mean((numbers - numbers.mean(axis=0)) ** 2, axis=0)
+    if not np.all(spread > 0):
         return None
     return _errors(model, y, lambda error: 1 - error**2 / spread)
 
@@ -126,7 +167,9 @@ def _squares(model: Any, y: NDArray[Any]) -> RowScores:
     return _errors(model, y, lambda error: -(error**2))
 
 
-def _root_of_squares(model: Any, y: NDArray[Any]) -> RowScores:
+def _root_of_squares(model: Any, y: NDArray[Any]) -> RowScores | None:
+    if y.ndim > 1:
+        return None  # a mean of a root for each target, of which no row knows its part
     return replace(_squares(model, y), root=True)
 
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from spinney._table import fit_table
 from spinney.report.target import missing_rows
 
-__all__ = ["Levels", "TableView", "as_numbers", "as_vector", "dense", "stacked"]
+__all__ = ["Levels", "TableView", "as_numbers", "as_targets", "as_vector", "dense", "stacked"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -243,6 +243,22 @@ def as_vector(y: Any, parameter: str = "y") -> NDArray[Any]:
     if n_missing := int(missing_rows(array).sum()):
         raise ValueError(f"{parameter}: expected no missing values, got {n_missing} of them")
     return array
+
+
+def as_targets(y: Any, n_rows: int) -> NDArray[Any]:
+    """Return the targets of a table: an array of one dimension, or of two if they are several."""
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [as_vector(frame.get_column(name)) for name in frame.columns]
+    else:
+        array = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+        columns = [as_vector(one) for one in array.T] if array.ndim == 2 else [as_vector(y)]
+    if not columns:
+        raise ValueError("y: expected a column or more, got none")
+    if len(columns[0]) != n_rows:
+        n = len(columns[0])
+        raise ValueError(f"y: expected {n_rows} values, one for each row of X, got {n}")
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def as_numbers(values: Any, parameter: str) -> Floats:

@@ -191,7 +191,9 @@ def read_tree_sum(model: Any) -> TreeSum | None:
         n_scores = model._n_scores
         start = np.asarray(model._baseline, dtype=np.float64)
         return TreeSum(*(model, model._store.core, n_trees, n_scores, True, False, start, outcome))
-    if isinstance(model, BaseTree) or hasattr(model, "estimator_weights_"):
+    if isinstance(model, BaseTree):
+        return _from_values(model) if model.n_outputs_ == 1 else None
+    if hasattr(model, "estimator_weights_"):
         return _from_values(model)
     return None
 

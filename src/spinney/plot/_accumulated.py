@@ -45,7 +45,7 @@ def accumulated_local_effects(
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
     columns : str, int, or pair of them
-        The column, or two columns of numbers, by name or number.
+        The column, or two of them, by name or number.
     target : object, default=None
         The class whose probability is drawn. None: the second of two, all of several; needed for
         two columns and several classes.
@@ -86,7 +86,7 @@ def accumulated_local_effects(
     if len(told.grids) == 2:
         if len(told.outputs) > 1:
             raise ValueError("target: expected the class to draw over two columns, got None")
-        return _draw_map(styled(ax, (5.6, 4.2), grid="none"), told)
+        return _draw_map(ax, told)
     ax = styled(ax)
     (_draw_bars if told.grids[0].is_category else _draw_lines)(ax, told)
     ax.axhline(0, color=GREY, lw=0.8)
@@ -94,9 +94,13 @@ def accumulated_local_effects(
     ax.set_ylabel(_words(told))
     if len(told.outputs) > 1:
         legend(ax)
+    _note_missing(ax, told)
+    return ax
+
+
+def _note_missing(ax: Any, told: AccumulatedEffects) -> None:
     if told.n_missing:
         note(ax, f"{told.n_missing} rows without a value left out")
-    return ax
 
 
 def _words(told: AccumulatedEffects) -> str:
@@ -148,16 +152,29 @@ def _draw_bars(ax: Any, told: AccumulatedEffects) -> None:
 
 
 def _draw_map(ax: Any, told: AccumulatedEffects) -> Any:
-    sides = [np.asarray(grid.values, dtype=np.float64) for grid in told.grids]
-    effect = told.effect[0]
-    if min(effect.shape) < 2:
-        raise ValueError("columns: expected columns with two values or more, got a constant")
-    middles = (effect[1:, 1:] + effect[1:, :-1] + effect[:-1, 1:] + effect[:-1, :-1]) / 4
+    shown = told.effect[0]
+    sides = []
+    for number, grid in enumerate(told.grids):
+        if len(grid) < 2:
+            raise ValueError(
+                f"columns: expected two values or more in column {grid.name!r}, got a constant"
+            )
+        if grid.is_category:  # a stripe each, in the order in which effects are accumulated
+            sides.append(np.arange(len(grid) + 1) - 0.5)
+        else:  # from one edge to the next: the mean of both
+            sides.append(np.asarray(grid.values, dtype=np.float64))
+            shown = np.moveaxis(shown, number, 0)
+            shown = np.moveaxis((shown[1:] + shown[:-1]) / 2, 0, number)
+    ax = styled(ax, (5.6, 4.2), grid="none")
     # Where no row is, nothing is known.
-    shown = np.where(told.counts > 0, middles, np.nan)
+    shown = np.where(told.counts > 0, shown, np.nan)
     most = float(np.nanmax(np.abs(shown))) or 1.0
     drawn = ax.pcolormesh(*sides, shown.T, cmap="RdBu_r", vmin=-most, vmax=most, rasterized=True)
-    ax.set_xlabel(shortened(told.grids[0].name, 40))
-    ax.set_ylabel(shortened(told.grids[1].name, 40))
+    for grid, which in zip(told.grids, "xy", strict=True):
+        getattr(ax, f"set_{which}label")(shortened(grid.name, 40))
+        if grid.is_category:
+            label_categories(ax, which, [str(value) for value in grid.values])
+            ax.tick_params(axis=which, length=0)
     value_scale(ax, drawn, f"joint {_words(told)}")
+    _note_missing(ax, told)
     return ax

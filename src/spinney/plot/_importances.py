@@ -35,7 +35,7 @@ def importances(
         The model.
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
         Rows for the permutations, best such that the model has not seen.
-    y : array-like of shape (n_rows,), default=None
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         Their targets.
     kind : {"permutation", "impurity", "corrected"} or None, default=None
         "permutation": how much the score falls when a column is shuffled; any model has it.
