@@ -202,9 +202,13 @@ def run(n_rows: int, n_trees: int, n_rounds: int, wanted: list[str]) -> None:
         if "bytes" in told:
             line += f"{told['bytes'] / 2**20:11.2f} MB{told['exchanges']:11.1f}"
         print(line)
+    stride = -(-COLUMNS // 16) * 16
+    histograms = 31 * COLUMNS * 256 * 8
+    goal = (n_rows / 2 * (stride + 24) + histograms) / 2**20
     print(
         f"the rows of a worker, which it held before, are {n_rows / 2 * COLUMNS * 4 / 2**20:.0f} "
-        f"MB; Spinney's codes of them are {COLUMNS} bytes a row by column and 32 by row"
+        f"MB; Spinney's codes of them take {stride} bytes a row; these, 24 bytes a row and the "
+        f"histograms of 31 leaves are {goal:.0f} MB"
     )
 
 

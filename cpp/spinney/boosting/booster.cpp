@@ -145,6 +145,11 @@ class Boosting {
                  options.loss.kind != LossKind::ranking;
     const std::size_t n_blocks = (n_rows_ + row_block - 1) / row_block;
     derivatives_.resize(2 * (in_blocks_ ? n_blocks * row_block : n_rows_ * n_scores_));
+    if (in_blocks_) {
+      // What is left of 24 bytes a row: the others are scores, sums, rows and targets.
+      const std::size_t bytes = sizeof(double) + sizeof(PackedSum) + sizeof(Row) + targets.bytes();
+      together_.builder->allow_copies(bytes < 24 ? 24 - bytes : 0);
+    }
     if (spent && !in_blocks_) {
       together_.builder->lend(reinterpret_cast<PackedSum*>(derivatives_.data()));
     }

@@ -67,6 +67,8 @@ class RoundBuilder {
   // Gives memory for a packed sum of each row, which is the builder's own while it grows a tree, as
   // soon as the derivatives, which may lie there, are packed.
   void lend(PackedSum* memory) { lent_ = memory; }
+  // Where codes lie row by row only: how many columns may be copied, a byte a row each.
+  virtual void allow_copies(std::size_t) {}
 
  protected:
   // Sums of the derivatives of each leaf, in fixed point, over the rows of all workers, of which

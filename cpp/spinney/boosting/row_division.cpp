@@ -93,36 +93,29 @@ std::size_t divide_block(const RowDivision& division, Row* rows, std::size_t n, 
   return n_left;
 }
 
-// Of blocks that each have their left rows first: all left rows first. The smaller side is put
-// aside meanwhile.
-void join_sides(Row* rows, std::size_t n, const std::vector<std::size_t>& n_left,
-                std::size_t total_left, LargeArray<Row>& spare) {
-  const std::size_t n_blocks = n_left.size();
-  const auto size = [&](std::size_t block) {
-    return std::min(largest_block, n - block * largest_block);
-  };
-  const bool left_is_smaller = total_left <= n - total_left;
-  spare.resize(left_is_smaller ? total_left : n - total_left);
-  Row* aside = spare.data();
-  for (std::size_t block = 0; block < n_blocks; ++block) {
-    const Row* const at = rows + block * largest_block;
-    aside = left_is_smaller ? std::copy_n(at, n_left[block], aside)
-                            : std::copy_n(at + n_left[block], size(block) - n_left[block], aside);
-  }
-  if (left_is_smaller) {
-    Row* end = rows + n;
-    for (std::size_t block = n_blocks; block-- > 0;) {
-      const Row* const at = rows + block * largest_block;
-      end = std::copy_backward(at + n_left[block], at + size(block), end);
+// Of blocks that each have their left rows first: all left rows first. Rows of the first blocks
+// that go right change places with rows of the last ones that go left, many at a time.
+void join_sides(Row* rows, std::size_t n, const std::vector<std::size_t>& n_left) {
+  std::size_t front = 0;  // blocks, from either end
+  std::size_t back = n_left.size() - 1;
+  std::size_t low = n_left[front];  // the first row of the front block that goes right
+  std::size_t high = back * largest_block + n_left[back];  // past the last of the back one …
+  for (;;) {
+    const std::size_t front_end = std::min(n, (front + 1) * largest_block);
+    const std::size_t back_begin = back * largest_block;
+    if (front >= back) return;
+    const std::size_t count = std::min(front_end - low, high - back_begin);
+    std::swap_ranges(rows + low, rows + low + count, rows + high - count);
+    low += count;
+    high -= count;
+    if (low == front_end) {
+      ++front;
+      low = front * largest_block + n_left[front];
     }
-    std::copy(spare.data(), aside, rows);
-  } else {
-    Row* begin = rows;
-    for (std::size_t block = 0; block < n_blocks; ++block) {
-      const Row* const at = rows + block * largest_block;
-      begin = std::copy(at, at + n_left[block], begin);
+    if (high == back_begin && back > 0) {
+      --back;
+      high = back * largest_block + n_left[back];
     }
-    std::copy(spare.data(), aside, begin);
   }
 }
 
@@ -152,7 +145,7 @@ std::size_t divide_rows(const RowDivision& division, const RowsAndSums& from, st
 }
 
 std::size_t divide_in_place(const RowDivision& division, Row* rows, std::size_t n, bool are_all,
-                            int n_threads, LargeArray<Row>& spare) {
+                            int n_threads) {
   std::vector<std::size_t> n_left((n + largest_block - 1) / largest_block);
   parallel_for(n_left.size(), threads_for(n, n_threads), [&](std::size_t block, int) {
     const std::size_t begin = block * largest_block;
@@ -160,9 +153,8 @@ std::size_t divide_in_place(const RowDivision& division, Row* rows, std::size_t 
     n_left[block] = divide_block(division, rows + begin, std::min(largest_block, n - begin),
                                  are_all ? &first : nullptr);
   });
-  const std::size_t total = std::accumulate(n_left.begin(), n_left.end(), std::size_t{0});
-  if (n_left.size() > 1) join_sides(rows, n, n_left, total, spare);
-  return total;
+  if (n_left.size() > 1) join_sides(rows, n, n_left);
+  return std::accumulate(n_left.begin(), n_left.end(), std::size_t{0});
 }
 
 }  // namespace spinney

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "spinney/boosting/histogram.h"
-#include "spinney/common/large_array.h"
 #include "spinney/common/types.h"
 
 namespace spinney {
@@ -29,9 +28,9 @@ struct RowsAndSums {
 std::size_t divide_rows(const RowDivision& division, const RowsAndSums& from, std::size_t n,
                         int n_threads, std::uint8_t* flags, const RowsAndSums& to);
 
-// The same with rows that stay in their memory. are_all: they are 0 … n-1, not written yet. spare:
-// grows to half of them at most.
+// The same with rows that stay in their memory; those of a side are in any order that depends on
+// nothing but the rows. are_all: they are 0 … n-1, not written yet.
 std::size_t divide_in_place(const RowDivision& division, Row* rows, std::size_t n, bool are_all,
-                            int n_threads, LargeArray<Row>& spare);
+                            int n_threads);
 
 }  // namespace spinney

@@ -30,7 +30,8 @@ TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_thre
     : RoundBuilder(std::move(rules)),
       matrix_(matrix),
       n_threads_(n_threads),
-      histograms_(matrix, n_threads) {}
+      histograms_(matrix, n_threads),
+      copies_(matrix) {}
 
 PackedSum* TreeBuilder::take_histogram() {
   if (free_.empty()) {
@@ -93,10 +94,15 @@ void TreeBuilder::search(Node& node) {
 // Divides the node's rows and their sums, those that go left first; returns how many these are.
 std::size_t TreeBuilder::divide(const Node& node, const BinSplit& split) {
   const std::size_t n = node.end - node.begin;
-  // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
-  const bool by_row = matrix_.only_by_row() || (n <= by_row_limit && rows_of(node) != nullptr);
   const BinnedColumn& column = matrix_.column(split.feature);
-  RowDivision division{by_row ? matrix_.row_codes() + column.slot : matrix_.codes(split.feature),
+  // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
+  const std::uint8_t* side_by_side = nullptr;
+  if (n > by_row_limit || rows_of(node) == nullptr) {
+    side_by_side = stays_in_place() ? copies_.codes(split.feature, n, n_threads_)
+                                    : matrix_.codes(split.feature);
+  }
+  const bool by_row = side_by_side == nullptr;
+  RowDivision division{by_row ? matrix_.row_codes() + column.slot : side_by_side,
                        by_row ? matrix_.stride() : 1, by_row};
   std::array<std::uint8_t, 256>& left = division.left;
   if (by_row && column.bundled) {
@@ -113,7 +119,7 @@ std::size_t TreeBuilder::divide(const Node& node, const BinSplit& split) {
   }
   if (stays_in_place()) {
     const bool are_all = rows_of(node) == nullptr;
-    return divide_in_place(division, rows_[0].data() + node.begin, n, are_all, n_threads_, spare_);
+    return divide_in_place(division, rows_[0].data() + node.begin, n, are_all, n_threads_);
   }
   Row* const rows = rows_of(node) == nullptr ? nullptr : rows_[node.buffer].data() + node.begin;
   PackedSum* const sums = moves_sums_ ? packed(node.buffer) + node.begin : nullptr;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "spinney/boosting/column_copies.h"
 #include "spinney/boosting/round_builder.h"
 #include "spinney/boosting/split.h"
 #include "spinney/common/large_array.h"
@@ -22,6 +23,7 @@ class TreeBuilder : public RoundBuilder {
             const RowWeights& weights, bool constant_hessian, Watch& watch) override;
   void find_leaves(const RowMatrix& matrix, const Row* rows, std::size_t n,
                    NodeIndex* out) const override;
+  void allow_copies(std::size_t n_columns) override { copies_.allow(n_columns); }
 
  private:
   struct Node {
@@ -99,7 +101,7 @@ class TreeBuilder : public RoundBuilder {
   std::size_t divide(const Node& node, const BinSplit& split);
   PackedSum pack(const Derivatives& of, const Row* rows, std::size_t n, bool constant_hessian);
   // Whether children have their rows where their parent had them, and sums stay with their rows:
-  // slower where rows are many, but it takes a third of the memory.
+  // slower where rows are many, but it takes half of the memory.
   bool stays_in_place() const { return matrix_.only_by_row(); }
 
   const BinnedMatrix& matrix_;
@@ -110,7 +112,7 @@ class TreeBuilder : public RoundBuilder {
   std::size_t all_rows_n_ = 0;
   std::size_t level_limit_ = 0;      // of an oblivious tree
   LargeArray<Row> rows_[2];          // the second is not used where rows stay in place
-  LargeArray<Row> spare_;            // … but this
+  ColumnCopies copies_;              // … but these
   LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent
   bool moves_sums_ = false;          // along with the rows; else they stay at their row's place
   const PackedSum* sums_of_rows_ = nullptr;

@@ -30,6 +30,12 @@ class LossTargets {
     return room;
   }
 
+  // Of each.
+  std::size_t bytes() const {
+    if (wide_ != nullptr) return sizeof(double);
+    return narrow_ != nullptr ? sizeof(float) : sizeof(std::uint8_t);
+  }
+
   // Null unless they are doubles.
   const double* wide() const { return wide_; }
 

@@ -214,9 +214,8 @@ class GradientBoostingClassifier(  # type: ignore[misc]
             Where the model is written now and then, and at the end. If the file exists, the fit
             goes on from its trees; one of other rows or parameters is refused.
         out_of_core : bool or "auto", default="auto"
-            Whether workers keep the codes of their rows only, a byte a value and column twice over,
-            and the rows themselves in files, of which they read a partition at a time. "auto": if X
-            is a path.
+            Whether workers keep the codes of their rows only, a byte a value, and the rows
+            themselves in files, of which they read a partition at a time. "auto": if X is a path.
 
         Returns
         -------
@@ -276,9 +275,8 @@ class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor
             Where the model is written now and then, and at the end. If the file exists, the fit
             goes on from its trees; one of other rows or parameters is refused.
         out_of_core : bool or "auto", default="auto"
-            Whether workers keep the codes of their rows only, a byte a value and column twice over,
-            and the rows themselves in files, of which they read a partition at a time. "auto": if X
-            is a path.
+            Whether workers keep the codes of their rows only, a byte a value, and the rows
+            themselves in files, of which they read a partition at a time. "auto": if X is a path.
 
         Returns
         -------
@@ -326,9 +324,8 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
             Where the model is written now and then, and at the end. If the file exists, the fit
             goes on from its trees; one of other rows or parameters is refused.
         out_of_core : bool or "auto", default="auto"
-            Whether workers keep the codes of their rows only, a byte a value and column twice over,
-            and the rows themselves in files, of which they read a partition at a time. "auto": if X
-            is a path.
+            Whether workers keep the codes of their rows only, a byte a value, and the rows
+            themselves in files, of which they read a partition at a time. "auto": if X is a path.
 
         Returns
         -------

@@ -30,9 +30,9 @@ struct Codes {
 
 }  // namespace
 
-TEST(rows_divided_in_place_keep_their_order) {
+TEST(rows_are_divided_in_place) {
   for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{200}, std::size_t{16'384},
-                              std::size_t{16'385}, std::size_t{70'001}}) {
+                              std::size_t{16'385}, std::size_t{32'768}, std::size_t{70'001}}) {
     for (const std::size_t limit :
          {std::size_t{0}, std::size_t{20}, std::size_t{200}, std::size_t{256}}) {
       const Codes codes(2 * n, limit);
@@ -43,18 +43,39 @@ TEST(rows_divided_in_place_keep_their_order) {
         const auto middle = std::stable_partition(expected.begin(), expected.end(),
                                                   [&](Row row) { return codes.goes_left(row); });
         if (are_all) std::fill(rows.begin(), rows.end(), Row{7});  // not written yet
-        LargeArray<Row> spare;
-        const std::size_t n_left =
-            divide_in_place(codes.division, rows.data(), n, are_all, 2, spare);
+        std::vector<Row> again = rows;
+        const std::size_t n_left = divide_in_place(codes.division, rows.data(), n, are_all, 1);
         CHECK(n_left == static_cast<std::size_t>(middle - expected.begin()));
+        divide_in_place(codes.division, again.data(), n, are_all, 3);
+        CHECK(again == rows);
+        if (n <= 16'384) CHECK(rows == expected);  // in their order
+        std::sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n_left));
+        std::sort(rows.begin() + static_cast<std::ptrdiff_t>(n_left), rows.end());
         CHECK(rows == expected);
-        CHECK(spare.size() <= n / 2);
       }
     }
   }
 }
 
-TEST(rows_divided_in_place_and_elsewhere_are_the_same) {
+// Blocks that are all of one side, or of the other.
+TEST(sides_of_whole_blocks_are_joined) {
+  constexpr std::size_t block = 16'384;
+  for (unsigned sides = 0; sides < 32; ++sides) {
+    const std::size_t n = 5 * block - 100;
+    std::vector<std::uint8_t> codes(n);
+    for (std::size_t i = 0; i < n; ++i) codes[i] = (sides >> (i / block)) & 1;
+    RowDivision division{codes.data(), 1, true};
+    division.left[1] = 1;
+    std::vector<Row> rows(n);
+    const std::size_t n_left = divide_in_place(division, rows.data(), n, true, 1);
+    CHECK(n_left == static_cast<std::size_t>(std::count(codes.begin(), codes.end(), 1)));
+    for (std::size_t i = 0; i < n; ++i) CHECK((codes[rows[i]] != 0) == (i < n_left));
+    std::sort(rows.begin(), rows.end());
+    for (std::size_t i = 0; i < n; ++i) CHECK(rows[i] == i);
+  }
+}
+
+TEST(rows_divided_elsewhere_take_their_sums_along) {
   constexpr std::size_t n = 50'000;
   const Codes codes(n, 90);
   std::vector<Row> all(n);
@@ -66,8 +87,9 @@ TEST(rows_divided_in_place_and_elsewhere_are_the_same) {
   std::vector<std::uint8_t> flags(n);
   const std::size_t n_left = divide_rows(codes.division, {all.data(), sums.data()}, n, 2,
                                          flags.data(), {elsewhere.data(), moved.data()});
-  LargeArray<Row> spare;
-  CHECK(divide_in_place(codes.division, all.data(), n, false, 1, spare) == n_left);
+  const auto middle =
+      std::stable_partition(all.begin(), all.end(), [&](Row row) { return codes.goes_left(row); });
+  CHECK(n_left == static_cast<std::size_t>(middle - all.begin()));
   CHECK(all == elsewhere);
   for (std::size_t i = 0; i < n; ++i) CHECK(moved[i] == PackedSum{-5} + elsewhere[i]);
 }
