@@ -82,6 +82,7 @@ def test_task_of_polars_and_arrow() -> None:
         (["a", float("nan"), "b"], "target 'y' is missing in 1 of 3 rows"),
         ([None, None], "target 'y' is missing in all rows"),
         (["a", 1], "target 'y' mixes text"),
+        (np.array([1j, 2.0]), "target 'y' must hold text or numbers, got complex numbers"),
         (["a", "a"], "target 'y' has one class only: a"),
         ([[1, 2], [3, 4]], "target 'y' must be one column"),
         (np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]"), "holds dates"),
@@ -91,6 +92,13 @@ def test_task_of_polars_and_arrow() -> None:
 def test_bad_target(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_target(y)
+
+
+def test_bytes_are_classes_but_no_numbers() -> None:
+    y = np.array([b"1", b"2.x"] * 3)
+    assert read_target(y)[1] == "classification"
+    with pytest.raises(ValueError, match="must hold numbers for regression, got bytes"):
+        read_target(y, "regression")
 
 
 def test_bad_target_names_the_column() -> None:

@@ -233,21 +233,38 @@ def test_many_rows_are_sampled_as_one_worker_does():
         {"growth": "level_wise", "min_samples_leaf": 3000},
     ],
 )
-@pytest.mark.parametrize("kind", ["halves", "any numbers", "weighted"])
+@pytest.mark.parametrize("kind", ["counts", "halves", "any numbers", "weighted"])
 def test_many_rows_are_packed_where_they_lie(kind, params):
-    """Beyond 65,536 rows sums take the place of derivatives; targets take 4 bytes or 8."""
+    """Beyond 65,536 rows sums take the place of derivatives; targets take 1 byte, 4 or 8.
+
+    Where they take one, columns are copied for large nodes.
+    """
     rng = np.random.default_rng(2)
     n = 70_000
     X = np.column_stack([rng.normal(size=(n, 3)), np.full(n, 2.0), rng.integers(0, 4, n)])
     X[::11, 1] = np.nan
     y = X[:, 0] + X[:, 4] + rng.normal(size=n)
-    y = np.round(2 * y) / 2 if kind == "halves" else y
+    y = {"counts": np.clip(np.round(y), 0, 9), "halves": np.round(2 * y) / 2}.get(kind, y)
     weights = rng.uniform(0.5, 2, n) if kind == "weighted" else None
     common = {"n_estimators": 3, "early_stopping": False, "max_leaf_nodes": 9, **params}
     alone = fit_alone(REGRESSOR(n_folds=1, **common), X, y, weights)
     parts = [np.arange(20_000), np.arange(20_000, 20_000), np.arange(20_000, n)]
     for model in fit_together(lambda: REGRESSOR(**common), parts, X, y, weights):
         assert_same(alone, model)
+
+
+def test_more_columns_are_asked_about_than_are_copied():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(70_000, 7))
+    # One after the other is the best question of the root.
+    y = (X > 1.5) @ (3.0 ** np.arange(7)) + rng.normal(size=70_000) > 20
+    common = {"n_estimators": 12, "early_stopping": False, "max_leaf_nodes": 2, "learning_rate": 1}
+    alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
+    assert np.count_nonzero(alone.feature_importances_) > 3
+    for n_jobs in (1, 2):
+        parts = [np.arange(30_000), np.arange(30_000, 70_000)]
+        for model in fit_together(lambda n=n_jobs: CLASSIFIER(n_jobs=n, **common), parts, X, y):
+            assert_same(alone, model)
 
 
 def test_many_rows_of_three_classes():

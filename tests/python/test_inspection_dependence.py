@@ -419,3 +419,11 @@ def test_effects_of_thousands_of_categories():
     along = [names.index(name) for name in told.grids[0].values]
     assert len(along) == len(np.unique(place))
     assert abs(np.corrcoef(along, np.arange(len(along)))[0, 1]) > 0.9
+
+
+@pytest.mark.parametrize("n_intervals", [0, -1, 2.5, "x", None])
+def test_intervals_are_a_positive_whole_number(n_intervals):
+    rows = np.arange(20.0).reshape(10, 2)
+    model = DecisionTreeRegressor().fit(rows, rows[:, 0])
+    with pytest.raises(ValueError, match="n_intervals: expected a positive whole number, got"):
+        accumulated_local_effects(model, rows, 0, n_intervals=n_intervals)

@@ -370,6 +370,11 @@ HELD_OUT = {"held_out": True}
             *(drop_column_importance, CLASSES, labels(Y), {"scoring": "roc_auc"}),
             "scoring: expected a score of 2 targets, got 'roc_auc'",
         ),
+        (
+            *(permutation_importance, TREE, Y, {"scoring": "roc_auc"}),
+            "scoring: expected a score of 3 targets, got 'roc_auc'",
+        ),
+        (permutation_importance, TREE, Y, {"scoring": ["r2"]}, "scoring: expected one score, got"),
         (drop_column_importance, TREE, Y[:9], {}, "y: expected 60 values, one for each row"),
         (impurity_importance, TREE, Y[:, 0], HELD_OUT, "y: expected 3 targets, .*, got 1"),
         (impurity_importance, CLASSES, Y > 0, HELD_OUT, "y: expected 2 targets, .*, got 3"),

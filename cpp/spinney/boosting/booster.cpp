@@ -141,8 +141,9 @@ class Boosting {
     const bool spent = n_scores_ == 1 && together_.builder != nullptr && !draws() &&
                        learned_total_.n_rows > few_rows;
     const auto* const binned = dynamic_cast<const BinnedMatrix*>(&matrix);
-    in_blocks_ = spent && binned != nullptr && binned->only_by_row() && !options.own_gradients &&
-                 options.loss.kind != LossKind::ranking;
+    const bool by_row = binned != nullptr && binned->only_by_row();
+    in_blocks_ =
+        spent && by_row && !options.own_gradients && options.loss.kind != LossKind::ranking;
     const std::size_t n_blocks = (n_rows_ + row_block - 1) / row_block;
     derivatives_.resize(2 * (in_blocks_ ? n_blocks * row_block : n_rows_ * n_scores_));
     if (in_blocks_) {
@@ -150,7 +151,7 @@ class Boosting {
       const std::size_t bytes = sizeof(double) + sizeof(PackedSum) + sizeof(Row) + targets.bytes();
       together_.builder->allow_copies(bytes < 24 ? 24 - bytes : 0);
     }
-    if (spent && !in_blocks_) {
+    if (spent && !by_row) {
       together_.builder->lend(reinterpret_cast<PackedSum*>(derivatives_.data()));
     }
     constant_hessian_ = !options.own_gradients && !samples_by_gradient() &&
@@ -209,7 +210,9 @@ class Boosting {
   void check_targets() const {
     const bool needs_doubles =
         options_.loss.kind == LossKind::ranking || options_.loss.many_targets;
-    if (needs_doubles && n_rows_ > 0 && targets_.wide() == nullptr) {
+    const bool watches = validation_.matrix != nullptr && validation_.matrix->n_rows() > 0;
+    if (needs_doubles && ((n_rows_ > 0 && targets_.wide() == nullptr) ||
+                          (watches && validation_.targets.wide() == nullptr))) {
       throw InputError("targets: expected float64 for this loss");
     }
   }
@@ -597,25 +600,33 @@ class Boosting {
     return mean;
   }
 
-  // Rows here and there: copied side by side first.
+  // Rows here and there: copied side by side first, a block at a time.
   double mean_loss_of(const ScoredRows& data, const std::vector<Row>& rows, Total& total) {
-    const std::size_t n = rows.size();
     const std::size_t n_targets = options_.loss.many_targets ? n_scores_ : 1;
-    std::vector<double> targets(n * n_targets);
-    std::vector<double> weights(data.weights == nullptr ? 0 : n);
-    std::vector<double> scores(n * n_scores_);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k < n_targets; ++k) {
-        targets[k * n + i] = data.targets[k * data.n_rows + rows[i]];
+    const auto sum_some = [&](std::size_t begin, std::size_t end, double units) {
+      const std::size_t n = end - begin;
+      std::vector<double> targets(n * n_targets);
+      std::vector<double> weights(data.weights == nullptr ? 0 : n);
+      std::vector<double> scores(n * n_scores_);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t row = rows[begin + i];
+        for (std::size_t k = 0; k < n_targets; ++k) {
+          targets[k * n + i] = data.targets[k * data.n_rows + row];
+        }
+        if (data.weights != nullptr) weights[i] = data.weights[row];
+        for (std::size_t k = 0; k < n_scores_; ++k) {
+          scores[k * n + i] = data.scores[k * data.n_rows + row];
+        }
       }
-      if (data.weights != nullptr) weights[i] = data.weights[rows[i]];
-      for (std::size_t k = 0; k < n_scores_; ++k) {
-        scores[k * n + i] = data.scores[k * data.n_rows + rows[i]];
-      }
-    }
-    const double* const given = data.weights == nullptr ? nullptr : weights.data();
-    const LossTargets of_rows(static_cast<const double*>(targets.data()));
-    return mean_loss({of_rows, given, scores.data(), n}, nullptr, {}, total);
+      const double* const given = data.weights == nullptr ? nullptr : weights.data();
+      const LossData some{targets.data(), given, scores.data(), n};
+      return loss_sum(options_.loss, some, 0, n, units);
+    };
+    return mean_of(total, [&](double units) {
+      return sum_blocks(rows.size(), [&](std::size_t begin, std::size_t end) {
+        return sum_some(begin, end, units);
+      });
+    });
   }
 
   const RowMatrix& matrix_;

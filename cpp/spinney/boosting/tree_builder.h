@@ -100,6 +100,7 @@ class TreeBuilder : public RoundBuilder {
   void grow_by_level_together(Watch& watch);
   std::size_t divide(const Node& node, const BinSplit& split);
   PackedSum pack(const Derivatives& of, const Row* rows, std::size_t n, bool constant_hessian);
+  // Matrices of workers only, who divide one node after another: copies of columns are not shared.
   // Whether children have their rows where their parent had them, and sums stay with their rows:
   // slower where rows are many, but it takes half of the memory.
   bool stays_in_place() const { return matrix_.only_by_row(); }

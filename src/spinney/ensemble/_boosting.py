@@ -200,6 +200,8 @@ class BaseBoosting(BoostedModel):
         if not goes_on:
             self._prepare_loss(targets, weights)
             self._n_boosters = len(parts)
+        # Before there are codes: finding them takes memory that is given back then.
+        baselines = self._find_baselines(parts, targets, weights, init_score)
         if self._shard is not None and not self._group_starts and not self._has_own_loss():
             targets = narrow_targets(targets)
         bins = self._make_bins(table, parts, targets, weights, n_threads)
@@ -207,7 +209,8 @@ class BaseBoosting(BoostedModel):
         hook = self._agreed(progress_hook(self, scored=True))
         for number, settings in enumerate(candidates):
             boosters = self._make_boosters(
-                table, parts, bins, targets, weights, init_score, eval_set, settings, n_threads
+                *(table, parts, bins, baselines, targets, weights, init_score, eval_set),
+                *(settings, n_threads),
             )
             if stops:
                 self._appoint_judges(boosters, X, y, sample_weight, eval_set)
@@ -447,11 +450,28 @@ class BaseBoosting(BoostedModel):
                     f"model and a column has more categories, got {len(values)} in column {f}"
                 )
 
+    def _find_baselines(
+        self, parts: list[Any], targets: Any, weights: Any, init_score: Any
+    ) -> list[NDArray[np.float64]]:
+        """Find the raw scores that each part begins with."""
+        if self._n_rounds > 0:
+            return [self._baseline] * len(parts)
+        if init_score is not None:
+            return [np.zeros(self._n_scores)] * len(parts)
+        found = []
+        for learned, _ in parts:
+            rows = slice(None) if learned is None else learned
+            found.append(
+                self._find_baseline(targets[rows], None if weights is None else weights[rows])
+            )
+        return found
+
     def _make_boosters(
         self,
         table: Table,
         parts: list[Any],
         bins: list[Bins],
+        baselines: list[Any],
         targets: Any,
         weights: Any,
         init_score: Any,
@@ -461,19 +481,9 @@ class BaseBoosting(BoostedModel):
     ) -> list[Booster]:
         boosters: list[Booster] = []
         goes_on = self._n_rounds > 0
-        baselines = []
         for_core = np.ascontiguousarray(targets.T).ravel()
         for number, (learned, watched) in enumerate(parts):
-            rows = slice(None) if learned is None else learned
-            if goes_on:
-                baselines.append(self._baseline)
-            elif init_score is not None:
-                baselines.append(np.zeros(self._n_scores))
-            else:
-                own = None if weights is None else weights[rows]
-                of_rows = targets[rows].astype(np.float64, copy=False)
-                baselines.append(self._find_baseline(of_rows, own))
-            scores = self._start_scores(table, baselines[-1], init_score)
+            scores = self._start_scores(table, baselines[number], init_score)
             validation = others = None
             if watched is not None:
                 validation = _core.BoostValidation(
@@ -481,7 +491,7 @@ class BaseBoosting(BoostedModel):
                     self._group_starts,
                 )
             elif eval_set is not None:
-                validation, others = self._read_eval_set(eval_set, bins[number], baselines[-1])
+                validation, others = self._read_eval_set(eval_set, bins[number], baselines[number])
             booster = Booster(
                 *(bins[number], learned, validation, for_core, weights, scores),
                 self._options(settings, bins[number], self._seed + number, n_threads),
@@ -489,7 +499,7 @@ class BaseBoosting(BoostedModel):
                 self._own_gradients(targets, scores),
             )
             booster.watched_rows, booster.other_scores = watched, others
-            booster.baseline = baselines[-1]
+            booster.baseline = baselines[number]
             booster.shard = self._shard
             booster.train, booster.watched = self.train_score_, self.validation_score_
             if self._shard is not None and self._shard.start is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,8 @@ def accumulated_local_effects(
     ([0.0, 0.5, 1.0], [1.5, 1.5])
     """
     check_is_fitted(model)
-    if n_intervals < 1:
-        raise ValueError(f"n_intervals: expected a positive number, got {n_intervals}")
+    if not isinstance(n_intervals, Integral) or n_intervals < 1:
+        raise ValueError(f"n_intervals: expected a positive whole number, got {n_intervals!r}")
     view = TableView(X, model)
     places = find_columns(view, columns)
     answers = Answers(model, view, target, n_jobs)

@@ -90,12 +90,14 @@ def find_score(model: Any, scoring: Any, y: NDArray[Any]) -> Callable[[Any], flo
     if by_rows is not None:
         known = by_rows
         return lambda X: known.of_mean(float(np.mean(known(X))))
+    if isinstance(scoring, list | tuple | set | dict):
+        raise ValueError(f"scoring: expected one score, got {scoring!r}")
     scorer = check_scoring(model, scoring=scoring)
 
     def score(X: Any) -> float:
         try:
             return float(scorer(model, X, y))
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             if y.ndim == 1:
                 raise
             model.predict(X)  # what the model refuses is not for the score to explain

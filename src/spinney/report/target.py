@@ -113,7 +113,7 @@ def _find_stray(y: NDArray[Any]) -> tuple[int, int]:
 
 def _is_number(text: Any) -> bool:
     try:
-        return math.isfinite(float(text)) and "_" not in text
+        return math.isfinite(float(text)) and "_" not in str(text)
     except ValueError:
         return False
 
@@ -186,6 +186,9 @@ def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Give an array of Python objects the dtype that its values have in common."""
     if y.dtype.kind in "mM":
         raise ValueError(f"target {name!r} holds dates; turn them into numbers or classes")
+    if y.dtype.kind in "cV":
+        kind = {"c": "complex numbers", "V": "records"}[y.dtype.kind]
+        raise ValueError(f"target {name!r} must hold text or numbers, got {kind}")
     if y.dtype != object:
         return y
     if all(isinstance(value, bool | np.bool_) for value in y):
@@ -205,11 +208,13 @@ def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
+    if y.dtype.kind == "S":
+        raise ValueError(f"target {name!r} must hold numbers for regression, got bytes")
     if y.dtype.kind not in "biuf":
         count, row = _find_stray(y)
         if not count:
             raise ValueError(
-                f"target {name!r} must hold numbers for regression, got texts such as {y[0]!r}"
+                f"target {name!r} must hold numbers for regression, got texts such as {str(y[0])!r}"
             )
         are = "value is none" if count == 1 else f"of {len(y):,} values are none"
         raise StrayValue(
