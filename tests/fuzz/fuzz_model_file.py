@@ -1,6 +1,7 @@
 """Fuzz `spinney.load` by coverage: ``fuzz_model_file.py FOLDER [libFuzzer's options]``.
 
-Needs atheris, which instruments Spinney's Python code. It begins with the golden files and changes
+Needs atheris, which instruments Spinney's Python code, installed but not as editable (that has a
+loader of its own, and nothing would guide the fuzzer). It begins with the golden files and changes
 them as `model_mutations` does (a number, a node, a name, with the checksums made right again) or as
 bytes. A file is refused by a ValueError or an OSError, or gives a model that answers questions or
 refuses them; another error from `load`, a crash, ten seconds or two gigabytes is a finding, which

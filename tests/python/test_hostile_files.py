@@ -14,7 +14,8 @@ import pytest
 from spinney.ensemble import RandomForestClassifier, VotingClassifier
 from spinney.io._description import describe
 from spinney.io._rebuilding import rebuild
-from spinney.neighbors import KNeighborsClassifier
+from spinney.neighbors import BallTree, KDTree, KNeighborsClassifier
+from spinney.neighbors._neighborhoods import RowTree
 from spinney.tree import ComparisonTreeRegressor, DecisionTreeClassifier, QuadTreeRegressor
 
 RNG = np.random.default_rng(0)
@@ -126,6 +127,31 @@ def test_wide_texts_that_are_short() -> None:
     again = rebuild(description.nodes, description.tensors)
     assert again.dtype == "<U2"
     assert np.array_equal(again, array)
+
+
+@pytest.mark.parametrize("kind", [KDTree, BallTree])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("data", np.where(X > 1.5, np.nan, X)),  # divided for ever, with leaves of one row
+        ("data", np.where(X > 1.5, np.inf, X)),
+        ("data", X[:0]),
+        ("data", X[:, 0]),
+        ("leaf_size", 0),
+        ("leaf_size", -(2**40)),
+        ("leaf_size", 1.5),
+    ],
+)
+def test_trees_of_points_that_cannot_be_grown(kind: Any, name: str, value: Any) -> None:
+    state = kind(X, leaf_size=1).__getstate__() | {name: value}
+    with pytest.raises(ValueError, match=rf"{name}|0 sample"):
+        object.__new__(kind).__setstate__(state)
+
+
+def test_rows_of_local_regression_that_are_no_numbers() -> None:
+    rows = RowTree(X, "euclidean", 1)
+    with pytest.raises(ValueError, match="data"):
+        object.__new__(RowTree).__setstate__(rows.__getstate__() | {"data": X * np.nan})
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")

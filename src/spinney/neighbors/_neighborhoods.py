@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from spinney import _core
+from spinney.neighbors._tree_index import check_points
 
 __all__ = ["METRICS", "Neighborhoods", "find_closest", "find_neighbors", "make_tree"]
 
@@ -63,6 +64,7 @@ class RowTree:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self.data = check_points(self.data, "data")  # a file may hold anything
         self._grow(1)
 
     @property

@@ -60,6 +60,10 @@ class TreeIndex(ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        # A file may hold anything, and a tree of NaN, or of leaves without rows, has no end.
+        self.data = check_points(self.data, "data")
+        if type(self.leaf_size) is not int or self.leaf_size < 1:
+            raise ValueError(f"leaf_size: expected a whole number from 1, got {self.leaf_size!r}")
         self._grow()
 
     def __len__(self) -> int:
