@@ -279,6 +279,17 @@ def test_standard_input(shop: Path, tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["n_rows"] == 60
 
 
+def test_leaks_are_told_once(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    paid = random.integers(0, 2, 200)
+    columns = {"age": random.normal(size=200), "a\nb": paid * 7, "copy": paid + 1, "paid": paid}
+    pq.write_table(pa.table(columns), tmp_path / "leak.parquet")
+    few = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
+    ended = run("compare", tmp_path / "leak.parquet", *few)
+    assert ended.out.count("leak suspected") == 1
+    assert "number: age, a b, copy" in ended.out.splitlines()
+
+
 def test_small_tables_get_fewer_folds(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tennis.csv"
     assert run("datasets", "play_tennis", "-o", path).code == 0
