@@ -148,6 +148,15 @@ def test_rows_are_drawn_where_the_flagship_is_too_slow(monkeypatch: pytest.Monke
     assert result[FLAGSHIP].estimate is not None
 
 
+def test_the_flagship_has_its_time_where_rows_cannot_be_fewer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 1.0})  # more than a third of the limit
+    result = spinney.compare(X, Y, cv=5, time_limit=2.0)
+    assert result[FLAGSHIP].skipped is None
+    assert result[FLAGSHIP].estimate is not None
+
+
 def test_small_tables_are_not_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0})
     result = spinney.compare(X, Y, cv=3, time_limit=1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -68,7 +69,9 @@ def gather_evidence(
     if compared is None:
         raise ValueError("this comparison was read back: it has no data to show")
     gathering = _Gathering(comparison, compared, origin, seconds, tell, row_numbers)
-    return gathering.gather(kinds, frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about parts of the rows; the comparison told of all
+        return gathering.gather(kinds, frame)
 
 
 class _Gathering:

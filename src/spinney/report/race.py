@@ -173,7 +173,7 @@ class Race:
         except TimeUp:
             if number > 0 or (self._left() or 0.0) < 0.05:
                 raise
-            if runner.family.name == FLAGSHIP and self.may_draw and len(self.y) > FEWEST_DRAWN:
+            if runner.family.name == FLAGSHIP and self._could_draw():
                 raise FlagshipTooSlow from None
             runner.skipped = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
             return False
@@ -235,10 +235,14 @@ class Race:
             return left
         if runner.family.name == FLAGSHIP:
             # Should it take longer, half is left to start again with fewer rows.
-            return min(left, self.seconds / 3) if self.may_draw else 0.8 * left
+            return min(left, self.seconds / 3) if self._could_draw() else 0.8 * left
         waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
         # Those who run before the flagship have a sixth of the time.
         return min(self._share(), max(0.5, left - self.seconds * 5 / 6) if waiting else left)
+
+    def _could_draw(self) -> bool:
+        """Whether it may start again with fewer rows."""
+        return self.may_draw and len(self.y) > FEWEST_DRAWN
 
     def _share(self) -> float:
         """Return the seconds that a model may take for its first fold."""

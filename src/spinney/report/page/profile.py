@@ -73,6 +73,6 @@ def column_row(column: ColumnProfile, n_rows: int) -> ColumnRow:
     flags = [plain(flag) for flag in column.flags]
     reason = plain(column.reason) if column.reason else ""
     return ColumnRow(
-        name, plain(column.kind), column.used, shape, values, f"{column.distinct:,}", missing,
-        flags, reason,
+        name, plain(column.kind), column.used, shape, values,
+        f"{column.distinct:,}" if column.distinct or column.used else "", missing, flags, reason,
     )  # fmt: skip
