@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from spinney.report.certainty import predicted_rows
 from spinney.report.gather import gather_evidence
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
 from spinney.report.learning import learning_curve
+from spinney.report.page import render_page
 from spinney.report.profile import histogram_of, profile_columns
 from spinney.report.recipe import Origin
 
@@ -165,6 +167,40 @@ def test_no_time() -> None:
     evidence = gather_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
     assert "learning curve of random_forest: no time" in evidence.left_out
     assert evidence.columns
+
+
+def test_dates_are_written_as_dates(tmp_path: Path) -> None:
+    rows = [
+        f"{row % 28 + 1}.{row % 12 + 1}.2024,{row % 24:02}:30,{row % 12 + row % 5 / 9}"
+        for row in range(90)
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["when,clock,y", *rows]), encoding="utf-8")
+    data = spinney.io.read_training_table(path, "y")
+    result = spinney.compare(data.X, data.y, cv=3, models=["decision_tree"])
+    evidence = gather_evidence(
+        result, origin=Origin("t.csv", "y"), kinds=data.kinds, frame=data.frame, seconds=20
+    )
+    assert evidence.contributions is not None
+    written = {
+        name: value for row in evidence.contributions.examples for name, value, _ in row.parts
+    }
+    assert re.fullmatch(r"2024-\d\d-\d\d", written["when"])
+    page = render_page(result, evidence)
+    assert "2024-01-01 … 2024-12-28, mean 2024-" in page
+    assert "00:30 … 23:30, mean 1" in page
+    assert "days since 1970" in page
+
+
+def test_probabilities_that_never_change(tmp_path: Path) -> None:
+    """What rounding leaves of them is no scale to draw them on."""
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = np.array([f"c{number:02}" for number in np.argsort(np.argsort(X[:, 0])) // 20])
+    result = spinney.compare(X, y, cv=3, models=["decision_tree"])
+    evidence = gather_evidence(result, origin=Origin("t.csv", "y"), seconds=20)
+    levels = [level for told in evidence.dependences for _, level in told.accumulated]
+    assert levels
+    assert all(level == 0 or abs(level) > 1e-9 for level in levels)
 
 
 def test_a_report_warns_of_nothing(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
