@@ -52,7 +52,7 @@ def compare(
         typer.Argument(
             help="The table: CSV (also packed), Parquet, Arrow or Feather; several files are one "
             "table; - is the standard input. Without it the bundled spam data are used.",
-            metavar="[DATA...]",
+            metavar="DATA",
             show_default=False,
         ),
     ] = None,
