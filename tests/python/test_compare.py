@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -339,6 +340,7 @@ def test_models_of_ones_own() -> None:
     np.testing.assert_allclose(estimate.folds, expected)
     assert not hasattr(nearest, "classes_")  # what was given is left as it was
     assert isinstance(result.fit("svc"), SVC)
+    assert isinstance(pickle.loads(pickle.dumps(result)).make("svc"), SVC)
     assert result.compared is not None
     assert result.compared.given["models"] == "models"
     by_name = spinney.compare(X, LABELS, models={"mine": SVC()}, cv=3)

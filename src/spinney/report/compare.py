@@ -361,7 +361,7 @@ def _refuse_what_no_model_reads(race: Race) -> None:
     if kind in ("ValueError", "TypeError"):
         dates = re.search(r"\((Date|Duration|Time)", said)
         hint = "; spinney.io.decide_kinds(X).prepare(X) makes numbers of dates" if dates else ""
-        raise ValueError(f"no model can learn from these columns: {said}{hint}")
+        raise ValueError(f"no model can be fitted: {said}{hint}")
 
 
 def _too_good(ranked: list[ModelResult], task: Task, measure: Measure) -> list[str]:

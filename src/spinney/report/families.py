@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain, count
 from typing import Any, Literal
 
@@ -291,7 +292,7 @@ def select_families(models: Any, task: Task) -> list[Family]:
 
 def _own_family(model: Any, task: Task, taken: Collection[str]) -> Family:
     """Return the family of an estimator that is given, or of a name and an estimator."""
-    from sklearn.base import clone, is_classifier, is_regressor
+    from sklearn.base import is_classifier, is_regressor
 
     name, estimator = model if isinstance(model, tuple) else (None, model)
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
@@ -309,4 +310,10 @@ def _own_family(model: Any, task: Task, taken: Collection[str]) -> Family:
         name = next(name for name in chain([first], numbered) if name not in taken)
     elif name in taken or not isinstance(name, str):
         raise ValueError(f"models: expected a name that is not taken, got {name!r}")
-    return Family(name, kind, lambda *_: clone(estimator, safe=False), (task,), is_own=True)
+    return Family(name, kind, partial(_clone, estimator), (task,), is_own=True)
+
+
+def _clone(estimator: Any, task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from sklearn.base import clone
+
+    return clone(estimator, safe=False)
