@@ -208,7 +208,7 @@ def compare(
             table.X,
             table.y,
             task=table.task,
-            models=None if models is None else [m.strip() for m in models.split(",")],
+            models=None if models is None else [m.strip() for m in models.split(",") if m.strip()],
             cv=usual_folds(table.y, table.task, table.group, table.time) if cv is None else cv,
             scoring=metric,
             groups=table.group,
