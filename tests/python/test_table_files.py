@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -334,6 +335,10 @@ def test_the_order_of_dates_is_said_and_kept(tmp_path: Path) -> None:
     kinds = decide_kinds(table.frame, overrule={"c": "category"})
     kinds = ColumnKinds.from_dict(json.loads(json.dumps(kinds.to_dict())))
     assert [column.order for column in kinds.columns] == ["day", "month", "", ""]
+    with pytest.raises(ValueError, match="day, month or year first, got 'week'"):
+        ColumnKinds.from_dict(
+            {"target": None, "columns": [asdict(kinds.columns[0]) | {"order": "week"}]}
+        )
     days = [kinds.prepare(table.frame)[name].to_pylist() for name in "ab"]
     assert days == [[20088, 19754], [20088, 19724]]  # 1 February, 2 January
     # What could be either is read as it was written before; so is text of other files.

@@ -96,6 +96,12 @@ class ColumnKinds:
             ColumnKind(**{**column, "flags": tuple(column["flags"])})
             for column in content["columns"]
         ]
+        for column in columns:
+            if column.order not in ("", "day", "month", "year"):
+                raise ValueError(
+                    f"column {column.name!r}: expected dates with day, month or year first, got "
+                    f"{column.order!r}"
+                )
         return cls(columns, content["target"])
 
 
