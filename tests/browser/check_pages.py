@@ -37,6 +37,8 @@ BROKEN = {
     "wide": '<div style="width:3000px">wide</div>',
     "overflow": '<div style="width:60px">unbreakablebutverylongword</div>',
     "outside": '<div style="margin-left:-40px">left of the page</div>',
+    "hidden": '<div class="scroll"><table class="ranking"><tr>'
+    '<td style="min-width:2000px">1</td></tr></table></div>',
     "overlap": '<svg class="chart" width="90" height="40"><path class="line" d="M0 0L9 9"/>'
     '<text x="5" y="20">one word</text><text x="9" y="22">another</text></svg>',
     "clipped": '<svg class="chart" width="90" height="40"><path class="line" d="M0 0L9 9"/>'

@@ -26,6 +26,14 @@
     }
   }
 
+  // On a desk a reader sees the whole ranking; on a phone it scrolls.
+  for (const table of document.querySelectorAll(".scroll > .ranking")) {
+    const box = table.parentElement;
+    if (root.clientWidth >= 1200 && box.scrollWidth > box.clientWidth + 1) {
+      say("hidden", table, `${box.scrollWidth} > ${box.clientWidth}`);
+    }
+  }
+
   // Drawings: not empty, every word inside, and no word on another.
   const inside = (a, b) => a.left >= b.left - 2 && a.right <= b.right + 2 && a.top >= b.top - 2 && a.bottom <= b.bottom + 2;
   const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&

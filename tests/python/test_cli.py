@@ -279,6 +279,27 @@ def test_standard_input(shop: Path, tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["n_rows"] == 60
 
 
+def test_columns_that_nobody_told_to_leave_out(run: Run, tmp_path: Path) -> None:
+    frame = {"a": range(60), "who": [row % 9 for row in range(60)], "lists": [[1, 2]] * 60}
+    pq.write_table(pa.table(frame | {"y": [row % 2 for row in range(60)]}), tmp_path / "t.parquet")
+    few = ("--cv", 2, "--models", "baseline, decision_tree,", "--no-report", "--json")
+    ended = run("compare", tmp_path / "t.parquet", "--target", "y", "--group", "who", *few)
+    notes = json.loads(ended.out)["notes"]
+    left_out = [note for note in notes if note.startswith("left out")]
+    assert left_out == ["left out 'lists': holds values of type list<element: int64>"]
+
+
+def test_leaks_are_told_once(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    paid = random.integers(0, 2, 200)
+    columns = {"age": random.normal(size=200), "a\nb": paid * 7, "copy": paid + 1, "paid": paid}
+    pq.write_table(pa.table(columns), tmp_path / "leak.parquet")
+    few = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
+    ended = run("compare", tmp_path / "leak.parquet", *few)
+    assert ended.out.count("leak suspected") == 1
+    assert "number: age, a b, copy" in ended.out.splitlines()
+
+
 def test_small_tables_get_fewer_folds(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tennis.csv"
     assert run("datasets", "play_tennis", "-o", path).code == 0

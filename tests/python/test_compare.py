@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,58 @@ def test_all_fail() -> None:
     assert result.best is None
     assert result.to_dict()["best"] is None
     assert "failed" in str(result)
+
+
+def test_what_no_model_can_read_is_an_error() -> None:
+    frame = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2024-01-01", periods=120)})
+    models = ["baseline", "decision_tree", "logistic_regression"]
+    with pytest.raises(ValueError, match=r"no model can .*'day'.*decide_kinds\(X\)\.prepare"):
+        spinney.compare(frame, LABELS, models=models, cv=3)
+    prepared = spinney.io.decide_kinds(frame).prepare(frame)
+    assert spinney.compare(prepared, LABELS, models=models, cv=3).n_features == 2
+    with pytest.raises(ValueError, match="Complex data") as raised:
+        spinney.compare(X + 1j, LABELS, models=models, cv=3)
+    assert len(str(raised.value)) < 400
+
+
+def test_models_of_ones_own() -> None:
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    nearest = make_pipeline(StandardScaler(), KNeighborsClassifier(3))
+    models = ["baseline", SVC(), KNeighborsClassifier(), ("scaled", nearest)]
+    result = spinney.compare(X, LABELS, models=models, cv=4)
+    # Spinney's own names stay Spinney's.
+    assert {r.name for r in result.results} == {"baseline", "svc", "k_neighbors_2", "scaled"}
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    expected = 1 - cross_val_score(nearest, X, LABELS, cv=folds)
+    estimate = result["scaled"].estimate
+    assert estimate is not None
+    np.testing.assert_allclose(estimate.folds, expected)
+    assert not hasattr(nearest, "classes_")  # what was given is left as it was
+    assert isinstance(result.fit("svc"), SVC)
+    assert isinstance(pickle.loads(pickle.dumps(result)).make("svc"), SVC)
+    assert result.compared is not None
+    assert result.compared.given["models"] == "models"
+    by_name = spinney.compare(X, LABELS, models={"mine": SVC()}, cv=3)
+    assert [r.name for r in by_name.results] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        ([DummyClassifier], "got the class DummyClassifier"),
+        ([("random_forest", DummyClassifier())], "a name that is not taken, got 'random_forest'"),
+        ([("mine", 3)], "expected an estimator for 'mine', got 3"),
+        ([spinney.ensemble.RandomForestRegressor()], "cannot do classification"),
+        ([3], "models has no 3"),
+    ],
+)
+def test_models_that_are_none(models: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        spinney.compare(X, LABELS, models=models, cv=3)
 
 
 def test_the_ranking_of_the_lectures() -> None:

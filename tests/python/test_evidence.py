@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from sklearn import metrics
 
 import spinney
+from spinney.io import decide_kinds
 from spinney.report.certainty import predicted_rows
 from spinney.report.gather import gather_evidence
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
 from spinney.report.learning import learning_curve
+from spinney.report.page import render_page
 from spinney.report.profile import histogram_of, profile_columns
 from spinney.report.recipe import Origin
 
@@ -144,11 +147,79 @@ def test_intervals_by_brute_force() -> None:
         assert row.high - row.low == pytest.approx(2 * half)
 
 
+def test_sets_of_a_model_that_is_nearly_always_right() -> None:
+    """Where more rows are right than the coverage asks for, the likeliest class is enough."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    result = spinney.compare(X, y, cv=4, models=["decision_tree"])
+    assert result.best is not None
+    assert result.best.estimate is not None
+    assert result.best.estimate.mean < 0.1
+    told = predicted_rows(result.compared, "decision_tree")  # type: ignore[arg-type]
+    assert told is not None
+    assert told.width == 1
+    assert told.reached == pytest.approx(1 - result.best.estimate.mean)
+    assert all(row.told == [row.predicted] for row in [*told.typical, *told.worst])
+
+
 def test_no_time() -> None:
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["random_forest"])
     evidence = gather_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
     assert "learning curve of random_forest: no time" in evidence.left_out
     assert evidence.columns
+
+
+def test_dates_are_written_as_dates(tmp_path: Path) -> None:
+    rows = [
+        f"{row % 28 + 1}.{row % 12 + 1}.2024,{row % 24:02}:30,{row % 12 + row % 5 / 9}"
+        for row in range(90)
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["when,clock,y", *rows]), encoding="utf-8")
+    data = spinney.io.read_training_table(path, "y")
+    result = spinney.compare(data.X, data.y, cv=3, models=["decision_tree"])
+    evidence = gather_evidence(
+        result, origin=Origin("t.csv", "y"), kinds=data.kinds, frame=data.frame, seconds=20
+    )
+    assert evidence.contributions is not None
+    written = {
+        name: value for row in evidence.contributions.examples for name, value, _ in row.parts
+    }
+    assert re.fullmatch(r"2024-\d\d-\d\d", written["when"])
+    page = render_page(result, evidence)
+    assert "2024-01-01 … 2024-12-28, mean 2024-" in page
+    assert "00:30 … 23:30, mean 1" in page
+    assert "days since 1970" in page
+
+
+def test_probabilities_that_never_change(tmp_path: Path) -> None:
+    """What rounding leaves of them is no scale to draw them on."""
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = np.array([f"c{number:02}" for number in np.argsort(np.argsort(X[:, 0])) // 20])
+    result = spinney.compare(X, y, cv=3, models=["decision_tree"])
+    evidence = gather_evidence(result, origin=Origin("t.csv", "y"), seconds=20)
+    levels = [level for told in evidence.dependences for _, level in told.accumulated]
+    assert levels
+    assert all(level == 0 or abs(level) > 1e-9 for level in levels)
+
+
+def test_a_report_warns_of_nothing(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """Parts of the rows may have nearly as many classes as rows; that is nobody's concern."""
+    X = np.random.default_rng(0).normal(size=(160, 2))
+    y = np.array([f"c{number}" for number in np.argsort(np.argsort(X[:, 0])) // 4])
+    result = spinney.compare(X, y, cv=3, models=["decision_tree"])
+    recwarn.clear()
+    page = result.report(tmp_path / "report.html", seconds=20)
+    assert [str(warning.message) for warning in recwarn.list] == []
+    assert "learning" in page.read_text(encoding="utf-8")
+
+
+def test_profile_of_columns_that_are_left_out() -> None:
+    frame = pa.table({"a": range(40), "who": [row % 8 for row in range(40)], "l": [[1]] * 40})
+    kinds = decide_kinds(frame, overrule={"who": "dropped"})
+    _, who, lists = profile_columns(kinds.prepare(frame), kinds, frame)
+    assert (who.used, who.distinct) == (False, 8)
+    assert (lists.used, lists.distinct) == (False, 0)
 
 
 def test_profile() -> None:

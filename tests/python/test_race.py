@@ -148,6 +148,15 @@ def test_rows_are_drawn_where_the_flagship_is_too_slow(monkeypatch: pytest.Monke
     assert result[FLAGSHIP].estimate is not None
 
 
+def test_the_flagship_has_its_time_where_rows_cannot_be_fewer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_families(monkeypatch, **{FLAGSHIP: lambda n: 1.0})  # more than a third of the limit
+    result = spinney.compare(X, Y, cv=5, time_limit=2.0)
+    assert result[FLAGSHIP].skipped is None
+    assert result[FLAGSHIP].estimate is not None
+
+
 def test_small_tables_are_not_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     with_families(monkeypatch, **{FLAGSHIP: lambda n: 30.0})
     result = spinney.compare(X, Y, cv=3, time_limit=1.0)
@@ -245,6 +254,42 @@ def test_groups_and_time() -> None:
         spinney.compare(X, Y, groups=[1, 2, 3, 4, 5])
     with pytest.raises(ValueError, match="time is missing in 1 of 90 rows"):
         spinney.compare(X, Y, time=[None, *range(89)])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_groups_and_time_by_name(library: str) -> None:
+    library = pytest.importorskip(library)
+    who = [f"g{row % 9}" for row in range(90)]
+    when = np.arange("2024-01-01", "2024-03-31", dtype="datetime64[D]").astype("datetime64[us]")
+    frame = library.DataFrame({"a": X[:, 0], "who": who, "when": when, "step": np.arange(90)})
+    few: dict[str, Any] = {"models": ["baseline", "decision_tree"], "cv": 3}
+    with_who, with_step = frame[["a", "who"]], frame[["a", "step"]]
+    named = spinney.compare(with_who, Y, groups="who", **few)
+    assert named.n_features == 1
+    assert named.results[0].estimate == (
+        spinney.compare(frame[["a"]], Y, groups=who, **few).results[0].estimate
+    )
+    assert named.compared is not None
+    assert named.compared.given == {"groups": "'who'"}
+    assert spinney.compare(frame[["a", "when"]], Y, time="when", **few).n_features == 1
+    assert spinney.compare(with_step, Y, time="step", **few).n_features == 2
+    with pytest.raises(
+        ValueError, match=r"no column 'whom' in X \(given as groups\); did you mean"
+    ):
+        spinney.compare(with_who, Y, groups="whom", **few)
+    with pytest.raises(ValueError, match="time: expected values, got the name 'when'"):
+        spinney.compare(X, Y, time="when", **few)
+
+
+def test_a_slow_first_fold_is_no_reason_to_end() -> None:
+    """What is left is compared with how long folds took, not with the first one alone."""
+    trials = [Trial(0.1, seconds, 0.0, None, Y, None) for seconds in (40.0, 1.0, 1.0)]
+    runner = Runner(Family("slow at first", "", Sleepy), Sleepy, trials)
+    folds = [(np.arange(90), np.arange(90))] * 10
+    measure = find_measure("classification", "error")
+    race = Race([runner], X, Y, None, folds, measure, 72.0, lambda step: None)
+    race._start = time.perf_counter() - 42.0
+    assert race._has_time_for(3)
 
 
 def test_what_a_result_can_do() -> None:
@@ -369,6 +414,16 @@ def test_targets_at_the_edge() -> None:
     assert spinney.compare(X, [2**70 * (1 + row) for row in range(90)], **few).task == "regression"
     with pytest.raises(ValueError, match="infinite"):
         spinney.compare(X, np.where(np.arange(90) % 2, 0.0, np.inf), **few)
+
+
+def test_targets_whose_error_overflows() -> None:
+    with (
+        pytest.raises(
+            ValueError, match=r"rmse cannot be told on any fold: are targets too large\?"
+        ),
+        np.errstate(all="ignore"),
+    ):
+        spinney.compare(X, X[:, 0] * 1e200, models=["baseline"], cv=3)
 
 
 def test_a_failed_model_has_no_predictions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,6 +165,13 @@ def test_what_is_not_there_is_left_out() -> None:
     assert "all of it" in Reader(PAGES["failed"]).text
 
 
+def test_folds_are_said_as_the_table_says_them() -> None:
+    comparison, evidence = make_classification(3, 2)
+    in_groups = replace(comparison, folds="folds of whole groups", n_folds_asked=12)
+    page = " ".join(render_page(in_groups, evidence).split())
+    assert f"· {comparison.n_folds} of 12 folds of whole groups</p>" in page
+
+
 def test_code_is_shown_as_it_is() -> None:
     comparison, evidence = make_regression(2)
     code = "if a < b & c:\n    print('x')\n"

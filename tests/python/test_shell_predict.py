@@ -331,3 +331,19 @@ def test_integers_as_categories_with_gaps(run: Run, tmp_path: Path) -> None:
     assert run(*fit, "-o", model).code == 0
     told = run("predict", model, second, "--keep", "y").out.splitlines()[1:-1]
     assert all(line.split(",")[0] == line.split(",")[1] for line in told)
+
+
+def test_dates_with_the_day_first(run: Run, tmp_path: Path) -> None:
+    """A model remembers how dates were written, where new rows do not tell."""
+    rows = [f"{row % 28 + 1}/{row % 12 + 1}/2024,{int(row % 12 < 6)}" for row in range(120)]
+    table, new, model = tmp_path / "t.csv", tmp_path / "new.csv", tmp_path / "model"
+    table.write_text("\n".join(["when,y", *rows]), encoding="utf-8")
+    ended = run("fit", table, "--target", "y", "--model", "decision_tree", "-o", model)
+    assert "note: dates with the day before the month in 'when'" in ended.out
+    new.write_text("when\n1/9/2024\n9/1/2024\n2024-09-01\n", encoding="utf-8")
+    out = run("predict", model, new, "--keep", "when").out
+    assert rows_of(out)[1:] == [["2024-09-01", "0"], ["2024-01-09", "1"], ["2024-09-01", "0"]]
+    new.write_text("when\n1/13/2024\n", encoding="utf-8")
+    ended = run("predict", model, new)
+    assert ended.code == 2
+    assert "line 2, column 'when': expected a date (31/12/2024, day first)" in ended.err

@@ -56,6 +56,24 @@ def test_help_that_cannot_be_written(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (1, "spinney: No space left on device\n")
 
 
+def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
+    few = "--target bought --models baseline --cv 2 --no-report -q"
+    for command, code, said in [
+        ("spinney compare - --target bought <&-", 2, "spinney: standard input is empty\n"),
+        ("spinney predict tree.spinney - <&-", 2, "spinney: standard input is empty\n"),
+        ("spinney show - <&-", 2, "spinney: standard input: no model file"),
+        (f"spinney compare shop.csv {few} >&-", 0, ""),
+        ("spinney predict tree.spinney shop.csv >&-", 0, ""),
+        ("spinney fit shop.csv --target bought --model decision_tree -o m >&- 2>&-", 0, ""),
+        ("spinney show nowhere 2>&-", 2, ""),
+    ]:
+        ended = in_shell(command, shop.parent)
+        assert (ended.returncode, ended.stdout) == (code, ""), command
+        assert ended.stderr.startswith(said), command
+        assert bool(said) == bool(ended.stderr), command
+        assert ended.stderr.count("\n") <= 1, command
+
+
 def test_interruption_while_loading(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # found before the real one
     ended = in_shell("spinney --version", tmp_path)

@@ -12,7 +12,7 @@ import typer
 from spinney import __version__
 from spinney.cli._compare import compare
 from spinney.cli._datasets import datasets
-from spinney.cli._errors import end_quietly, tell
+from spinney.cli._errors import end_quietly, replace_closed_streams, tell
 from spinney.cli._fit import fit
 from spinney.cli._predict import predict
 from spinney.cli._show import show
@@ -68,6 +68,7 @@ for _command in (compare, fit, predict, show, datasets):
 
 def main() -> None:
     """Run the command: status 0 is fine, 1 a failure, 2 something for the user to mend."""
+    replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without ± shows a question mark

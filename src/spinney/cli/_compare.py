@@ -52,7 +52,7 @@ def compare(
         typer.Argument(
             help="The table: CSV (also packed), Parquet, Arrow or Feather; several files are one "
             "table; - is the standard input. Without it the bundled spam data are used.",
-            metavar="[DATA...]",
+            metavar="DATA",
             show_default=False,
         ),
     ] = None,
@@ -208,7 +208,7 @@ def compare(
             table.X,
             table.y,
             task=table.task,
-            models=None if models is None else [m.strip() for m in models.split(",")],
+            models=None if models is None else [m.strip() for m in models.split(",") if m.strip()],
             cv=usual_folds(table.y, table.task, table.group, table.time) if cv is None else cv,
             scoring=metric,
             groups=table.group,
@@ -221,7 +221,9 @@ def compare(
         )
     said = dict.fromkeys(one_line(warning.message) for warning in caught)  # type: ignore[arg-type]
     columns = notes_on_columns(table) if data is not None else []
-    notes = dict.fromkeys([*table.notes, *columns, *result.notes, *said])  # each once
+    # Each once: leaks are in the table's notes, and among those of its columns.
+    of_table = [note for note in table.notes if data is None or ": leak suspected" not in note]
+    notes = dict.fromkeys([*of_table, *columns, *result.notes, *said])
     result = replace(result, notes=list(notes))
     interrupted = any(note.startswith("ended by Ctrl-C") for note in result.notes)
     if not as_json:
@@ -346,7 +348,7 @@ def _kinds_in_words(table: TrainingTable) -> list[str]:
         by_kind.setdefault(column.kind, []).append(column.name)
     lines = []
     for kind, names in by_kind.items():
-        shown = ", ".join(names[:_SHOWN_NAMES])
+        shown = ", ".join(" ".join(name.split()) for name in names[:_SHOWN_NAMES])
         more = f" and {len(names) - _SHOWN_NAMES:,} more" if len(names) > _SHOWN_NAMES else ""
         left_out = "" if kind in ("number", "category", "date") else " (left out)"
         lines.append(f"{kind}{left_out}: {shown}{more}")

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-__all__ = ["UserError", "end_quietly", "one_line", "tell"]
+__all__ = ["UserError", "end_quietly", "one_line", "replace_closed_streams", "tell"]
 
 # Parameters as errors name them, and options as they are typed; not within quotes.
 _OPTIONS = [
@@ -75,6 +75,21 @@ def tell(error: BaseException) -> int:
         traceback.print_exception(error)
     print(f"spinney: {message}", file=sys.stderr)
     return status
+
+
+def replace_closed_streams() -> None:
+    """Put empty streams where the shell has closed one (``spinney … >&-``): Python has None there.
+
+    Files that are opened later could get the number of a stream that is missing, and with it what
+    libraries write there; so all three numbers are taken.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = "r" if number == 0 else "w"
+            nothing = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 (it stays open)
+            if nothing.fileno() != number:
+                os.dup2(nothing.fileno(), number)
+            setattr(sys, name, nothing)
 
 
 def end_quietly() -> None:

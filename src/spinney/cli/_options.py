@@ -37,7 +37,7 @@ Data = Annotated[
     typer.Argument(
         help="The table: CSV (also packed), Parquet, Arrow, Feather; several files are one table; "
         "- is the standard input.",
-        metavar="DATA...",
+        metavar="DATA",
         show_default=False,
     ),
 ]

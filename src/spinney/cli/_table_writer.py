@@ -107,6 +107,8 @@ def _cells(column: Any, delimiter: str) -> Any:
         text = column.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UserError(f"a column of {column.type} cannot be written as text") from error
+    if pa.types.is_timestamp(column.type):  # no more of a time than there is
+        text = pc.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return text
     special = pc.match_substring_regex(text, f'["\r\n{delimiter}]')

@@ -21,6 +21,7 @@ __all__ = [
 
 _SHOWN_NAMES = 5
 _MOST_NOTES = 10
+_ASKED_FOR = ("as told", "divides the rows into groups")
 
 
 def read_training_table(
@@ -62,7 +63,7 @@ def notes_on_columns(table: TrainingTable) -> list[str]:
     names: dict[tuple[str, str], list[str]] = {}
     used = set(table.kinds.used)
     for column in table.kinds.columns:
-        if column.name not in used and column.kind != "dropped":
+        if column.name not in used and column.reason not in _ASKED_FOR:
             names.setdefault(("left out", column.reason), []).append(repr(column.name))
         for flag in column.flags:
             names.setdefault(("column", flag), []).append(repr(column.name))

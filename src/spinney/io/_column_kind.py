@@ -48,6 +48,8 @@ class ColumnKind:
         What is to be watched about it.
     type : str
         How it was stored when the kind was decided, in pyarrow's words.
+    order : {"", "day", "month", "year"}
+        What came first in dates that were not written as 2024-12-31; others are read the same way.
     """
 
     name: str
@@ -55,12 +57,13 @@ class ColumnKind:
     reason: str
     flags: tuple[str, ...] = ()
     type: str = "string"
+    order: str = ""
 
 
-def find_kind(name: str, column: pa.ChunkedArray) -> ColumnKind:
+def find_kind(name: str, column: pa.ChunkedArray, order: str = "") -> ColumnKind:
     """Decide what a column is from its name, its type and its values."""
     kind, reason, *flags = _find(name, column)
-    return ColumnKind(name, kind, reason, tuple(flags), str(column.type))
+    return ColumnKind(name, kind, reason, tuple(flags), str(column.type), order)
 
 
 def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:

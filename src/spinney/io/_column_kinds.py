@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind
-from spinney.io._form import Misfit, as_type
+from spinney.io._form import Misfit, as_type, date_order, dated
 from spinney.io._table_file import unknown_column
 
 __all__ = ["ColumnKinds", "as_arrow", "decide_kinds"]
@@ -49,7 +49,9 @@ class ColumnKinds:
     def schema(self) -> pa.Schema:
         """Types in which `read_pieces` shall read the columns that are learned from."""
         used = [column for column in self.columns if column.kind in LEARNED]
-        return pa.schema([(column.name, _reading_type(column)) for column in used])
+        return pa.schema(
+            [dated(column.name, _reading_type(column), column.order) for column in used]
+        )
 
     def prepare(self, frame: Any) -> pa.Table:
         """Return the columns that are learned from, as learners take them.
@@ -81,6 +83,7 @@ class ColumnKinds:
                 "reason": column.reason,
                 "flags": list(column.flags),
                 "type": column.type,
+                **({"order": column.order} if column.order else {}),
             }
             for column in self.columns
         ]
@@ -93,6 +96,12 @@ class ColumnKinds:
             ColumnKind(**{**column, "flags": tuple(column["flags"])})
             for column in content["columns"]
         ]
+        for column in columns:
+            if column.order not in ("", "day", "month", "year"):
+                raise ValueError(
+                    f"column {column.name!r}: expected dates with day, month or year first, got "
+                    f"{column.order!r}"
+                )
         return cls(columns, content["target"])
 
 
@@ -156,11 +165,12 @@ def decide_kinds(
                 f"kind of column {name!r}: expected one of {', '.join(KINDS)}, got {kind!r}"
             )
     columns = []
-    for name, column in zip(names, frame.columns, strict=True):
+    for field, column in zip(frame.schema, frame.columns, strict=True):
+        name, order = field.name, date_order(field)
         if name in overrule:
-            columns.append(_overruled(name, column, overrule[name]))
+            columns.append(_overruled(name, column, overrule[name], order))
         elif name != target:
-            columns.append(find_kind(name, column))
+            columns.append(find_kind(name, column, order))
     kinds = ColumnKinds(columns, target)
     if not kinds.used:
         raise ValueError(f"no column is left to learn from{_why(columns)}")
@@ -181,8 +191,8 @@ def _why(columns: list[ColumnKind]) -> str:
     return f": all {len(columns):,} are left out ({said})"
 
 
-def _overruled(name: str, column: pa.ChunkedArray, kind: Any) -> ColumnKind:
-    decided = ColumnKind(name, kind, "as told", (), str(column.type))
+def _overruled(name: str, column: pa.ChunkedArray, kind: Any, order: str) -> ColumnKind:
+    decided = ColumnKind(name, kind, "as told", (), str(column.type), order)
     if kind in LEARNED:
         try:
             _prepare(decided, column)
@@ -257,7 +267,7 @@ def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_temporal(type_):
         return _as_days(column, values)
     if column.type in _TIMES or "timestamp" in column.type:
-        return _as_days(column, as_type(values, pa.timestamp("us")))
+        return _as_days(column, as_type(values, pa.timestamp("us"), order=column.order))
     if pa.types.is_string(type_):
         return _finite(as_type(values, pa.float64()))
     if pa.types.is_boolean(type_):
@@ -295,7 +305,7 @@ def _as_category(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray
 
 def _as_days(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(values.type):
-        values = as_type(values, _reading_type(column))
+        values = as_type(values, _reading_type(column), order=column.order)
     if pa.types.is_null(values.type) or not pa.types.is_temporal(values.type):
         if values.null_count < len(values):
             raise pa.ArrowInvalid("no dates")

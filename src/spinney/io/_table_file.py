@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from spinney.io._binary import read_batches, read_binary, read_schema
 from spinney.io._delimited import DelimitedFile, open_delimited
-from spinney.io._form import NUMBER, Form
+from spinney.io._form import NUMBER, Form, dated
 from spinney.io._source import Source, find_sources
 from spinney.io._typed_text import read_typed, settle_types, typed_batches
 
@@ -20,6 +20,13 @@ __all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]
 
 # From this share of numbers on, the values of a text column that are none are pointed out.
 _MOSTLY = 0.9
+# What is said of a column that could have been read otherwise.
+_NOTED = {
+    Form.COMMA: "decimal comma",
+    Form.DAY_FIRST: "dates with the day before the month",
+    Form.MONTH_FIRST: "dates with the month before the day",
+    Form.EITHER_FIRST: "day and month cannot be told apart, and stay text,",
+}
 
 
 @dataclass(frozen=True)
@@ -157,10 +164,10 @@ def read_pieces(
         names = files[0].dialect.columns
         _check_same([(file.name, file.dialect.columns) for file in files])
         wanted = _wanted(columns, names, files[0].name)
-        types = {} if schema is None else {field.name: field.type for field in schema}
-        unknown = [name for name in wanted if name not in types]
-        types |= settle_types(files, unknown) if unknown else {}
-        batches = typed_batches(files, wanted, types)
+        fields = {} if schema is None else {field.name: field for field in schema}
+        unknown = [name for name in wanted if name not in fields]
+        fields |= settle_types(files, unknown) if unknown else {}
+        batches = typed_batches(files, wanted, fields)
     else:
         schemas = [(file.name, read_schema(file)) for file in found.files]
         _check_same([(name, one.names) for name, one in schemas])
@@ -198,19 +205,19 @@ def _read_delimited(
         line = f"line {files[number].line_of(row - starts[number])}"
         return line + (f" of {files[number].name}" if len(files) > 1 else "")
 
-    commas: list[str] = []
     for name, values in columns.items():
-        if forms[name] is Form.COMMA:
-            commas.append(repr(name))
         if forms[name] is Form.TEXT and (stray := _find_stray(values)) is not None:
             count, row = stray
             are = "values are no numbers" if count > 1 else "value is no number"
             first = f"first {values[row].as_py()!r} at {place_of(row)}"
             notes.append(f"column {name!r}: {count:,} {are}, {first}")
-    if commas:
-        shown = ", ".join(commas[:10]) + (", …" if len(commas) > 10 else "")
-        notes.append(f"decimal comma in {shown}")
-    return pa.table(columns), list(dict.fromkeys(notes)), place_of
+    for form, what in _NOTED.items():
+        names = [repr(name) for name in columns if forms[name] is form]
+        shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+        notes += [f"{what} in {shown}"] if names else []
+    schema = [dated(name, forms[name].type, forms[name].order) for name in columns]
+    frame = pa.table(list(columns.values()), schema=pa.schema(schema))
+    return frame, list(dict.fromkeys(notes)), place_of
 
 
 def _find_stray(texts: pa.ChunkedArray) -> tuple[int, int] | None:

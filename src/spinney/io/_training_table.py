@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -164,6 +164,14 @@ def read_training_table(
     )
     if not kinds.used:
         raise ValueError(f"{table.name} has no column left to learn from")
+    if group is not None:
+        columns = [
+            replace(column, reason="divides the rows into groups")
+            if column.name == group
+            else column
+            for column in kinds.columns
+        ]
+        kinds = replace(kinds, columns=columns)
     if leaks:
         notes += [
             f"column {column.name!r}: {flag}"

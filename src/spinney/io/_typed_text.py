@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from spinney.io._delimited import DelimitedFile
-from spinney.io._form import Form, Misfit, as_type, join, settle, trim
+from spinney.io._form import Form, Misfit, as_type, date_order, dated, join, settle, trim
 
 __all__ = ["read_typed", "settle_types", "typed_batches"]
 
@@ -60,8 +60,8 @@ def read_typed(
         chunks = [chunk for part in parts if part is not None for chunk in part.chunks]
         columns[name] = pa.chunked_array(chunks, forms[name].type)
     if again:
-        types = {name: forms[name].type for name in again}
-        tables = list(typed_batches(files, again, types))
+        fields = {name: _field(name, forms[name]) for name in again}
+        tables = list(typed_batches(files, again, fields))
         for name in again:
             columns[name] = pa.concat_tables(tables)[name]
     return forms, columns, starts
@@ -74,14 +74,18 @@ def _recast(values: pa.ChunkedArray, form: Form) -> pa.ChunkedArray | None:
     if pa.types.is_null(values.type):
         return values.cast(form.type)
     if pa.types.is_string(values.type):  # digits that were kept as they are
-        return as_type(values, form.type, comma=form is Form.COMMA)
+        return as_type(values, form.type, comma=form is Form.COMMA, order=form.order)
     if pa.types.is_floating(form.type):
         return values.cast(form.type, safe=False)  # rounded as reading the text would
-    return values.cast(form.type) if form is Form.MOMENT else None
+    return values.cast(form.type) if form in (Form.MOMENT, Form.YEAR_FIRST) else None
 
 
-def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.DataType]:
-    """Find the types of columns from all rows, batch by batch."""
+def _field(name: str, form: Form) -> pa.Field:
+    return dated(name, form.type, form.order)
+
+
+def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.Field]:
+    """Find the types of columns from all rows, batch by batch, as fields by name."""
     forms = dict.fromkeys(names, Form.EMPTY)
     comma = all(file.comma for file in files)
     for file in files:
@@ -90,42 +94,46 @@ def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.D
                 if forms[name] is not Form.TEXT:
                     column = pa.chunked_array([batch.column(name)])
                     forms[name] = join(forms[name], settle(column, comma=comma)[0])
-    return {name: form.type for name, form in forms.items()}
+    return {name: _field(name, form) for name, form in forms.items()}
 
 
 def typed_batches(
-    files: list[DelimitedFile], names: list[str], types: dict[str, pa.DataType]
+    files: list[DelimitedFile], names: list[str], fields: dict[str, pa.Field]
 ) -> Iterator[pa.Table]:
-    as_is = any(pa.types.is_large_string(types[name]) for name in names)
+    as_is = any(pa.types.is_large_string(fields[name].type) for name in names)
     for file in files:
         start = 0
         for batch in file.batches(names, as_is=as_is):
             out = []
             for name in names:
-                texts = batch.column(name)
-                if as_is and not pa.types.is_large_string(types[name]):
+                texts, field = batch.column(name), fields[name]
+                if as_is and not pa.types.is_large_string(field.type):
                     texts = trim(texts)
                 try:
-                    out.append(_as_typed(texts, types[name], file.comma))
+                    out.append(_as_typed(texts, field, file.comma))
                 except Misfit as misfit:
                     raise ValueError(
                         f"{file.name}, line {file.line_of(start + misfit.row)}, column {name!r}: "
-                        f"expected {_words(types[name])}, got {misfit.text!r}"
+                        f"expected {_words(field)}, got {misfit.text!r}"
                     ) from None
             yield pa.table(out, names=names)
             start += batch.num_rows
 
 
-def _as_typed(texts: Any, type_: pa.DataType, comma: bool) -> Any:
-    if pa.types.is_large_string(type_):
-        return texts.cast(type_)
-    if pa.types.is_null(type_):
+def _as_typed(texts: Any, field: pa.Field, comma: bool) -> Any:
+    if pa.types.is_large_string(field.type):
+        return texts.cast(field.type)
+    if pa.types.is_null(field.type):
         return pa.nulls(len(texts))
-    return as_type(texts, type_, comma=comma)
+    return as_type(texts, field.type, comma=comma, order=date_order(field))
 
 
-def _words(type_: pa.DataType) -> str:
-    """Say what values of a type are."""
+def _words(field: pa.Field) -> str:
+    """Say what values of a field are."""
+    order, type_ = date_order(field), field.type
+    if order:
+        written = {"day": "31/12/2024", "month": "12/31/2024", "year": "2024/12/31"}[order]
+        return f"a date ({written}, {order} first)"
     return {
         "bool": "true or false",
         "int64": "an integer",

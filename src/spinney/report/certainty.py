@@ -198,9 +198,10 @@ def _allowed(
     allowed = np.full(len(errors), np.nan)
     for number, (_, test) in enumerate(compared.splits):
         others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
-        # Of too few rows the largest error: a report has no use for infinite intervals.
+        # Of too few rows the largest error: a report has no use for infinite intervals. (The limit
+        # of a model that is right so often is minus infinity: its sets are the likeliest class.)
         limit = largest_score(errors[others], coverage)
-        allowed[test] = limit if math.isfinite(limit) else errors[others].max()
+        allowed[test] = limit if limit < math.inf else errors[others].max()
     return allowed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ def compare(
     y: Any,
     *,
     task: Literal["auto", "classification", "regression"] = "auto",
-    models: Iterable[str] | None = None,
+    models: Any = None,
     cv: Any = 10,
     scoring: str | Callable[..., float] | None = None,
     groups: Any = None,
@@ -68,8 +69,9 @@ def compare(
         With "auto", text, categories and booleans are classes, and so are whole numbers with at
         most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
         unless they are two whole numbers only.)
-    models : iterable of str or None, default=None
-        Names of the models to run, as `spinney.report.families` lists them; None runs all.
+    models : iterable of str or estimators, dict, or None, default=None
+        The models to run: names, as `spinney.report.families` lists them; estimators of your own;
+        pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
     cv : int, splitter or iterable of splits, default=10
         The number of folds (stratified for classification, shuffled with `random_state`), or
         anything that scikit-learn takes as ``cv``.
@@ -78,11 +80,14 @@ def compare(
         "log_loss", "brier", "roc_auc", "average_precision"; "rmse", "mae",
         "median_absolute_error", "mape", "r2"; or a scorer of scikit-learn, greater being better.
         None is "error", the share of wrong classes, or "rmse", the root mean squared error.
-    groups : array-like of shape (n_rows,) or None, default=None
-        Rows with the same value are kept together: a fold has all of them or none.
-    time : array-like of shape (n_rows,) or None, default=None
-        When each row was made, in anything that can be sorted. Every fold is then predicted by
-        models that learned from earlier rows only; the first part of the rows is only learned from.
+    groups : array-like of shape (n_rows,), str or None, default=None
+        Rows with the same value are kept together: a fold has all of them or none. Or the name of a
+        column of the data frame `X`, which is then not learned from.
+    time : array-like of shape (n_rows,), str or None, default=None
+        When each row was made, in anything that can be sorted; or the name of a column of the data
+        frame `X`, which is learned from as well if it holds numbers. Every fold is then predicted
+        by models that learned from earlier rows only; the first part of the rows is only learned
+        from.
     time_limit : float or None, default=None
         Seconds to be done in, about. Models that take too long are left out, then folds; of a table
         too large for the default booster some rows are drawn. What was done is in the result.
@@ -117,8 +122,18 @@ def compare(
     ('baseline', 0.394)
     """
     X = _as_table(X)
+    named = {
+        name: repr(value)
+        for name, value in (("groups", groups), ("time", time))
+        if isinstance(value, str)
+    }
     if isinstance(y, str):
-        X, y = _take_out(X, y)
+        X, y = _take_out(X, y, "y")
+    if isinstance(groups, str):
+        X, groups = _take_out(X, groups, "groups")
+    if isinstance(time, str):
+        rest, time = _take_out(X, time, "time")
+        X = X if as_column(time)[0].dtype.kind in "iuf" else rest
     n_rows, n_features = X.shape
     if n_rows == 0 or n_features == 0:
         raise ValueError(f"X is empty: {n_rows:,} rows × {n_features:,} columns")
@@ -150,8 +165,12 @@ def compare(
         cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
         if max_rows is not None and max_rows < n_rows:
             raise ValueError("max_rows cannot be given beside cv as splits: they name all rows")
+    families = select_families(models, task)
+    given = _given(groups, time, categorical_features, cv, scoring) | named
+    if any(family.is_own for family in families):
+        given["models"] = "models"
     course = _Course(
-        families=select_families(models, task),
+        families=families,
         task=task,
         measure=find_measure(task, scoring, classes),
         cv=cv,
@@ -160,7 +179,7 @@ def compare(
         categorical_features=categorical_features,
         time_limit=time_limit,
         max_folds=max_folds,
-        given=_given(groups, time, categorical_features, cv, scoring),
+        given=given,
     )
     table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
     with ExitStack() as stack:
@@ -275,6 +294,7 @@ class _Course:
         n_folds = race.run()
         if race.ended_by == "Ctrl-C" and n_folds == 0:
             raise KeyboardInterrupt
+        _refuse_what_no_model_reads(race)
         if race.ended_by is not None:
             notes.append(f"ended by {race.ended_by} after {n_folds} of {len(folds.splits)} folds")
         return self._summarise(rows, folds, race, n_folds, notes)
@@ -286,7 +306,7 @@ class _Course:
     def _make(self, family: Family) -> Any:
         model = family.make(self.task, self.random_state, self.n_jobs)
         # The baseline looks at no column, so it does not need to be told about them.
-        if "categorical_features" in model.get_params():
+        if not family.is_own and "categorical_features" in model.get_params():
             model.set_params(categorical_features=self.categorical_features)
         return model
 
@@ -332,6 +352,18 @@ class _Course:
         )
 
 
+def _refuse_what_no_model_reads(race: Race) -> None:
+    """Raise the error that all models have in common, of those that look at columns at all."""
+    failures = [runner.failure for runner in race.runners if runner.family.complexity > 0]
+    if len(failures) < 2 or len(set(failures)) > 1:
+        return
+    kind, _, said = (failures[0] or "").partition(": ")
+    if kind in ("ValueError", "TypeError"):
+        dates = re.search(r"\((Date|Duration|Time)", said)
+        hint = "; spinney.io.decide_kinds(X).prepare(X) makes numbers of dates" if dates else ""
+        raise ValueError(f"no model can be fitted: {said}{hint}")
+
+
 def _too_good(ranked: list[ModelResult], task: Task, measure: Measure) -> list[str]:
     """Say so if numbers are predicted without error: then they were computed from the columns."""
     named = {model.name: model.estimate for model in ranked}
@@ -357,7 +389,10 @@ def _measured_folds(
         if any(np.isfinite(runner.trials[number].score) for runner in running)
     ]
     if running and not measured:
-        raise ValueError(f"{measure.name} cannot be told on any fold: is a class missing in each?")
+        why = (
+            "is a class missing in each?" if race.classes is not None else "are targets too large?"
+        )
+        raise ValueError(f"{measure.name} cannot be told on any fold: {why}")
     if len(measured) < len(splits) and running:
         left_out = len(splits) - len(measured)
         notes.append(f"{measure.name} cannot be told on {left_out} of {len(splits)} folds")
@@ -439,19 +474,22 @@ def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
     return rows % n_rows
 
 
-def _take_out(X: Any, name: str) -> tuple[Any, Any]:
-    """Part a data frame into the columns to learn from and the one to predict."""
+def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
+    """Part a data frame into the other columns and the one that an argument names."""
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         raise ValueError(
-            f"y: expected values, got the name {name!r}, and X is no data frame that has names"
+            f"{argument}: expected values, got the name {name!r}, and X is no data frame that has "
+            "names"
         )
     if name not in frame.columns:
         from spinney.io._table_file import unknown_column
 
-        raise unknown_column(name, [str(column) for column in frame.columns], "X (given as y)")
+        raise unknown_column(
+            name, [str(column) for column in frame.columns], f"X (given as {argument})"
+        )
     return frame.drop(name).to_native(), frame[name].to_native()
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
+from spinney._numbers import shown_moment
 from spinney.report.families import Task
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "Predictions",
     "Residuals",
     "TargetProfile",
+    "date_writer",
 ]
 
 
@@ -102,6 +106,13 @@ class ColumnProfile:
     high: float | None = None
     histogram: Histogram | None = None
     common: list[tuple[str, int]] = field(default_factory=list)
+
+
+def date_writer(column: ColumnProfile) -> Callable[[float], str] | None:
+    """Return how the days since 1970 of a column of dates are written; None for other columns."""
+    if column.kind != "date":
+        return None
+    return partial(shown_moment, of_day=column.reason == "times of the day")
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,12 @@ read this list. Import inside the function, so that listing the families loads n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
+from itertools import chain, count
 from typing import Any, Literal
 
 __all__ = ["FAMILIES", "FLAGSHIP", "Family", "Task", "select_families"]
@@ -36,6 +39,8 @@ class Family:
     complexity : int
         How hard a model is to take in: 0 a number, 1 a line, 2 a tree, 3 densities and
         neighbourhoods, 4 sums of questions, 5 hundreds of trees.
+    is_own : bool
+        Whether it is an estimator that the caller brought along.
     """
 
     name: str
@@ -44,6 +49,7 @@ class Family:
     tasks: tuple[Task, ...] = ("classification", "regression")
     effort: int = 3
     complexity: int = 5
+    is_own: bool = False
 
 
 def _baseline(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
@@ -254,22 +260,60 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 
-def select_families(names: Iterable[str] | None, task: Task) -> list[Family]:
-    """Return the families with these names, in this order; all that can do `task` for None."""
-    if names is None:
+def select_families(models: Any, task: Task) -> list[Family]:
+    """Return the families of these models, in this order; all that can do `task` for None.
+
+    A model is a name, an estimator, or a pair of both; a dictionary has estimators by name.
+    """
+    if models is None:
         return [family for family in FAMILIES if task in family.tasks]
-    if isinstance(names, str):
-        names = [names]
+    if isinstance(models, str) or hasattr(models, "fit"):
+        models = [models]
+    if isinstance(models, Mapping):
+        models = models.items()
     by_name = {family.name: family for family in FAMILIES}
     selected: dict[str, Family] = {}
-    for name in names:
-        if name not in by_name:
-            close = get_close_matches(str(name), by_name, n=1)
+    for model in models:
+        if hasattr(model, "fit") or (isinstance(model, tuple) and len(model) == 2):
+            family = _own_family(model, task, {*by_name, *selected})
+            selected[family.name] = family
+            continue
+        if model not in by_name:
+            close = get_close_matches(str(model), by_name, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
-            raise ValueError(f"models has no {name!r}; {hint}")
-        if task not in by_name[name].tasks:
-            raise ValueError(f"models: {name!r} cannot do {task}")
-        selected[name] = by_name[name]
+            raise ValueError(f"models has no {model!r}; {hint}")
+        if task not in by_name[model].tasks:
+            raise ValueError(f"models: {model!r} cannot do {task}")
+        selected[model] = by_name[model]
     if not selected:
         raise ValueError(f"models is empty; there are: {', '.join(by_name)}")
     return list(selected.values())
+
+
+def _own_family(model: Any, task: Task, taken: Collection[str]) -> Family:
+    """Return the family of an estimator that is given, or of a name and an estimator."""
+    from sklearn.base import is_classifier, is_regressor
+
+    name, estimator = model if isinstance(model, tuple) else (None, model)
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise ValueError(f"models: expected an estimator for {name!r}, got {estimator!r}")
+    if isinstance(estimator, type):
+        raise ValueError(f"models: expected an estimator, got the class {estimator.__name__}")
+    kind = type(estimator).__name__
+    other = is_regressor if task == "classification" else is_classifier
+    if other(estimator):
+        raise ValueError(f"models: {name or kind} cannot do {task}")
+    if name is None:
+        words = re.sub(r"(Classifier|Regressor)$", "", kind) or kind
+        first = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
+        numbered = (f"{first}_{number}" for number in count(2))
+        name = next(name for name in chain([first], numbered) if name not in taken)
+    elif name in taken or not isinstance(name, str):
+        raise ValueError(f"models: expected a name that is not taken, got {name!r}")
+    return Family(name, kind, partial(_clone, estimator), (task,), is_own=True)
+
+
+def _clone(estimator: Any, task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from sklearn.base import clone
+
+    return clone(estimator, safe=False)

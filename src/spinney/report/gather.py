@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -11,7 +12,7 @@ from spinney.report.certainty import own_certainty, predicted_rows
 from spinney.report.compared import Compared
 from spinney.report.comparison import Comparison
 from spinney.report.deadline import TimeUp, deadline
-from spinney.report.evidence import Evidence, LearningCurve
+from spinney.report.evidence import Evidence, LearningCurve, date_writer
 from spinney.report.families import select_families
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
 from spinney.report.leanings import FittedOnFold, dependences, importances
@@ -68,7 +69,9 @@ def gather_evidence(
     if compared is None:
         raise ValueError("this comparison was read back: it has no data to show")
     gathering = _Gathering(comparison, compared, origin, seconds, tell, row_numbers)
-    return gathering.gather(kinds, frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about parts of the rows; the comparison told of all
+        return gathering.gather(kinds, frame)
 
 
 class _Gathering:
@@ -196,7 +199,10 @@ class _Gathering:
             self._do(f"how {name} depends on its columns", depend)
 
         def explain() -> None:
-            self.found["contributions"] = contributions(fitted, self._left() / 4, numbers)
+            writers = {column.name: date_writer(column) for column in self.found["columns"]}
+            dates = {column: write for column, write in writers.items() if write is not None}
+            seconds = self._left() / 4
+            self.found["contributions"] = contributions(fitted, seconds, numbers, dates)
 
         def ask() -> None:
             try:

@@ -119,6 +119,9 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
         n_values = len(grid.values)
         single = told.individual[0][:, :n_values]
         low, high = np.quantile(single, [0.1, 0.9], axis=0)
+        accumulated = _accumulated(fitted, column, label)
+        if label is not None:  # of probabilities that are zero or one, rounding leaves more
+            accumulated = [(place, round(level, 9)) for place, level in accumulated]
         found.append(
             Dependence(
                 fitted.name,
@@ -129,7 +132,7 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
                 [float(v) for v in low],
                 [float(v) for v in high],
                 _weights(fitted, column, grid.values, told.observed[0]),
-                _accumulated(fitted, column, label),
+                accumulated,
             )
         )
     return found

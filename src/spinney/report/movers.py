@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,10 @@ _PARTS = 6  # columns that are named for a single row
 
 
 def contributions(
-    fitted: FittedOnFold, seconds: float, numbers: NDArray[np.intp] | None = None
+    fitted: FittedOnFold,
+    seconds: float,
+    numbers: NDArray[np.intp] | None = None,
+    dates: Mapping[str, Callable[[float], str]] | None = None,
 ) -> Contributions:
     """Explain rows that the model did not learn from, exactly or by as much as time allows.
 
@@ -47,6 +51,8 @@ def contributions(
         `TimeUp` where sampling would take longer.
     numbers : array or None
         Places of the rows in the file, where not all of its rows were given.
+    dates : dict of str to callable or None
+        Columns whose numbers are dates, and how these are written.
     """
     explainer = ModelExplainer(fitted.model)
     rows, n_background = _affordable(fitted, explainer, min(seconds, _MOST_SECONDS))
@@ -71,7 +77,7 @@ def contributions(
         [float(means[j]) for j in order],
         [[float(v) for v in told.values[drawn, j]] for j in first],
         [_places(view, j)[drawn] for j in first],
-        _examples(fitted, rows, X, predicted, told, view, numbers),
+        _examples(fitted, rows, X, predicted, told, view, numbers, dates or {}),
     )
 
 
@@ -135,6 +141,7 @@ def _examples(
     told: Amounts,
     view: TableView,
     numbers: NDArray[np.intp] | None,
+    dates: Mapping[str, Callable[[float], str]],
 ) -> list[ExplainedRow]:
     chosen = _choose(fitted, rows, X, predicted)
     titles: dict[int, str] = {}
@@ -144,6 +151,11 @@ def _examples(
     given = [int(fitted.rows[rows[place]]) for place in places]
     shown = show_rows(fitted.compared, fitted.name, given, numbers=numbers)
     values = view.values()
+
+    def part(place: int, j: int) -> tuple[str, str, float]:
+        name = view.names[j]
+        return name, _written(values[place, j], dates.get(name)), float(told.values[place, j])
+
     found = []
     for place, one in zip(places, shown, strict=True):
         amounts = told.values[place]
@@ -156,7 +168,7 @@ def _examples(
                 one,
                 float(told.base[place]),
                 _total(told.base[place], amounts),
-                [(view.names[j], _written(values[place, j]), float(amounts[j])) for j in named],
+                [part(place, j) for j in named],
                 float(amounts[rest].sum()),
                 len(rest),
             )
@@ -196,7 +208,9 @@ def _total(base: float, amounts: NDArray[np.float64]) -> float:
     return 0.0 if abs(total) < 1e-9 * largest else total
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, as_date: Callable[[float], str] | None = None) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "missing"
+    if as_date is not None:
+        return as_date(float(value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)

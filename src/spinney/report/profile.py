@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,15 @@ def _profile(view: TableView, j: int, kind: ColumnKind | None) -> ColumnProfile:
 
 
 def _left_out(column: ColumnKind, frame: Any) -> ColumnProfile:
-    missing = frame[column.name].null_count if frame is not None else 0
+    missing = distinct = 0
+    if frame is not None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        values = frame[column.name]
+        missing = values.null_count
+        with suppress(pa.ArrowNotImplementedError):  # lists and the like
+            distinct = pc.count_distinct(values, mode="only_valid").as_py()
     return ColumnProfile(
         column.name,
         column.kind,
@@ -114,4 +123,5 @@ def _left_out(column: ColumnKind, frame: Any) -> ColumnProfile:
         reason=column.reason,
         flags=list(column.flags),
         missing=int(missing),
+        distinct=int(distinct),
     )

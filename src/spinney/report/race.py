@@ -32,6 +32,7 @@ _WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than fo
 _LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
 _NEGLIGIBLE = 0.02  # of the time of the flagship
 _SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
+_LONGEST_FAILURE = 300  # characters: some errors quote all rows
 _MOST_PROBABILITIES = 4_000_000  # of a model, all rows and classes; more are not kept
 
 
@@ -78,6 +79,11 @@ class Runner:
     def runs(self) -> bool:
         """Whether it is still in the race."""
         return self.failure is None and self.skipped is None
+
+    @property
+    def fold_seconds(self) -> float:
+        """How long it takes on a fold, by those that it has run."""
+        return sum(trial.seconds for trial in self.trials) / max(len(self.trials), 1)
 
 
 @dataclass
@@ -167,7 +173,7 @@ class Race:
         except TimeUp:
             if number > 0 or (self._left() or 0.0) < 0.05:
                 raise
-            if runner.family.name == FLAGSHIP and self.may_draw and len(self.y) > FEWEST_DRAWN:
+            if runner.family.name == FLAGSHIP and self._could_draw():
                 raise FlagshipTooSlow from None
             runner.skipped = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
             return False
@@ -229,10 +235,14 @@ class Race:
             return left
         if runner.family.name == FLAGSHIP:
             # Should it take longer, half is left to start again with fewer rows.
-            return min(left, self.seconds / 3) if self.may_draw else 0.8 * left
+            return min(left, self.seconds / 3) if self._could_draw() else 0.8 * left
         waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
         # Those who run before the flagship have a sixth of the time.
         return min(self._share(), max(0.5, left - self.seconds * 5 / 6) if waiting else left)
+
+    def _could_draw(self) -> bool:
+        """Whether it may start again with fewer rows."""
+        return self.may_draw and len(self.y) > FEWEST_DRAWN
 
     def _share(self) -> float:
         """Return the seconds that a model may take for its first fold."""
@@ -241,8 +251,8 @@ class Race:
         return self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
 
     def _fold_seconds(self) -> float:
-        """Estimate how long a fold takes, by the first one."""
-        return sum(r.trials[0].seconds for r in self.runners if r.runs and r.trials)
+        """Estimate how long a fold takes, by those that were run: the first may have been slow."""
+        return sum(r.fold_seconds for r in self.runners if r.runs)
 
     def _has_time_for(self, number: int) -> bool:
         left = self._left()
@@ -287,7 +297,7 @@ class Race:
         running = [r for r in self.runners if r.runs]
         left = None
         if number > 0:
-            known = [r.trials[0].seconds for r in running]
+            known = [r.fold_seconds for r in running]
             left = sum(known[place:]) + sum(known) * (len(self.folds) - number - 1)
             limit = self._left()
             left = left if limit is None else min(left, max(limit, 0.0))
@@ -318,4 +328,5 @@ def _size_of(model: Any) -> int | None:
 
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
+    text = text if len(text) <= _LONGEST_FAILURE else text[: _LONGEST_FAILURE - 1] + "…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from threadpoolctl import threadpool_limits
 
 from spinney.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeCV
 from spinney.report.learner_params import LearnerIntervals
@@ -17,6 +18,10 @@ __all__ = [
     "ScaledPerceptron",
     "ScaledRidge",
 ]
+
+
+_SOME_COLUMNS = 100  # with fewer, asking for one thread takes longer than it saves
+_FEW_PRODUCTS = 5e9  # rows times squared columns: a second or so of one thread
 
 
 class _ScaledLinear(ScaledTable):
@@ -55,6 +60,15 @@ class _ScaledLinear(ScaledTable):
             categorical_features=categorical_features,
             **learner_params,
         )
+
+    def _fit_learner(self, learner: Any, points: Any, y: Any) -> Any:
+        # Factorisations of some hundred columns gain next to nothing by BLAS's threads, which wait
+        # for each other by spinning: beside other work they take ten times as long.
+        n_rows, n_columns = points.shape
+        if n_columns < _SOME_COLUMNS or n_rows * float(n_columns) ** 2 > _FEW_PRODUCTS:
+            return learner.fit(points, y)
+        with threadpool_limits(limits=1, user_api="blas"):
+            return learner.fit(points, y)
 
 
 class ScaledLinearRegression(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]

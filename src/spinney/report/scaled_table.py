@@ -53,12 +53,15 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
         self._learn_scales(table)
         points = self._points(table)
         learner = self._unfitted(*points.shape).set_params(**self._learner_params())
-        self.estimator_ = learner.fit(points, y)
+        self.estimator_ = self._fit_learner(learner, points, y)
         if isinstance(self, LearnerIntervals):
             self._learn_groups(table, self._schema)
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = self.estimator_.classes_
         return self
+
+    def _fit_learner(self, learner: Any, points: NDArray[np.float64], y: Any) -> Any:
+        return learner.fit(points, y)
 
     def _learn_scales(self, table: Table) -> None:
         self._scales: list[Any] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from spinney.report.evidence import ColumnProfile, TargetProfile
+from spinney.report.evidence import ColumnProfile, TargetProfile, date_writer
 from spinney.report.page import numbers
 from spinney.report.page.charts.sparkline import draw_share, draw_sparkline
 from spinney.report.page.charts.svg import plain, short
@@ -60,9 +60,10 @@ def column_row(column: ColumnProfile, n_rows: int) -> ColumnRow:
         counts = [count for _, count in column.common]
         shape = draw_sparkline(counts, f"Commonest values of {name}", categories=True)
     if column.low is not None and column.high is not None:
-        values = f"{numbers.value(column.low)} … {numbers.value(column.high)}"
+        write = date_writer(column) or numbers.value
+        values = f"{write(column.low)} … {write(column.high)}"
         if column.mean is not None:
-            values += f", mean {numbers.value(column.mean)}"
+            values += f", mean {write(column.mean)}"
     elif column.common:
         values = ", ".join(short(text, 110) for text, _ in column.common[:3])
         if column.distinct > 3:
@@ -73,6 +74,6 @@ def column_row(column: ColumnProfile, n_rows: int) -> ColumnRow:
     flags = [plain(flag) for flag in column.flags]
     reason = plain(column.reason) if column.reason else ""
     return ColumnRow(
-        name, plain(column.kind), column.used, shape, values, f"{column.distinct:,}", missing,
-        flags, reason,
+        name, plain(column.kind), column.used, shape, values,
+        f"{column.distinct:,}" if column.distinct or column.used else "", missing, flags, reason,
     )  # fmt: skip

@@ -50,6 +50,7 @@ def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
         draw_histogram(residuals.histogram, "actual − predicted", zero=True) if residuals else None
     )
     ends = prediction_ends(evidence.dependences)
+    units = {column.name: "days since 1970" for column in evidence.columns if column.kind == "date"}
     return {
         "target_histogram": draw_histogram(histogram, target.name) if histogram else None,
         "learning": draw_learning_curves(evidence.learning_curves, measure),
@@ -75,7 +76,7 @@ def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
         "dependences": [
             Figure(plain(dependence.column), drawing)
             for dependence in evidence.dependences
-            if (drawing := draw_dependence(dependence, ends)) is not None
+            if (drawing := draw_dependence(dependence, ends, units.get(dependence.column, "")))
         ],
         "contribution_figures": _contributions(evidence),
         "explained_figures": _explained(evidence),

@@ -34,7 +34,9 @@ def prediction_ends(dependences: Sequence[Dependence]) -> tuple[float, float]:
     return padded(numbers)
 
 
-def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup | None:
+def draw_dependence(
+    dependence: Dependence, ends: tuple[float, float], unit: str = ""
+) -> Markup | None:
     """Draw a line with a band for numbers, dots with whiskers for categories."""
     about = f"Partial dependence of {plain(dependence.model)} on {plain(dependence.column)}"
     # Zipped as a whole, so that a place without a drawable prediction is left out everywhere.
@@ -68,7 +70,7 @@ def draw_dependence(dependence: Dependence, ends: tuple[float, float]) -> Markup
     span = ends[1] - ends[0]
     # Room for the rug below the lowest prediction.
     y_ends = (ends[0] - span * 0.08, ends[1])
-    frame = make_frame(WIDTH, HEIGHT, x_ends, y_ends, "", dependence.about)
+    frame = make_frame(WIDTH, HEIGHT, x_ends, y_ends, unit, dependence.about)
     parts = _rug(frame.x.at, frame.y.start, [(p[0], p[4]) for p in points])
     means = [(frame.x.at(p[0]), frame.y.at(p[1])) for p in points]
     if len(points) > 1:
