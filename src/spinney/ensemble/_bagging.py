@@ -36,6 +36,7 @@ from spinney.ensemble._forest import (
 )
 from spinney.ensemble._forest import _n_rows_drawn as n_rows_drawn
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
+from spinney.ensemble._votes import as_of_all, grows_whole
 from spinney.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -267,13 +268,13 @@ class _Bagging(ModelMethods):
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
         if self.oob_score:
             self._score_out_of_bag(codes, out_of_bag)
-        held = self._hold_out(codes, out_of_bag) if keeps_some else None
+        held = self._hold_out(base, codes, out_of_bag) if keeps_some else None
         if held is not None and is_classifier(self) and schema.has_categories:
             held = replace(held, categories=categories_of(table.take(held.rows), schema))
         self._held_out = held
         return self
 
-    def _hold_out(self: Any, codes: Any, out_of_bag: Any) -> HeldOut | None:
+    def _hold_out(self: Any, base: Any, codes: Any, out_of_bag: Any) -> HeldOut | None:
         """Keep what the trees say about rows that they did not see."""
         counts = out_of_bag.n_trees > 0
         if self._sample_weight is not None:
@@ -287,6 +288,8 @@ class _Bagging(ModelMethods):
         truth = codes[rows]
         if is_classifier(self):
             truth = truth[:, 0].astype(np.int32)
+            if self.voting == "hard" or grows_whole(base):
+                told = as_of_all(told, truth, out_of_bag.n_trees[rows], len(self._store))
         elif self.n_outputs_ == 1:
             truth, told = truth[:, 0], told[:, 0]
         weights = None if self._sample_weight is None else self._sample_weight[rows]
