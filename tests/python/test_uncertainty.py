@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression as TheirLinearRegression
+from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import LeaveOneOut
 from sklearn.naive_bayes import GaussianNB
 
@@ -40,6 +41,7 @@ from spinney.ensemble import (
 from spinney.linear_model import (
     LADRegressor,
     LinearRegression,
+    Perceptron,
     PolynomialRegression,
     Ridge,
     RidgeCV,
@@ -95,6 +97,7 @@ REGRESSORS = [
     ConformalRegressor(DecisionTreeRegressor(max_depth=4), method="split", random_state=0),
     ConformalRegressor(DecisionTreeRegressor(max_depth=4), random_state=0),
     ConformalRegressor(LADRegressor(), method="quantile", random_state=0),
+    ConformalRegressor(QuantileRegressor(alpha=0.0), method="quantile", random_state=0),
     ConformalRegressor(
         RandomForestRegressor(30, random_state=0), method="quantile", random_state=0
     ),
@@ -108,6 +111,8 @@ CLASSIFIERS = [
     LocalClassifier(n_neighbors=60),
     ConformalClassifier(GaussianNB(), method="split", random_state=0),
     ConformalClassifier(GaussianNB(), random_state=0),
+    ConformalClassifier(Perceptron(random_state=0), random_state=0),
+    ConformalClassifier(Perceptron(random_state=0), method="split", random_state=0),
 ]
 
 

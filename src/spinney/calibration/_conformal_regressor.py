@@ -327,14 +327,14 @@ class _QuantileModels:
         names = base.get_params(deep=False)
         if hasattr(base, "predict_quantiles"):
             return cls([clone(base)], (low, high))
-        levels = {"alpha", "quantile"} & set(names)
         loss = {"loss": "quantile"} if "loss" in names else {}
-        if not levels or ("alpha" in levels and not loss):
+        # Beside a level, alpha is a penalty: scikit-learn's QuantileRegressor has both.
+        level = "quantile" if "quantile" in names else "alpha"
+        if level not in names or (level == "alpha" and not loss):
             raise ValueError(
                 f"method='quantile': {type(base).__name__} has no quantiles; expected a model with "
                 "predict_quantiles, a parameter quantile, or loss='quantile' and alpha"
             )
-        level = "quantile" if "quantile" in levels else "alpha"
         try:
             models = [clone(base).set_params(**loss, **{level: q}) for q in (low, high)]
         except ValueError as error:
