@@ -144,6 +144,22 @@ def test_intervals_by_brute_force() -> None:
         assert row.high - row.low == pytest.approx(2 * half)
 
 
+def test_sets_where_the_likeliest_class_is_mostly_right() -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=400)
+    y = np.where(x + 0.05 * random.normal(size=400) > 0, "yes", "no")
+    result = spinney.compare(pa.table({"x": x}), y, cv=4, models=["decision_tree", "k_neighbors"])
+    assert result.compared is not None
+    for name in ("decision_tree", "k_neighbors"):
+        told = predicted_rows(result.compared, name, coverage=0.9)
+        assert told is not None
+        right = (result.compared.predictions(name) == y).mean()
+        assert right > 0.93
+        # No set can do with less than one class, and none needs more.
+        assert told.width == 1.0
+        assert told.reached == pytest.approx(right)
+
+
 def test_no_time() -> None:
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["random_forest"])
     evidence = gather_evidence(result, origin=Origin("shop.csv"), seconds=0.0)

@@ -88,6 +88,11 @@ def test_intervals(run: Run, shop: Path) -> None:
         numbers = np.array(table[1:], dtype=float)
         assert (numbers[:, 1] <= numbers[:, 2]).all()
         assert "intervals: conformal" in run("show", out).out
+        assert "intervals: conformal" in run("predict", out, shop, "--interval", "0.8").err
+    assert run(*common, "extra_trees").code == 0
+    said = run("predict", out, shop, "--interval", "0.8").err
+    assert said == "intervals: quantiles of the leaves, nothing corrects their coverage\n"
+    assert not run("predict", out, shop, "--interval", "0.8", "--quiet").err
     assert run(*common, "decision_tree").code == 0
     refused = run("predict", out, shop, "--interval", "0.8")
     assert refused.code == 2

@@ -266,6 +266,6 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
                 mine = self._codes == code
                 own = part[mine] if self.randomize else part
                 limit = held.take(mine).limit(self.sets, coverage, own)
-                if np.isfinite(limit):
+                if limit < np.inf:  # minus infinity where the likeliest class alone will do
                     limits[asked == code] = limit
         return sets_within(class_scores(shares, self.sets, asked_part), limits)

@@ -234,7 +234,8 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         within = "" if self._column() is None else f", within {self.groups!r}"
         groups = vars(self).get("_group_scale")
         if groups is not None:
-            within = f", in units of {len(groups.columns)} columns of categories"
+            n = len(groups.columns)
+            within = f", in units of {n} column{'' if n == 1 else 's'} of categories"
         return f"{words.get(self.method_, 'conformal')}, {len(held):,} {held.source}{within}"
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:

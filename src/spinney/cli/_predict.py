@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -135,8 +136,9 @@ def predict(
             carried = piece.column_names if keep_all else kept
             told = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
             # Before the first rows: whoever reads them may hang up after a few.
-            if n_rows == 0 and predictor.explained and not quiet:
-                typer.echo(predictor.explained, err=True)
+            if n_rows == 0 and not quiet:
+                for line in predictor.notes():
+                    typer.echo(line, err=True)
             write(told)
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
@@ -190,10 +192,16 @@ class _Predictor:
         names = [f"column {j}" for j in range(n_features)] if known is None else list(known)
         self._explainer = RowExplainer(self._model, self._name, most, [str(n) for n in names])
 
-    @property
-    def explained(self) -> str:
-        """What the amounts of `explain` are, after the first prediction."""
-        return "" if self._explainer is None else self._explainer.said
+    def notes(self) -> list[str]:
+        """Return what intervals, sets and amounts are, after the first prediction."""
+        said = []
+        if self._interval is not None:
+            said.append(f"intervals: {self._model.interval_method_}")
+        if self._set is not None:
+            said.append(f"sets: {self._model.set_method_}")
+        if self._explainer is not None:
+            said.append(self._explainer.said)
+        return said
 
     def columns_to_read(self, kept: list[str]) -> list[str] | None:
         """Return the columns that are needed of a file, or None for all."""
@@ -224,7 +232,10 @@ class _Predictor:
                 for number, label in enumerate(self._model.classes_):
                     out[f"proba_{label}"] = shares[:, number]
             if self._interval is not None:
-                both = self._model.predict_interval(X, coverage=self._interval)
+                with warnings.catch_warnings():
+                    # Of intervals that nothing corrects: `notes` has it.
+                    warnings.simplefilter("ignore", UserWarning)
+                    both = self._model.predict_interval(X, coverage=self._interval)
                 out["lower"], out["upper"] = both[:, 0], both[:, 1]
             if self._set is not None:
                 sets = self._model.predict_set(X, coverage=self._set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -81,7 +82,10 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
     if not getattr(model, "_holds_out_rows", True):
         return None
     if classes is None and hasattr(model, "predict_interval"):
-        low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+        with warnings.catch_warnings():
+            # Of intervals that nothing corrects: the method's words and what they held say it.
+            warnings.simplefilter("ignore", UserWarning)
+            low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
         held, width = (low <= y) & (y <= high), float(np.median(high - low))
         method = model.interval_method_
     elif classes is not None and hasattr(model, "predict_set"):
@@ -198,9 +202,10 @@ def _allowed(
     allowed = np.full(len(errors), np.nan)
     for number, (_, test) in enumerate(compared.splits):
         others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
-        # Of too few rows the largest error: a report has no use for infinite intervals.
+        # Of too few rows the largest error: a report has no use for infinite intervals. (Below
+        # all numbers is a limit of sets by which the likeliest class alone will do.)
         limit = largest_score(errors[others], coverage)
-        allowed[test] = limit if math.isfinite(limit) else errors[others].max()
+        allowed[test] = limit if limit < math.inf else errors[others].max()
     return allowed
 
 

@@ -89,7 +89,8 @@ class LearnerIntervals:
         """What intervals are made from, in words."""
         groups, held = (vars(self).get(name) for name in ("_group_scale", "_held_out"))
         if groups is not None and held is not None:
-            units = f"in units of {len(groups.columns)} columns of categories"
+            n = len(groups.columns)
+            units = f"in units of {n} column{'' if n == 1 else 's'} of categories"
             return f"conformal, {len(held):,} {held.source}, {units}"
         method: str = self.estimator_.interval_method_  # type: ignore[attr-defined]
         return method
