@@ -101,9 +101,9 @@ def _any_boost(model: Any) -> TreeSum:
         values.append(float(step) * np.asarray(said, dtype=np.float64)[:, None])
     if not learners:
         raise NotExpressible(f"{type(model).__name__} has no trees")
-    known = learners[0]._schema.categories
+    known: Any = learners[0]._schema.categories
     for learner in learners:
-        own = learner._schema.categories
+        own: Any = learner._schema.categories
         if not all(np.array_equal(a, b) for a, b in zip(own, known, strict=True)):
             raise NotExpressible("its trees know different categories")
     trees = [learner.tree_ for learner in learners]
