@@ -21,12 +21,13 @@ from spinney._table import Schema, Table
 from spinney.calibration import ConformalRegressor
 from spinney.ensemble import (
     BaggingClassifier,
+    BaggingRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.ensemble._votes import _less_variable, as_of_all
+from spinney.ensemble._votes import _less_variable, as_of_all, means_of_all
 from spinney.neighbors import KNeighborsRegressor
 from spinney.report.scaled_linear import ScaledLinearRegression, ScaledRidge
 from spinney.report.scaled_neighbors import ScaledNeighborsRegressor
@@ -184,6 +185,35 @@ def test_few_votes_have_the_values_of_all_trees(n_all: int, n_classes: int) -> N
     right, exact = (np.rint(one[rows, codes]).astype(int) for one in (told, of_all))
     counts = [np.bincount(one, minlength=n_all + 1) / 20_000 for one in (right, exact)]
     np.testing.assert_allclose(counts[0], counts[1], atol=0.02)
+
+
+def test_means_of_some_trees_as_those_of_all() -> None:
+    random = np.random.default_rng(0)
+    n_some = random.integers(1, 8, 20_000)
+    signal = random.normal(size=20_000)
+    truth = signal + random.normal(size=20_000)
+    trees = signal[:, None] + 2.0 * random.normal(size=(20_000, 10))
+    seen = np.arange(10) < n_some[:, None]
+    told = np.where(seen, trees, 0).sum(axis=1) / n_some
+    variance = np.where(seen, (trees - told[:, None]) ** 2, 0).sum(axis=1) / n_some
+    made = means_of_all(told[:, None], truth[:, None], variance[:, None], n_some, 10)[:, 0]
+    errors = np.mean((truth - trees.mean(axis=1)) ** 2)
+    assert np.mean((truth - told) ** 2) > 1.5 * errors
+    assert np.mean((truth - made) ** 2) == pytest.approx(errors, rel=0.05)
+    # One tree alone, and nothing to correct.
+    same = means_of_all(told[:3, None], truth[:3, None], variance[:3, None], np.ones(3), 10)
+    np.testing.assert_array_equal(same, told[:3, None])
+
+
+def test_intervals_of_few_bagged_trees() -> None:
+    random = np.random.default_rng(0)
+    held = []
+    for seed in range(8):
+        X = random.normal(size=(2000, 4))
+        y = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.7 * random.normal(size=2000)
+        ends = BaggingRegressor(random_state=seed).fit(X[:500], y[:500]).predict_interval(X[500:])
+        held.append(((ends[:, 0] <= y[500:]) & (y[500:] <= ends[:, 1])).mean())
+    assert abs(np.mean(held) - 0.9) < 0.015
 
 
 @pytest.mark.parametrize(

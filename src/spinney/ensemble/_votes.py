@@ -1,4 +1,4 @@
-"""Votes of the trees that did not see a row, as if all trees had voted."""
+"""What trees say that did not see a row, as if all of them had been asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_of_all", "grows_whole"]
+__all__ = ["as_of_all", "grows_whole", "means_of_all"]
 
 Floats = NDArray[np.float64]
 
@@ -94,3 +94,36 @@ def _less_variable(shares: Floats, codes: Any, n_trees: Any, n_all: int) -> Floa
     within = np.mean(((shares - around) ** 2).sum(axis=1))
     kept = np.sqrt(max(0.0, 1 - noise / within)) if within > 0 else 1.0
     return np.asarray(around + kept * (shares - around))
+
+
+def means_of_all(
+    told: Floats, truth: Floats, variance: Floats, n_trees: Any, n_all: int, weights: Any = None
+) -> Floats:
+    """Return means over some trees that are off the truth as those over all trees would be.
+
+    What the mean of few trees is off by for that reason alone is their variance over their number.
+
+    Parameters
+    ----------
+    told, truth : ndarray of shape (n_rows, n_outputs)
+        Means over the trees that did not see a row, and targets.
+    variance : ndarray of the same shape
+        Of these trees around their mean.
+    n_trees : ndarray of shape (n_rows,)
+        How many there are, one or more.
+    n_all : int
+        How many trees there are.
+    weights : ndarray of shape (n_rows,) or None
+        What rows count.
+    """
+    several = n_trees > 1
+    if not several.any() or not np.isfinite(variance[several]).all():
+        return told
+    n = n_trees[:, None].astype(np.float64)
+    of_one = np.maximum(variance, 0.0) * n / np.maximum(n - 1, 1.0)
+    of_one[~several] = of_one[several].mean(axis=0)  # a tree alone does not say how trees vary
+    errors = truth - told
+    more = np.average(of_one * (1 / n - 1 / n_all), axis=0, weights=weights)
+    usual = np.average(errors**2, axis=0, weights=weights)
+    share = np.divide(more, usual, out=np.zeros_like(usual), where=usual > 0)
+    return np.asarray(truth - np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors)
