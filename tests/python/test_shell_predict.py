@@ -99,6 +99,7 @@ def test_intervals(run: Run, shop: Path) -> None:
     assert refused.code == 2
     assert "decision_tree in" in refused.err
     assert "random_forest" in refused.err
+    assert "extra_trees" not in refused.err  # nothing corrects their intervals
     assert "between 0 and 1" in run("predict", out, shop, "--interval", "90").err
     assert "knows no probabilities" in run("predict", out, shop, "--proba").err
 

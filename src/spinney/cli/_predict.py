@@ -400,6 +400,7 @@ def _models_with(method: str, task: Task) -> list[str]:
             model = make_model(name, task, None, None)
         except UserError:  # for the other task only
             continue
-        if _has(model, method):
+        # Without a bag, as extra trees are by default, a forest has no rows out of it.
+        if _has(model, method) and getattr(model, "bootstrap", True):
             able.append(name)
     return able
