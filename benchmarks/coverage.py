@@ -1,6 +1,7 @@
 """How often intervals and sets hold the truth, over the tables of a folder.
 
-    python benchmarks/coverage.py FOLDER [--rows 8000] [--tables a,b] [--minutes 60] [--output FILE]
+    python benchmarks/coverage.py FOLDER [--rows 8000] [--tables a,b] [--models "random forest"]
+        [--tasks binary,multiclass] [--minutes 60] [--output FILE]
 
 FOLDER has DATASETS.jsonl and Parquet files. Each table (at most so many of its rows) is divided at
 random into halves, one for fit and one for the test, as often as the estimate needs: with small
@@ -155,11 +156,14 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=8000)
     parser.add_argument("--tables", default="")
+    parser.add_argument("--models", default="")
+    parser.add_argument("--tasks", default="regression,binary,multiclass")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = [name for name in arguments.tables.split(",") if name]
+    only = [name for name in arguments.models.split(",") if name]
     out = [sys.stdout]
     if arguments.output:
         out.append(arguments.output.open("w"))
@@ -177,7 +181,7 @@ def main():
     end = time.perf_counter() + 60 * arguments.minutes
     lines = [json.loads(text) for text in (arguments.folder / "DATASETS.jsonl").open()]
     for line in sorted(lines, key=lambda line: line["rows"] * line["columns"]):
-        if line["task"] not in ("regression", "binary", "multiclass"):
+        if line["task"] not in arguments.tasks.split(","):
             continue
         if wanted and line["name"] not in wanted:
             continue
@@ -189,7 +193,7 @@ def main():
         X, y = read(arguments.folder, line, arguments.rows)
         classes = line["task"] != "regression"
         repeats = int(np.clip(6000 // len(y), 2, 12))
-        todo = list(models(line["task"]).items())
+        todo = [one for one in models(line["task"]).items() if not only or one[0] in only]
         worst_column = None
         while todo:
             name, make = todo.pop(0)

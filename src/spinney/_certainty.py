@@ -295,8 +295,8 @@ class SetMixin:
             raise ValueError(
                 f"{type(self).__name__} was fitted without rows to tell its errors from"
                 f"{_reason(self)}; spinney.calibration.ConformalClassifier gives sets to any "
-                "classifier with probabilities, as do rows that fit did not see, given as "
-                "calibration=(X, y)"
+                "classifier with probabilities or margins, as do rows that fit did not see, given "
+                "as calibration=(X, y)"
             )
         return held  # type: ignore[no-any-return]
 

@@ -10,8 +10,11 @@ import pytest
 from scipy.special import softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
 
 import spinney
 from estimator_checks import run_estimator_checks
@@ -109,8 +112,58 @@ def test_what_is_wrong_is_said() -> None:
         CalibratedClassifier(method="beta").fit(X, y)
     with pytest.raises(ValueError, match="cv: expected"):
         CalibratedClassifier(cv="prefit").fit(X, y)
-    with pytest.raises(ValueError, match="predict_proba"):
-        CalibratedClassifier(spinney.linear_model.Perceptron()).fit(X, y)
+    hard = VotingClassifier([("bayes", GaussianNB())], voting="hard")
+    with pytest.raises(ValueError, match="predict_proba or decision_function"):
+        CalibratedClassifier(hard).fit(X, y)
+    X, y = table(4, 200)
+    with pytest.raises(ValueError, match="a margin for each of 4 classes, got 6"):
+        CalibratedClassifier(SVC(decision_function_shape="ovo")).fit(X, y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("inner", [SVC(), spinney.linear_model.Perceptron(), RidgeClassifier()])
+def test_margins_become_probabilities(
+    inner: Any, n_classes: int, method: str, tmp_path: Path
+) -> None:
+    X, y = table(n_classes)
+    names = np.array(["d", "a", "c", "b"])[y]
+    model = CalibratedClassifier(inner, method=method, random_state=0).fit(X[:1000], names[:1000])
+    shares = model.predict_proba(X[1000:])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    loss = log_loss(names[1000:], shares)
+    kind = "isotonic" if method == "isotonic" else "sigmoid"
+    theirs = CalibratedClassifierCV(inner, method=kind, ensemble=False).fit(X[:1000], names[:1000])
+    # One temperature for several classes is less than a function for each of them.
+    slack = 0.15 if method == "temperature" else 0.03
+    assert loss < log_loss(names[1000:], theirs.predict_proba(X[1000:])) + slack
+    if not isinstance(inner, spinney.linear_model.Perceptron):
+        assert loss < 0.95 * np.log(n_classes)
+    else:  # which the noise of this table keeps from learning anything
+        spinney.save(model, tmp_path / "m")
+        again = spinney.load(tmp_path / "m").predict_proba(X[1000:])
+        np.testing.assert_array_equal(again, shares)
+
+
+def test_units_of_margins_do_not_matter() -> None:
+    X, y = table(2, 600)
+    one = CalibratedClassifier(RidgeClassifier(), method="sigmoid", random_state=0)
+    shares = one.fit(X[:400], y[:400]).predict_proba(X[400:])
+    for factor in (1e-3, 1e4):
+        model = CalibratedClassifier(_Scaled(factor), method="sigmoid", random_state=0)
+        other = model.fit(X[:400], y[:400]).predict_proba(X[400:])
+        np.testing.assert_allclose(other, shares, atol=1e-6)
+
+
+class _Scaled(RidgeClassifier):
+    """The same margins in other units."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def decision_function(self, X: Any) -> Any:
+        return self.factor * super().decision_function(X)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -194,6 +194,16 @@ def test_bad_arguments_are_named(changes, error, message):
         counterfactual(tree, **{"x": 0, "X": X, **changes})
 
 
+@pytest.mark.parametrize("bad", [np.nan, "1", [1.0]])
+def test_values_that_are_no_numbers_are_named(bad):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="at_least: expected a number"):
+        counterfactual(tree, 0, X, at_least=bad)
+    with pytest.raises(ValueError, match="at_most: expected a number"):
+        counterfactual(tree, 0, X, at_most=bad)
+
+
 def test_models_that_are_not_trees_are_refused_by_name():
     X = np.random.default_rng(0).normal(size=(40, 2))
     with pytest.raises(ValueError, match="LinearRegression"):

@@ -125,6 +125,11 @@ def test_two_columns(model):
     )
     average = expected.mean(axis=1).reshape(-1, len(a), len(b))
     np.testing.assert_allclose(told.average, average, rtol=1e-9, atol=1e-12)
+    each = partial_dependence(model, frame, ("gaps", "colour"), n_values=5, individual=True)
+    single = expected.reshape(*expected.shape[:2], len(a), len(b))
+    np.testing.assert_allclose(each.individual, single, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(each.average, told.average, rtol=1e-9, atol=1e-12)
+    assert (each.centred().individual[..., 0, 0] == 0).all()
 
 
 @settings(max_examples=25, deadline=None)

@@ -23,6 +23,7 @@ from spinney.inspection import (
     permutation_importance,
 )
 from spinney.linear_model import LinearRegression
+from spinney.neighbors import KNeighborsRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -51,6 +52,84 @@ def test_permutation_of_classes_is_scikit_learns(scoring):
     told = permutation_importance(forest, X, y > 0, scoring=scoring, n_repeats=3, random_state=3)
     expected = theirs(forest, X, y > 0, scoring=scoring, n_repeats=3, random_state=3)
     np.testing.assert_allclose(told.each, expected.importances, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("classes", "scoring"),
+    [
+        (False, None),
+        (False, "neg_mean_absolute_error"),
+        (False, "neg_root_mean_squared_error"),
+        (False, "neg_median_absolute_error"),
+        (True, None),
+        (True, "neg_log_loss"),
+        (True, "roc_auc"),
+    ],
+)
+def test_weighted_permutation_is_scikit_learns(classes, scoring):
+    X, y = signal()
+    weights = np.random.default_rng(1).uniform(size=len(y))
+    weights[::7] = 0
+    kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
+    y = y > 0 if classes else y
+    tree = kind(max_depth=4, random_state=0).fit(X, y)
+    options = {"scoring": scoring, "n_repeats": 4, "random_state": 3}
+    expected = theirs(tree, X, y, sample_weight=weights, **options)
+    for given in (weights, 1000 * weights, pd.Series(weights)):
+        told = permutation_importance(tree, X, y, sample_weight=given, **options)
+        np.testing.assert_allclose(told.each, expected.importances, atol=1e-9)
+    told = permutation_importance(tree, X, y, **options)
+    even = permutation_importance(tree, X, y, sample_weight=np.full(len(y), 2.0), **options)
+    np.testing.assert_allclose(even.mean, told.mean, atol=1e-12)
+    np.testing.assert_allclose(even.error, told.error, atol=1e-12)
+
+
+def test_error_of_a_weighted_permutation_is_that_of_other_rows():
+    X, y = signal(600)
+    tree = DecisionTreeRegressor(max_depth=4).fit(X, y)
+    falls, errors = [], []
+    for seed in range(60):
+        rows, truth = signal(200, seed + 1)
+        weights = np.random.default_rng(seed).exponential(size=200)
+        told = permutation_importance(tree, rows, truth, sample_weight=weights, random_state=seed)
+        falls.append(told.mean)
+        errors.append(told.error)
+    ratio = np.mean(errors, axis=0)[:2] / np.std(falls, axis=0, ddof=1)[:2]
+    assert ((ratio > 0.7) & (ratio < 1.4)).all(), ratio
+
+
+def test_weighted_leaving_out_is_fitting_again():
+    X, y = signal(150)
+    weights = np.random.default_rng(1).uniform(size=len(y))
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    told = drop_column_importance(tree, X, y, columns=[0], cv=3, sample_weight=weights)
+    falls = []
+    for train, test in KFold(3).split(X):
+        scores = []
+        for part in (X, X[:, 1:]):
+            fresh = clone(tree).fit(part[train], y[train], weights[train])
+            scores.append(fresh.score(part[test], y[test], weights[test]))
+        falls.append(scores[0] - scores[1])
+    np.testing.assert_allclose(told.each[0], falls)
+    with pytest.raises(TypeError, match="sample_weight: expected a model whose fit takes it"):
+        drop_column_importance(KNeighborsRegressor(), X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], "sample_weight: expected 50 values"),
+        (np.r_[-1.0, np.ones(49)], "sample_weight: expected none below zero, got -1"),
+        (np.r_[1.0, np.zeros(49)], "sample_weight: expected at least 2 rows"),
+        (np.r_[np.inf, np.zeros(49)], "sample_weight: expected finite numbers"),
+        (["a"] * 50, "sample_weight: expected numbers"),
+    ],
+)
+def test_bad_weights_are_named(weights, message):
+    X, y = signal(50)
+    tree = DecisionTreeRegressor(max_depth=2).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        permutation_importance(tree, X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from reference.slow_shap import (
 from spinney.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
+    AnyBoostClassifier,
+    AnyBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     ExtraTreesClassifier,
@@ -75,8 +77,9 @@ def codes_of(model, table):
 def slow(model, table, background=None, interactions=False):
     told = read_sum(model)
     scores = told.scores
-    rows = codes_of(model, table)
-    others = None if background is None else codes_of(model, background)
+    reader = model if told.reader is None else told.reader
+    rows = codes_of(reader, table)
+    others = None if background is None else codes_of(reader, background)
     cover_of = _usual_cover(model)
     n_outputs = len(scores.start)
     calculate = shapley_interactions if interactions else shapley_values
@@ -126,6 +129,8 @@ def models(seed, y):
     yield GradientBoostingRegressor(n_estimators=3, growth="oblivious", random_state=seed), y
     yield AdaBoostClassifier(n_estimators=3, random_state=seed), two
     yield IsolationForest(n_estimators=3, max_samples=20, random_state=seed), None
+    yield AnyBoostRegressor(n_estimators=3, random_state=seed), y
+    yield AnyBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3), two
 
 
 N_MODELS = sum(1 for _ in models(0, np.arange(60.0)))
@@ -277,6 +282,26 @@ def test_what_is_explained_is_said_and_adds_up():
         else:
             wanted = model.decision_function(rows)
         assert np.allclose(total, wanted, atol=1e-9)
+
+
+def test_any_boost_of_trees_adds_up():
+    table, y = mixed_table(3)
+    two = np.where(y > np.median(y), "yes", "no")
+    weights = np.random.default_rng(0).uniform(size=len(y))
+    for learner in (None, DecisionTreeClassifier(max_depth=1)):
+        model = AnyBoostClassifier(learner, n_estimators=8, random_state=0)
+        told = explain(model.fit(table, two, sample_weight=weights), table)
+        assert told.output == "score of yes"
+        assert told.method == "trees, path dependent, by weight"
+        total = told.base_values + told.values.sum(axis=1)
+        assert np.allclose(total, model.decision_function(table), atol=1e-11)
+        pairs = shap_interaction_values(model, table, table[:10])
+        assert np.allclose(pairs.sum(axis=2), shap_values(model, table, table[:10]), atol=1e-11)
+    numbers = table[["few", "noise"]]
+    lines = AnyBoostRegressor(LinearRegression(), n_estimators=2).fit(numbers, y)
+    assert explain(lines, numbers, numbers[:5]).method.startswith("sampling")
+    with pytest.raises(TypeError, match="its learners are LinearRegression"):
+        shap_values(lines, numbers, method="tree")
 
 
 def test_a_median_of_trees_is_refused_by_name_and_sampled():

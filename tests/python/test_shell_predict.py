@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import tempfile
 import weakref
 from collections.abc import Callable
@@ -88,11 +89,17 @@ def test_intervals(run: Run, shop: Path) -> None:
         numbers = np.array(table[1:], dtype=float)
         assert (numbers[:, 1] <= numbers[:, 2]).all()
         assert "intervals: conformal" in run("show", out).out
+        assert "intervals: conformal" in run("predict", out, shop, "--interval", "0.8").err
+    assert run(*common, "extra_trees").code == 0
+    said = run("predict", out, shop, "--interval", "0.8").err
+    assert said == "intervals: quantiles of the leaves, nothing corrects their coverage\n"
+    assert not run("predict", out, shop, "--interval", "0.8", "--quiet").err
     assert run(*common, "decision_tree").code == 0
     refused = run("predict", out, shop, "--interval", "0.8")
     assert refused.code == 2
     assert "decision_tree in" in refused.err
     assert "random_forest" in refused.err
+    assert "extra_trees" not in refused.err  # nothing corrects their intervals
     assert "between 0 and 1" in run("predict", out, shop, "--interval", "90").err
     assert "knows no probabilities" in run("predict", out, shop, "--proba").err
 
@@ -114,6 +121,66 @@ def test_sets(run: Run, shop: Path) -> None:
     assert "has no sets" in refused.err
     assert "random_forest" in refused.err
     assert "between 0 and 1" in run("predict", out, shop, "--set", "1").err
+
+
+@pytest.mark.parametrize("name", ["decision_tree", "linear_regression", "random_forest"])
+def test_intervals_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
+    first, rest, out = shop.parent / "first.csv", shop.parent / "rest.csv", shop.parent / "m"
+    SHOP[:120].to_csv(first, index=False)
+    gaps = SHOP[120:].copy()
+    gaps.loc[gaps.index[0], "spent"] = np.nan  # left out
+    gaps.to_csv(rest, index=False)
+    assert (
+        run("fit", first, "--target", "spent", "--drop", "id", "-o", out, "--model", name).code == 0
+    )
+    ended = run("predict", out, shop, "--interval", "0.8", "--calibration", rest)
+    assert ended.err == f"intervals: conformal, {N - 121} rows of calibration\n"
+    numbers = np.array(rows_of(ended.out)[1:], dtype=float)
+    truth = SHOP["spent"].to_numpy()[121:]
+    inside = (numbers[121:, 1] <= truth) & (truth <= numbers[121:, 2])
+    assert 0.8 <= inside.mean() < 0.9  # the very rows that made them
+    model = spinney.load(out)
+    if name == "decision_tree":
+        errors = np.sort(truth - numbers[121:, 0])
+        low, high = errors[[math.floor((N - 120) * 0.1) - 1, math.ceil((N - 120) * 0.9) - 1]]
+        np.testing.assert_allclose(numbers[:, 1:] - numbers[:, :1], [[low, high]] * N)
+    assert not hasattr(model, "classes_")
+    refused = run("predict", out, shop, "--set", "0.8", "--calibration", rest)
+    assert refused.code == 2
+    assert "tells numbers" in refused.err
+    assert "is for --interval or --set" in run("predict", out, shop, "--calibration", rest).err
+
+
+@pytest.mark.parametrize(
+    "name", ["logistic_regression", "decision_tree", "random_forest", "ada_boost"]
+)
+def test_sets_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
+    rest, out = shop.parent / "rest.parquet", shop.parent / "m"
+    SHOP[120:].assign(city=SHOP.city[120:].astype("category")).to_parquet(rest)
+    assert (
+        run("fit", shop, "--target", "city", "--drop", "id", "-o", out, "--model", name).code == 0
+    )
+    ended = run("predict", out, shop, "--set", "0.8", "--calibration", rest)
+    assert ended.err == f"sets: conformal, {N - 120} rows of calibration\n"
+    table = rows_of(ended.out)
+    classes = [name.removeprefix("set_") for name in table[0][1:]]
+    sets = np.array(table[1:])[120:, 1:] == "true"
+    right = sets[np.arange(len(sets)), [classes.index(one) for one in SHOP["city"][120:]]]
+    assert right.mean() >= 0.8
+    odd = shop.parent / "odd.csv"
+    SHOP[:3].assign(city="Atlantis").to_csv(odd, index=False)
+    assert "'Atlantis'" in run("predict", out, shop, "--set", "0.8", "--calibration", odd).err
+    refused = run("predict", out, shop, "--interval", "0.8", "--calibration", rest)
+    assert "tells classes" in refused.err
+
+
+def test_no_sets_without_probabilities(run: Run, shop: Path) -> None:
+    out = shop.parent / "m"
+    fit = ("fit", shop, "--target", "city", "--drop", "id", "-o", out, "--model", "perceptron")
+    assert run(*fit).code == 0
+    refused = run("predict", out, shop, "--set", "0.8", "--calibration", shop)
+    assert refused.code == 2
+    assert "expected a classifier with predict_proba" in refused.err
 
 
 @pytest.mark.parametrize(

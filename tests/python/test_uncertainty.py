@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression as TheirLinearRegression
+from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import LeaveOneOut
 from sklearn.naive_bayes import GaussianNB
 
@@ -40,6 +41,8 @@ from spinney.ensemble import (
 from spinney.linear_model import (
     LADRegressor,
     LinearRegression,
+    LogisticRegression,
+    Perceptron,
     PolynomialRegression,
     Ridge,
     RidgeCV,
@@ -95,6 +98,7 @@ REGRESSORS = [
     ConformalRegressor(DecisionTreeRegressor(max_depth=4), method="split", random_state=0),
     ConformalRegressor(DecisionTreeRegressor(max_depth=4), random_state=0),
     ConformalRegressor(LADRegressor(), method="quantile", random_state=0),
+    ConformalRegressor(QuantileRegressor(alpha=0.0), method="quantile", random_state=0),
     ConformalRegressor(
         RandomForestRegressor(30, random_state=0), method="quantile", random_state=0
     ),
@@ -108,6 +112,8 @@ CLASSIFIERS = [
     LocalClassifier(n_neighbors=60),
     ConformalClassifier(GaussianNB(), method="split", random_state=0),
     ConformalClassifier(GaussianNB(), random_state=0),
+    ConformalClassifier(Perceptron(random_state=0), random_state=0),
+    ConformalClassifier(Perceptron(random_state=0), method="split", random_state=0),
 ]
 
 
@@ -343,6 +349,21 @@ def test_sets_within_groups() -> None:
     sets = model.fit(table[:1000], y[:1000]).predict_set(table[1000:])
     held = sets[np.arange(500), y[1000:]]
     assert all(held[group[1000:] == g].mean() > 0.84 for g in (0, 1))
+
+
+def test_groups_that_are_easily_told_need_one_class() -> None:
+    random = np.random.default_rng(0)
+    group = random.integers(0, 2, 3000)
+    x = random.normal(size=3000)
+    noise = np.where(group == 1, 2.0, 0.02) * random.normal(size=3000)
+    y = (x + noise > 0).astype(int)
+    table = np.column_stack([x, group])
+    # Timid about all rows: those of the easy group look as if they needed both classes.
+    model = ConformalClassifier(LogisticRegression(C=1e-3), groups=1, random_state=0)
+    sets = model.fit(table[:2000], y[:2000]).predict_set(table[2000:])
+    easy = group[2000:] == 0
+    assert (sets[easy].sum(axis=1) == 1).all()  # the limit of all rows would name more
+    assert sets[~easy].sum(axis=1).mean() > 1.3
 
 
 def test_random_parts_are_the_same_with_a_seed() -> None:

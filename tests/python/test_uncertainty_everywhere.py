@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import KBinsDiscretizer
 
 from spinney.calibration import ConformalClassifier, ConformalRegressor
-from spinney.ensemble import GradientBoostingRegressor
+from spinney.ensemble import ExtraTreesRegressor, GradientBoostingRegressor
 from spinney.linear_model import LADRegressor, LinearRegression, LogisticRegression
 from spinney.neighbors import (
     KNeighborsClassifier,
@@ -255,6 +255,19 @@ def test_places_without_rows_may_hold_anything() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model.predict_set(far).all()
+
+
+def test_intervals_that_nothing_corrects_say_so() -> None:
+    X, y, _ = _table(200, 0)
+    forest = ExtraTreesRegressor(20, random_state=0).fit(X[:150], y[:150])
+    with pytest.warns(UserWarning, match="nothing corrects the coverage"):
+        told = forest.predict_interval(X[150:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asked_for = forest.predict_interval(X[150:], method="quantile")
+        forest.predict_interval(X[150:], calibration=(X[150:], y[150:]))
+        ExtraTreesRegressor(20, bootstrap=True).fit(X, y).predict_interval(X)
+    np.testing.assert_array_equal(told, asked_for)
 
 
 def test_several_outputs_quantiles_and_rows_of_calibration() -> None:

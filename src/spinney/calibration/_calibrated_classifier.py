@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from spinney._conformal import Floats
 from spinney._table import check_rows
 from spinney.calibration._calibrators import CALIBRATIONS, Calibrator
-from spinney.calibration._probabilities import fold_shares, held_out_shares, read_classes
+from spinney.calibration._probabilities import (
+    fold_shares,
+    held_out_shares,
+    read_classes,
+    unit_of_margins,
+)
 from spinney.calibration._wrapper import Wrapper
 
 __all__ = ["CalibratedClassifier"]
@@ -28,8 +33,8 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator, default=None
-        A classifier with `predict_proba`, Spinney's or scikit-learn's; None is a
-        `RandomForestClassifier`.
+        A classifier with `predict_proba`, or with the margins of a `decision_function`, Spinney's
+        or scikit-learn's; None is a `RandomForestClassifier`.
     method : {"auto", "temperature", "sigmoid", "isotonic"}, default="auto"
         "temperature": all classes become more or less extreme, and the likeliest stays the
         likeliest. "sigmoid": a logistic function for each class (Platt). "isotonic": any rising
@@ -117,6 +122,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         X, y, weights = self._read(X, y, sample_weight)
         y, self.classes_, codes = read_classes(self, y)
         self.estimator_, held = self._own_rows(X, y, weights)
+        self._unit = unit_of_margins(self.estimator_, X)
         if isinstance(self.cv, str) and held is not None:
             self.source_ = held.source
             shares, codes = held.told, held.truth
@@ -137,7 +143,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             folds = self._folds(X, y)
         finally:
             self.cv = cv
-        return fold_shares(self._model(), X, y, weights, self.classes_, folds)
+        return fold_shares(self._model(), X, y, weights, self.classes_, folds, self._unit)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated class probabilities.
@@ -154,7 +160,8 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_rows(self, X, reset=False)
-        return self._calibrator.apply(held_out_shares(self.estimator_, X, self.classes_))
+        unit = vars(self).get("_unit", 1.0)
+        return self._calibrator.apply(held_out_shares(self.estimator_, X, self.classes_, unit))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes.

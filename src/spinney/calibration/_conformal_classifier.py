@@ -1,4 +1,4 @@
-"""Sets of classes for any classifier with probabilities."""
+"""Sets of classes for any classifier with probabilities or margins."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from spinney._certainty import HeldOut
 from spinney._conformal import SET_METHODS, Floats, check_coverage, class_scores, sets_within
 from spinney._group_limits import categories_of
 from spinney._table import Schema, check_rows, read_categories
-from spinney.calibration._probabilities import held_out_shares, read_classes
+from spinney.calibration._probabilities import held_out_shares, read_classes, unit_of_margins
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 
 __all__ = ["ConformalClassifier"]
 
 _METHODS = ("auto", "split", "cross", "oob")
+
+
+def _has_probabilities(wrapper: Any) -> bool:
+    return hasattr(vars(wrapper).get("estimator_", wrapper._model()), "predict_proba")
 
 
 class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
@@ -29,8 +34,8 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator, default=None
-        A classifier with `predict_proba`, Spinney's or scikit-learn's; None is a
-        `GradientBoostingClassifier`.
+        A classifier with `predict_proba`, or with the margins of a `decision_function`, Spinney's
+        or scikit-learn's; None is a `GradientBoostingClassifier`.
     sets : {"aps", "lac", "raps"}, default="aps"
         What makes a class belong into a set. "aps": classes from the likeliest on, until their
         probabilities add up to a limit, so that rows that are hard to tell get more classes.
@@ -144,7 +149,9 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         if self.method == "split":
             learned, asked = self._split(X, y)
             self.estimator_ = fit_on(self._model(), X, y, weights, learned)
-            shares = held_out_shares(self.estimator_, _safe_indexing(X, asked), self.classes_)
+            rows = _safe_indexing(X, asked)
+            self._unit = unit_of_margins(self.estimator_, rows)
+            shares = held_out_shares(self.estimator_, rows, self.classes_, self._unit)
             own = None if weights is None else weights[asked]
             self._held_out = HeldOut(
                 "rows that were set aside", codes[asked], shares, weights=own, rows=asked
@@ -170,6 +177,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
 
     def _hold_out(self, X: Any, y: Any, codes: Any, weights: Any) -> None:
         self.estimator_, held = self._own_rows(X, y, weights)
+        self._unit = unit_of_margins(self.estimator_, X)
         usable = held is not None and (self._column() is None or held.rows is not None)
         if held is not None and usable and self.method != "cross":
             self._held_out, self.method_ = held, "oob"
@@ -187,7 +195,8 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     def _fold_shares(self, X: Any, y: Any, weights: Any, classes: Any) -> Floats:
         from spinney.calibration._probabilities import fold_shares
 
-        return fold_shares(self._model(), X, y, weights, classes, self._folds(X, y))
+        folds = self._folds(X, y)
+        return fold_shares(self._model(), X, y, weights, classes, folds, self._unit)
 
     @property
     def set_method_(self) -> str:
@@ -199,6 +208,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             within = ", more for categories that would fall short"
         return f"conformal sets ({self.sets}), {len(held):,} {held.source}{within}"
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities with the model inside.
 
@@ -212,9 +222,13 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes)
             Its probabilities, as they are.
         """
+        return self._shares(X)
+
+    def _shares(self, X: Any) -> Floats:
         check_is_fitted(self)
         check_rows(self, X, reset=False)
-        return held_out_shares(self.estimator_, X, self.classes_)
+        unit = vars(self).get("_unit", 1.0)
+        return held_out_shares(self.estimator_, X, self.classes_, unit)
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Predict a set of classes that holds the right one with the given probability.
@@ -233,7 +247,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             Whether each class, in the order of `classes_`, is in the set of the row.
         """
         coverage = check_coverage(coverage)
-        shares = self.predict_proba(X)
+        shares = self._shares(X)
         held = self._held_out
         part: Any = 0.5
         asked_part: Any = 0.5
@@ -252,6 +266,6 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
                 mine = self._codes == code
                 own = part[mine] if self.randomize else part
                 limit = held.take(mine).limit(self.sets, coverage, own)
-                if np.isfinite(limit):
+                if limit < np.inf:  # minus infinity where the likeliest class alone will do
                     limits[asked == code] = limit
         return sets_within(class_scores(shares, self.sets, asked_part), limits)

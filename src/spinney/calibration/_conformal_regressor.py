@@ -234,7 +234,8 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         within = "" if self._column() is None else f", within {self.groups!r}"
         groups = vars(self).get("_group_scale")
         if groups is not None:
-            within = f", in units of {len(groups.columns)} columns of categories"
+            n = len(groups.columns)
+            within = f", in units of {n} column{'' if n == 1 else 's'} of categories"
         return f"{words.get(self.method_, 'conformal')}, {len(held):,} {held.source}{within}"
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -327,14 +328,14 @@ class _QuantileModels:
         names = base.get_params(deep=False)
         if hasattr(base, "predict_quantiles"):
             return cls([clone(base)], (low, high))
-        levels = {"alpha", "quantile"} & set(names)
         loss = {"loss": "quantile"} if "loss" in names else {}
-        if not levels or ("alpha" in levels and not loss):
+        # Beside a level, alpha is a penalty: scikit-learn's QuantileRegressor has both.
+        level = "quantile" if "quantile" in names else "alpha"
+        if level not in names or (level == "alpha" and not loss):
             raise ValueError(
                 f"method='quantile': {type(base).__name__} has no quantiles; expected a model with "
                 "predict_quantiles, a parameter quantile, or loss='quantile' and alpha"
             )
-        level = "quantile" if "quantile" in levels else "alpha"
         try:
             models = [clone(base).set_params(**loss, **{level: q}) for q in (low, high)]
         except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
@@ -13,7 +14,7 @@ from spinney._conformal import Floats
 from spinney._labels import encode_labels
 from spinney.calibration._wrapper import fit_on
 
-__all__ = ["fold_shares", "held_out_shares", "read_classes"]
+__all__ = ["fold_shares", "held_out_shares", "read_classes", "unit_of_margins"]
 
 
 def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -26,13 +27,22 @@ def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
     return np.asarray(y), classes, np.asarray(codes).astype(np.int32)
 
 
-def held_out_shares(model: Any, X: Any, classes: Any) -> Floats:
-    """Ask a model, which may have seen only some of the classes."""
-    if not hasattr(model, "predict_proba"):
-        raise ValueError(
-            f"estimator: expected a classifier with predict_proba, got {type(model).__name__}"
-        )
-    shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floats:
+    """Ask a model, which may have seen only some of the classes.
+
+    A model without probabilities has its margins, in units of a usual one, taken for log-odds (for
+    logarithms of odds among several classes): they rise with the margins, which is all that
+    calibrations and sets need.
+    """
+    if hasattr(model, "predict_proba"):
+        shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+    else:
+        margins = _margins(model, X) / unit
+        if margins.ndim == 1:
+            likelier = expit(margins)
+            shares = np.column_stack([1 - likelier, likelier])
+        else:
+            shares = np.asarray(softmax(margins, axis=1))
     if len(model.classes_) == len(classes):
         return shares
     out = np.zeros((len(shares), len(classes)))
@@ -40,12 +50,46 @@ def held_out_shares(model: Any, X: Any, classes: Any) -> Floats:
     return out
 
 
+def unit_of_margins(model: Any, X: Any) -> float:
+    """Return how large margins of a model usually are; one where it has probabilities."""
+    if hasattr(model, "predict_proba"):
+        return 1.0
+    margins = _margins(model, X)
+    if margins.ndim == 2:
+        margins = margins - margins.mean(axis=1, keepdims=True)
+    size = float(np.abs(margins).mean())
+    return size if np.isfinite(size) and size > 0 else 1.0
+
+
+def _margins(model: Any, X: Any) -> Floats:
+    """Return the margin of the second of two classes, (n_rows,), or those of all classes."""
+    if not hasattr(model, "decision_function"):
+        raise ValueError(
+            "estimator: expected a classifier with predict_proba or decision_function, got "
+            f"{type(model).__name__}"
+        )
+    margins = np.asarray(model.decision_function(X), dtype=np.float64)
+    n_classes = len(model.classes_)
+    if margins.ndim == 2 and margins.shape[1] != n_classes:
+        raise ValueError(
+            f"estimator: expected a margin for each of {n_classes} classes, got "
+            f"{margins.shape[1]} from {type(model).__name__}"
+        )
+    return margins
+
+
 def fold_shares(
-    base: Any, X: Any, y: Any, weights: Any, classes: Any, folds: list[tuple[Any, Any]]
+    base: Any,
+    X: Any,
+    y: Any,
+    weights: Any,
+    classes: Any,
+    folds: list[tuple[Any, Any]],
+    unit: float = 1.0,
 ) -> Floats:
     """Ask about each row the model of the fold that left it out."""
     out = np.empty((len(y), len(classes)))
     for learned, asked in folds:
         model = fit_on(base, X, y, weights, learned)
-        out[asked] = held_out_shares(model, _safe_indexing(X, asked), classes)
+        out[asked] = held_out_shares(model, _safe_indexing(X, asked), classes, unit)
     return out

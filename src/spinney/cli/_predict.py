@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.report.families import Task
 
 if TYPE_CHECKING:
+    from spinney.cli._calibration_rows import CalibrationRows
     from spinney.cli._explanations import RowExplainer
 
 __all__ = ["predict"]
@@ -57,6 +59,15 @@ def predict(
             "--set",
             help="Add a set of classes that holds the right one with this probability, as 0.9.",
             metavar="P",
+            show_default=False,
+        ),
+    ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rows that the model did not learn from, with their targets: intervals and sets "
+            "are made from these, for any model.",
+            metavar="FILE",
             show_default=False,
         ),
     ] = None,
@@ -102,6 +113,8 @@ def predict(
         raise UserError(f"--interval must lie between 0 and 1, got {interval}")
     if classes_set is not None and not 0 < classes_set < 1:
         raise UserError(f"--set must lie between 0 and 1, got {classes_set}")
+    if calibration is not None and interval is None and classes_set is None:
+        raise UserError("--calibration is for --interval or --set")
 
     from spinney import set_num_threads
     from spinney.cli._explanations import read_amount
@@ -113,7 +126,20 @@ def predict(
     if str(model) == "-" and "-" in map(str, data):
         raise UserError("the model and the rows cannot both come from standard input")
     with model_path(model) as path:
-        predictor = _Predictor(path, proba=proba, interval=interval, classes_set=classes_set)
+        predictor = _Predictor(
+            path,
+            proba=proba,
+            interval=interval,
+            classes_set=classes_set,
+            needs_rows=calibration is None,
+        )
+    if calibration is not None:
+        predictor.calibrate(
+            calibration,
+            delimiter=delimiter,
+            encoding=encoding,
+            header=False if no_header else None,
+        )
     if explain is not None:
         predictor.explain(read_amount(explain))
     kept = list(dict.fromkeys(keep or []))
@@ -135,8 +161,9 @@ def predict(
             carried = piece.column_names if keep_all else kept
             told = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
             # Before the first rows: whoever reads them may hang up after a few.
-            if n_rows == 0 and predictor.explained and not quiet:
-                typer.echo(predictor.explained, err=True)
+            if n_rows == 0 and not quiet:
+                for line in predictor.notes():
+                    typer.echo(line, err=True)
             write(told)
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
@@ -150,7 +177,13 @@ class _Predictor:
     """A model from a file, and how tables are prepared for it."""
 
     def __init__(
-        self, path: Path, *, proba: bool, interval: float | None, classes_set: float | None
+        self,
+        path: Path,
+        *,
+        proba: bool,
+        interval: float | None,
+        classes_set: float | None,
+        needs_rows: bool,
     ) -> None:
         from spinney.io import ColumnKinds, load, read_about
 
@@ -165,21 +198,51 @@ class _Predictor:
         self._set = classes_set
         self._proba = proba
         self._explainer: RowExplainer | None = None
+        self._rows: CalibrationRows | None = None
+        self._target: str | None = training.get("target")
+        self._task: Task | None = training.get("task")
         if not hasattr(self._model, "predict"):
             raise UserError(f"{path} is a {self._name}, which predicts nothing")
         if proba and not hasattr(self._model, "predict_proba"):
             raise UserError(f"--proba: {self._name} in {path} knows no probabilities")
+        if not needs_rows:
+            return
         if interval is not None and not _has(self._model, "predict_interval"):
             able = ", ".join(_models_with("predict_interval", "regression"))
             raise UserError(
-                f"--interval: {self._name} in {path} has no intervals; these have, for numbers: "
-                f"{able}"
+                f"--interval: {self._name} in {path} has no intervals without rows that it did not "
+                f"learn from (--calibration FILE); these have, for numbers: {able}"
             )
         if classes_set is not None and not _has(self._model, "predict_set"):
             able = ", ".join(_models_with("predict_set", "classification"))
             raise UserError(
-                f"--set: {self._name} in {path} has no sets; these have, for classes: {able}"
+                f"--set: {self._name} in {path} has no sets without rows that it did not learn "
+                f"from (--calibration FILE); these have, for classes: {able}"
             )
+
+    def calibrate(self, file: Path, **reading: Any) -> None:
+        """Read rows that the model did not learn from, for intervals and sets."""
+        import pyarrow as pa
+
+        from spinney.cli._calibration_rows import CalibrationRows, read_targets
+        from spinney.io import read_pieces
+
+        if self._target is None or self._task is None:
+            raise UserError(
+                f"--calibration: {self._name} does not say which column it predicts, as models do "
+                "that spinney fit wrote"
+            )
+        classes = hasattr(self._model, "classes_")
+        if classes and self._interval is not None:
+            raise UserError(f"--interval: {self._name} tells classes, which have sets (--set)")
+        if not classes and self._set is not None:
+            raise UserError(f"--set: {self._name} tells numbers, which have intervals (--interval)")
+        wanted = self.columns_to_read([self._target])
+        pieces = list(read_pieces(str(file), columns=wanted, schema=self.schema([]), **reading))
+        if not sum(piece.num_rows for piece in pieces):
+            raise UserError(f"--calibration: {file} has no rows")
+        table, y = read_targets(pa.concat_tables(pieces), self._target, self._task)
+        self._rows = CalibrationRows(self._prepare(table), y)
 
     def explain(self, most: int | None) -> None:
         """Add what moved each prediction: so many columns, or all."""
@@ -190,10 +253,18 @@ class _Predictor:
         names = [f"column {j}" for j in range(n_features)] if known is None else list(known)
         self._explainer = RowExplainer(self._model, self._name, most, [str(n) for n in names])
 
-    @property
-    def explained(self) -> str:
-        """What the amounts of `explain` are, after the first prediction."""
-        return "" if self._explainer is None else self._explainer.said
+    def notes(self) -> list[str]:
+        """Return what intervals, sets and amounts are, after the first prediction."""
+        said = []
+        if self._interval is not None:
+            own = self._model.interval_method_ if self._rows is None else self._rows.said
+            said.append(f"intervals: {own}")
+        if self._set is not None:
+            own = self._model.set_method_ if self._rows is None else self._rows.said
+            said.append(f"sets: {own}")
+        if self._explainer is not None:
+            said.append(self._explainer.said)
+        return said
 
     def columns_to_read(self, kept: list[str]) -> list[str] | None:
         """Return the columns that are needed of a file, or None for all."""
@@ -223,11 +294,21 @@ class _Predictor:
                 shares = self._model.predict_proba(X)
                 for number, label in enumerate(self._model.classes_):
                     out[f"proba_{label}"] = shares[:, number]
-            if self._interval is not None:
-                both = self._model.predict_interval(X, coverage=self._interval)
+            if self._interval is not None and self._rows is not None:
+                both = self._rows.intervals(self._model, X, self._interval)
+                out["lower"], out["upper"] = both[:, 0], both[:, 1]
+            elif self._interval is not None:
+                with warnings.catch_warnings():
+                    # Of intervals that nothing corrects: `notes` has it.
+                    warnings.simplefilter("ignore", UserWarning)
+                    both = self._model.predict_interval(X, coverage=self._interval)
                 out["lower"], out["upper"] = both[:, 0], both[:, 1]
             if self._set is not None:
-                sets = self._model.predict_set(X, coverage=self._set)
+                sets = (
+                    self._model.predict_set(X, coverage=self._set)
+                    if self._rows is None
+                    else self._rows.sets(self._model, X, self._set)
+                )
                 for number, label in enumerate(self._model.classes_):
                     out[f"set_{label}"] = sets[:, number]
             if self._explainer is not None:
@@ -319,6 +400,7 @@ def _models_with(method: str, task: Task) -> list[str]:
             model = make_model(name, task, None, None)
         except UserError:  # for the other task only
             continue
-        if _has(model, method):
+        # Without a bag, as extra trees are by default, a forest has no rows out of it.
+        if _has(model, method) and getattr(model, "bootstrap", True):
             able.append(name)
     return able

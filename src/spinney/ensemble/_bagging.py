@@ -36,6 +36,7 @@ from spinney.ensemble._forest import (
 )
 from spinney.ensemble._forest import _n_rows_drawn as n_rows_drawn
 from spinney.ensemble._trees import LazyTrees, tree_of_subset
+from spinney.ensemble._votes import as_of_all, grows_whole, means_of_all
 from spinney.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -231,6 +232,8 @@ class _Bagging(ModelMethods):
         options.hard_votes = getattr(self, "voting", "soft") == "hard"
         keeps_some = bool(self.bootstrap) and not self.warm_start
         options.out_of_bag = bool(self.oob_score) or keeps_some
+        centre = np.zeros(codes.shape[1]) if is_classifier(self) else codes.mean(axis=0)
+        options.centre = centre.tolist()  # squares of predictions are taken around it
         if not self.oob_score and n_rows > _FOLLOWED:
             options.followed = thinned(n_rows, _FOLLOWED).tolist()
         rows = core_table(table, schema)
@@ -267,13 +270,13 @@ class _Bagging(ModelMethods):
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
         if self.oob_score:
             self._score_out_of_bag(codes, out_of_bag)
-        held = self._hold_out(codes, out_of_bag) if keeps_some else None
+        held = self._hold_out(base, codes, centre, out_of_bag) if keeps_some else None
         if held is not None and is_classifier(self) and schema.has_categories:
             held = replace(held, categories=categories_of(table.take(held.rows), schema))
         self._held_out = held
         return self
 
-    def _hold_out(self: Any, codes: Any, out_of_bag: Any) -> HeldOut | None:
+    def _hold_out(self: Any, base: Any, codes: Any, centre: Any, out_of_bag: Any) -> HeldOut | None:
         """Keep what the trees say about rows that they did not see."""
         counts = out_of_bag.n_trees > 0
         if self._sample_weight is not None:
@@ -285,11 +288,19 @@ class _Bagging(ModelMethods):
         told = out_of_bag.sums.reshape(len(codes), -1)[rows]
         told = told / out_of_bag.n_trees[rows, None]
         truth = codes[rows]
+        weights = None if self._sample_weight is None else self._sample_weight[rows]
+        n_trees = out_of_bag.n_trees[rows]
         if is_classifier(self):
             truth = truth[:, 0].astype(np.int32)
-        elif self.n_outputs_ == 1:
-            truth, told = truth[:, 0], told[:, 0]
-        weights = None if self._sample_weight is None else self._sample_weight[rows]
+            if self.voting == "hard" or grows_whole(base):
+                told = as_of_all(told, truth, n_trees, len(self._store))
+        else:
+            squares = out_of_bag.squares.reshape(len(codes), -1)[rows] / n_trees[:, None]
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = squares - (told - centre) ** 2
+            told = means_of_all(told, truth, variance, n_trees, len(self._store), weights)
+            if self.n_outputs_ == 1:
+                truth, told = truth[:, 0], told[:, 0]
         return HeldOut("rows out of the bag", truth, told, weights=weights, rows=rows)
 
     def _why_none(self) -> str:

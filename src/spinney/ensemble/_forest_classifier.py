@@ -15,6 +15,7 @@ from spinney._certainty import HeldOut, SetMixin, thinned
 from spinney._group_limits import categories_of
 from spinney._table import Table
 from spinney.ensemble._forest import BaseForest
+from spinney.ensemble._votes import as_of_all, grows_whole
 
 __all__ = ["ForestClassifier"]
 
@@ -58,8 +59,8 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         if len(rows):
             shares = self._oob_sums[rows] / self._oob_n_trees[rows, None]
             codes = targets[rows, 0].astype(np.int32)
-            if self._counts_votes():
-                shares = _as_of_all(shares, codes, self._oob_n_trees[rows], len(self._store))
+            if self.voting == "hard" or grows_whole(self):
+                shares = as_of_all(shares, codes, self._oob_n_trees[rows], len(self._store))
             # Weights of classes make a forest look at them, and no row more frequent.
             weights = None if sample_weight is None else sample_weight[rows]
             self._held_out = HeldOut(
@@ -74,14 +75,6 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         if held is not None and self._schema.has_categories:
             own = categories_of(table.take(held.rows), self._schema)
             self._held_out = replace(held, categories=own)
-
-    def _counts_votes(self) -> bool:
-        """Whether trees say one class each: they are asked for it, or their leaves are pure."""
-        whole = (self.max_depth, self.max_leaf_nodes) == (None, None)
-        fine = self.min_samples_leaf == 1 and self.min_samples_split == 2
-        forgoes = self.min_impurity_decrease == 0 and self.ccp_alpha == 0
-        light = self.min_weight_fraction_leaf == 0
-        return bool(self.voting == "hard" or (whole and fine and forgoes and light))
 
     def _why_none(self) -> str:
         return " (rows out of the bag: bootstrap=True, warm_start=False, one output)"
@@ -177,20 +170,3 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _as_of_all(shares: Any, codes: Any, n_trees: Any, n_all: int) -> NDArray[np.float64]:
-    """Return shares of votes of some trees, that vary as little as if all had voted.
-
-    Few votes are noise: of n trees a share p has the variance p (1 - p) / n. What that is more than
-    with all trees goes out of the variance of the rows of each class around their mean, so that
-    shares are as variable as those of all trees will be, and as much related to the classes.
-    """
-    middle = np.zeros((codes.max() + 1, shares.shape[1]))
-    np.add.at(middle, codes, shares)
-    count = np.bincount(codes, minlength=len(middle))
-    around = (middle / np.maximum(count, 1)[:, None])[codes]
-    noise = np.mean((shares * (1 - shares)).sum(axis=1) * (1 / n_trees - 1 / n_all))
-    within = np.mean(((shares - around) ** 2).sum(axis=1))
-    kept = np.sqrt(max(0.0, 1 - noise / within)) if within > 0 else 1.0
-    return np.asarray(around + kept * (shares - around))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +132,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
             out of the bag (which needs ``bootstrap=True``), or those of `calibration`. "quantile"
             is between two quantiles of `predict_quantiles`: it follows the shape of the
             distribution, but nothing corrects its coverage. "auto" is "conformal" where that is
-            possible.
+            possible, else "quantile" with a warning.
         calibration : tuple (X, y), default=None
             Rows that fit did not see, and their targets: "conformal" takes these instead of the
             rows out of the bag. This is how a forest without ``bootstrap`` gets intervals whose
@@ -159,6 +160,15 @@ class ForestRegressor(RegressorMixin, BaseForest):
                 "or give some as calibration=(X, y)"
             )
         else:
+            if method == "auto":
+                warn(
+                    "predict_interval: the forest has no rows out of the bag, and nothing corrects "
+                    "the coverage of quantiles of its leaves, which hold less than is asked for; "
+                    "fit with bootstrap=True, give rows that fit did not see as "
+                    "calibration=(X, y), or say method='quantile'",
+                    UserWarning,
+                    stacklevel=2,
+                )
             tail = (1 - coverage) / 2
             return self.predict_quantiles(X, [tail, 1 - tail])
         held = HeldOut("", truth, told, scale, weights)

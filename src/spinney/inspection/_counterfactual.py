@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -248,6 +249,9 @@ class _Task:
             raise ValueError(f"target: expected None for a regressor, got {target!r}")
         if at_least is None and at_most is None:
             raise ValueError("at_least, at_most: expected at least one of them, got none")
+        for name, value in (("at_least", at_least), ("at_most", at_most)):
+            if value is not None and (not isinstance(value, Real) or value != value):
+                raise ValueError(f"{name}: expected a number, got {value!r}")
         if at_least is not None and at_most is not None and at_least > at_most:
             raise ValueError(f"at_least: expected up to at_most={at_most}, got {at_least}")
         factors, offsets = [], []

@@ -61,8 +61,8 @@ class Dependence:
         One or two columns.
     average : ndarray of shape (n_outputs, len(grid), …)
         The mean prediction over the rows for each value (pair of values).
-    individual : ndarray of shape (n_outputs, n_rows, len(grid)) or None
-        The predictions of each row, for one column.
+    individual : ndarray of shape (n_outputs, n_rows, len(grid), …) or None
+        The predictions of each row.
     outputs : list of str
         What is predicted: classes, or the one word "prediction".
     is_probability : bool
@@ -88,7 +88,7 @@ class Dependence:
         average = self.average - self.average[first]
         individual = self.individual
         if individual is not None:
-            individual = individual - individual[..., :1]
+            individual = individual - individual[(slice(None), *first)]
         return replace(self, average=average, individual=individual)
 
 
@@ -127,7 +127,7 @@ def partial_dependence(
     n_values : int, default=40
         Values of a column of numbers (at most 20 each way for two columns).
     individual : bool, default=False
-        Whether the predictions of each row are returned too, for one column.
+        Whether the predictions of each row are returned too.
     max_rows : int or None, default=10_000
         Rows drawn at random from X if it has more; None takes all.
     random_state : int, RandomState or None, default=0
@@ -170,9 +170,10 @@ def partial_dependence(
     pairs = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes))
     changes = {j: new[chosen] for j, (_, new), chosen in zip(places, settings, pairs, strict=True)}
     each = None
-    if individual and len(places) == 1:
+    if individual:
         each = answers.each(rows, changes)
         average = each.mean(axis=1)
+        each = each.reshape(*each.shape[:2], *sizes)
     else:
         average = answers.average(rows, changes)
     return Dependence(

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from spinney.inspection._importances import Importances, score_name
 from spinney.inspection._permutation import read_groups
 from spinney.inspection._row_scores import find_score
-from spinney.inspection._table_view import TableView, as_targets
+from spinney.inspection._table_view import TableView, as_targets, as_weights
 from spinney.model_selection._refits import fit_again
 
 __all__ = ["drop_column_importance"]
@@ -25,6 +26,7 @@ def drop_column_importance(
     *,
     columns: Any = None,
     scoring: Any = None,
+    sample_weight: Any = None,
     cv: Any = 5,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -50,6 +52,8 @@ def drop_column_importance(
     scoring : str or callable, default=None
         The score that falls; None means accuracy, or R² for regressors. Of several targets that
         is the share of rows in which all of them are right, or the mean of their R².
+    sample_weight : array-like of shape (n_rows,), default=None
+        What rows count, in the fits and in the score.
     cv : int, cross-validation generator or iterable, default=5
         How rows are divided.
     n_jobs : int or None, default=None
@@ -78,6 +82,11 @@ def drop_column_importance(
     """
     view = TableView(X)
     y = as_targets(y, view.n_rows)
+    weights = as_weights(sample_weight, view.n_rows)
+    if weights is not None and not has_fit_parameter(model, "sample_weight"):
+        raise TypeError(
+            f"sample_weight: expected a model whose fit takes it, got {type(model).__name__}"
+        )
     names, groups = read_groups(view, columns)
     for group in groups:
         if len(group) == view.n_columns:
@@ -92,8 +101,10 @@ def drop_column_importance(
         fold, number = divmod(i, len(left_out))
         train, test = folds[fold]
         part = view.without(left_out[number])
-        fresh.fit(_safe_indexing(part, train), y[train])
-        return find_score(fresh, scoring, y[test])(_safe_indexing(part, test))
+        more = {} if weights is None else {"sample_weight": weights[train]}
+        fresh.fit(_safe_indexing(part, train), y[train], **more)
+        own = None if weights is None else as_weights(weights[test], len(test))
+        return find_score(fresh, scoring, y[test], own)(_safe_indexing(part, test))
 
     n_fits = len(folds) * len(left_out)
     told = fit_again(

@@ -58,8 +58,8 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     -------
     Importances
         Decreases of the impurity, the mean over trees, not scaled to a sum of one; of boosters, the
-        covariance. Standard errors hold what other rows and other trees (not of boosters) would
-        have given.
+        covariance. Standard errors hold what other rows to judge by and other trees (not of
+        boosters) would have given; not what a model fitted to other rows would lean on.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney._threads import effective_n_jobs
 from spinney.inspection._importances import Importances, score_name, standard_errors
 from spinney.inspection._row_scores import RowScores, find_row_scores, find_score
-from spinney.inspection._table_view import TableView, as_targets
+from spinney.inspection._table_view import TableView, as_targets, as_weights
 from spinney.inspection._tree_sums import TreeSum, read_tree_sum
 
 __all__ = ["permutation_importance", "read_groups"]
@@ -30,6 +30,7 @@ def permutation_importance(
     *,
     columns: Any = None,
     scoring: Any = None,
+    sample_weight: Any = None,
     n_repeats: int = 10,
     max_rows: int | None = 10_000,
     random_state: Any = 0,
@@ -55,6 +56,8 @@ def permutation_importance(
     scoring : str or callable, default=None
         The score that falls; None means accuracy, or R² for regressors. Of several targets that
         is the share of rows in which all of them are right, or the mean of their R².
+    sample_weight : array-like of shape (n_rows,), default=None
+        What rows count in the score.
     n_repeats : int, default=10
         How often each is shuffled.
     max_rows : int or None, default=10_000
@@ -92,12 +95,14 @@ def permutation_importance(
     random = check_random_state(random_state)
     view = TableView(X, model)
     y = as_targets(y, view.n_rows)
+    weights = as_weights(sample_weight, view.n_rows, fewest=2)
     if view.n_rows < 2:
         raise ValueError(f"X: expected at least 2 rows to shuffle, got {view.n_rows}")
     names, groups = read_groups(view, columns)
     if max_rows is not None and view.n_rows > max_rows:
         rows = np.sort(random.choice(view.n_rows, max_rows, replace=False))
         view, y = TableView(view.make(rows, {}), model), y[rows]
+        weights = None if weights is None else as_weights(weights[rows], len(rows), fewest=2)
     # Every column is shuffled by the same draws, so that columns are compared fairly; the draws
     # are those of scikit-learn's permutation_importance.
     draws = check_random_state(random.randint(np.iinfo(np.int32).max + 1))
@@ -108,17 +113,18 @@ def permutation_importance(
         shuffled = shuffled[order]
         orders.append(shuffled)
 
-    by_rows = find_row_scores(model, scoring, y)
-    score: Any = find_score(model, scoring, y) if by_rows is None else by_rows
+    by_rows = find_row_scores(model, scoring, y, weights)
+    score: Any = find_score(model, scoring, y, weights) if by_rows is None else by_rows
     base = score(view.make(None, {}))
 
     def measure(group: list[int]) -> tuple[Floats, float]:
         scores = [score(view.make(None, dict.fromkeys(group, order))) for order in orders]
-        return _falls(base, scores, by_rows)
+        return _falls(base, scores, by_rows, weights)
 
     tree_sum = None if by_rows is None else read_tree_sum(model)
     if by_rows is not None and tree_sum is not None:
-        found = _of_trees(tree_sum, by_rows, view, groups, orders, base, effective_n_jobs(n_jobs))
+        n_threads = effective_n_jobs(n_jobs)
+        found = _of_trees(tree_sum, by_rows, view, groups, orders, base, weights, n_threads)
     else:
         n_threads = max(1, min(len(groups), effective_n_jobs(n_jobs)))
         with ThreadPoolExecutor(n_threads) as pool:
@@ -132,19 +138,25 @@ def permutation_importance(
     return Importances(names, each.mean(axis=1), error, kind, each)
 
 
-def _falls(base: Any, scores: list[Any], by_rows: RowScores | None) -> tuple[Floats, float]:
+def _falls(
+    base: Any, scores: list[Any], by_rows: RowScores | None, weights: Floats | None
+) -> tuple[Floats, float]:
     """Return how much the score falls in each repeat, and the variance from other rows."""
     if by_rows is None:
         return np.array([base - one for one in scores]), 0.0
-    mean, means = float(np.mean(base)), [float(np.mean(one)) for one in scores]
+    mean = float(np.average(base, weights=weights))
+    means = [float(np.average(one, weights=weights)) for one in scores]
     falls = np.array([by_rows.of_mean(mean) - by_rows.of_mean(one) for one in means])
-    if len(base) < 2:
-        return falls, 0.0
     # What a row adds to the fall, to first order: of a root by the slopes at both means.
     slopes = [by_rows.slope_at(one) for one in means]
     after = np.mean([s * one for s, one in zip(slopes, scores, strict=True)], axis=0)
     of_rows = by_rows.slope_at(mean) * base - after
-    return falls, float(of_rows.var(ddof=1)) / len(base)
+    if weights is None:
+        return falls, float(of_rows.var(ddof=1)) / len(base)
+    # Of a weighted mean: rows without weight say nothing.
+    n = np.count_nonzero(weights)
+    apart = weights / weights.sum() * (of_rows - np.average(of_rows, weights=weights))
+    return falls, float(apart @ apart) * n / (n - 1)
 
 
 def _of_trees(
@@ -154,6 +166,7 @@ def _of_trees(
     groups: list[list[int]],
     orders: list[NDArray[np.intp]],
     base: Floats,
+    weights: Floats | None,
     n_threads: int,
 ) -> list[tuple[Floats, float]]:
     """Measure sums over trees in the core, where a row only walks where shuffles part its way."""
@@ -165,7 +178,7 @@ def _of_trees(
         some = groups[first : first + at_once]
         for scores in tree_sum.score_shuffled(rows, some, np.array(orders), n_threads):
             told = [by_rows.from_outputs(tree_sum.predict(one)) for one in scores]
-            found.append(_falls(base, told, by_rows))
+            found.append(_falls(base, told, by_rows, weights))
     return found
 
 

@@ -63,8 +63,12 @@ class RowScores:
         return self.measure(np.asarray(self.model.classes_)[outputs.argmax(axis=1)])
 
 
-def find_row_scores(model: Any, scoring: Any, y: NDArray[Any]) -> RowScores | None:
+def find_row_scores(
+    model: Any, scoring: Any, y: NDArray[Any], weights: Floats | None = None
+) -> RowScores | None:
     """Return what tells what each row adds to the score, of whose mean the score is made.
+
+    With weights the mean is a weighted one.
 
     None where the score is no mean over rows (the area under a curve, say), or not one of those
     that are known here. Of several targets, errors and R² are means over them, and the accuracy is
@@ -81,22 +85,26 @@ def find_row_scores(model: Any, scoring: Any, y: NDArray[Any]) -> RowScores | No
         return None
     if is_classifier(model) != (scoring in _OF_CLASSES):
         return None
-    return _SCORES[scoring](model, y)
+    found: RowScores | None = _SCORES[scoring](model, y, weights)
+    return found
 
 
-def find_score(model: Any, scoring: Any, y: NDArray[Any]) -> Callable[[Any], float]:
+def find_score(
+    model: Any, scoring: Any, y: NDArray[Any], weights: Floats | None = None
+) -> Callable[[Any], float]:
     """Return what scores a table whose targets are y, by any score."""
-    by_rows = find_row_scores(model, scoring, y) if y.ndim > 1 else None
+    by_rows = find_row_scores(model, scoring, y, weights) if y.ndim > 1 else None
     if by_rows is not None:
         known = by_rows
-        return lambda X: known.of_mean(float(np.mean(known(X))))
+        return lambda X: known.of_mean(float(np.average(known(X), weights=weights)))
     if isinstance(scoring, list | tuple | set | dict):
         raise ValueError(f"scoring: expected one score, got {scoring!r}")
     scorer = check_scoring(model, scoring=scoring)
+    more = {} if weights is None else {"sample_weight": weights}
 
     def score(X: Any) -> float:
         try:
-            return float(scorer(model, X, y))
+            return float(scorer(model, X, y, **more))
         except (AttributeError, TypeError, ValueError) as error:
             if y.ndim == 1:
                 raise
@@ -120,7 +128,7 @@ def _same_shape(told: Any, y: NDArray[Any]) -> NDArray[Any]:
     return told.reshape(y.shape)
 
 
-def _accuracy(model: Any, y: NDArray[Any]) -> RowScores:
+def _accuracy(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores:
     def measure(told: Any) -> Floats:
         right = _same_shape(told, y) == y
         return right.reshape(len(y), -1).all(axis=1).astype(np.float64)
@@ -128,7 +136,7 @@ def _accuracy(model: Any, y: NDArray[Any]) -> RowScores:
     return RowScores(model, "labels", measure)
 
 
-def _log_loss(model: Any, y: NDArray[Any]) -> RowScores | None:
+def _log_loss(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores | None:
     if not hasattr(model, "predict_proba") or isinstance(model.classes_, list) or y.ndim > 1:
         return None
     classes = np.asarray(model.classes_)
@@ -157,25 +165,26 @@ def _errors(model: Any, y: NDArray[Any], judge: Callable[[Floats], Floats]) -> R
     return RowScores(model, "numbers", measure)
 
 
-def _r2(model: Any, y: NDArray[Any]) -> RowScores | None:
+def _r2(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores | None:
     numbers = np.asarray(y, dtype=np.float64)
-    spread = np.mean((numbers - numbers.mean(axis=0)) ** 2, axis=0)
+    middle = np.average(numbers, axis=0, weights=weights)
+    spread = np.average((numbers - middle) ** 2, axis=0, weights=weights)
     if not np.all(spread > 0):
         return None
     return _errors(model, y, lambda error: 1 - error**2 / spread)
 
 
-def _squares(model: Any, y: NDArray[Any]) -> RowScores:
+def _squares(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores:
     return _errors(model, y, lambda error: -(error**2))
 
 
-def _root_of_squares(model: Any, y: NDArray[Any]) -> RowScores | None:
+def _root_of_squares(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores | None:
     if y.ndim > 1:
         return None  # a mean of a root for each target, of which no row knows its part
     return replace(_squares(model, y), root=True)
 
 
-def _absolutes(model: Any, y: NDArray[Any]) -> RowScores:
+def _absolutes(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores:
     return _errors(model, y, lambda error: -np.abs(error))
 
 

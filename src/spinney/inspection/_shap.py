@@ -41,9 +41,9 @@ def shap_values(
 ) -> NDArray[np.float64]:
     """Part each prediction among the columns, by Shapley values.
 
-    Exact for trees, ensembles of trees (boosting, forests, bagging, AdaBoost's votes, isolation
-    forests, models imported from other libraries) and linear models of Spinney; sampled for every
-    other estimator.
+    Exact for trees, ensembles of trees (boosting, AnyBoost of trees, forests, bagging, AdaBoost's
+    votes, isolation forests, models imported from other libraries) and linear models of Spinney;
+    sampled for every other estimator.
 
     Parameters
     ----------

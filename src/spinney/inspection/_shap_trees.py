@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from spinney import _core
+from spinney.ensemble._anyboost import BaseAnyBoost
+from spinney.ensemble._anyboost import _Constant as Constant
 from spinney.ensemble._forest import read_for_core
 from spinney.export import _form
 from spinney.export._form import NotExpressible, TreeScores
 from spinney.export._tree_models import read_trees
 from spinney.inspection._tree_sums import TreeSum as StoredSum
 from spinney.inspection._tree_sums import read_tree_sum
+from spinney.tree._base import BaseTree
 from spinney.tree._tree import Tree
 
 __all__ = ["Parts", "TreeSum", "explain_trees", "read_sum"]
@@ -36,12 +40,16 @@ class Parts:
 
 @dataclass(frozen=True)
 class TreeSum:
-    """A model as a sum over trees, and what the sum is."""
+    """A model as a sum over trees, and what the sum is.
+
+    `reader` reads tables as the trees want them, where the model itself does not.
+    """
 
     scores: TreeScores
     factor: float
     output: str
     output_names: list[str] | None
+    reader: Any = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,39 @@ def read_stored(model: Any) -> tuple[TreeSum, StoredSum] | None:
 
 def read_sum(model: Any) -> TreeSum:
     """Return the sum that a model's answer is; NotExpressible says why it is none."""
+    if isinstance(model, BaseAnyBoost):
+        return _any_boost(model)
     return _describe(model, *read_trees(model))
+
+
+def _any_boost(model: Any) -> TreeSum:
+    """Return what AnyBoost adds up, if its learners are trees."""
+    start = float(model.init_)
+    learners, values = [], []
+    for learner, step in zip(model.estimators_, model.estimator_weights_, strict=True):
+        if isinstance(learner, Constant):
+            start += float(step) * learner.value
+            continue
+        if not isinstance(learner, BaseTree):
+            raise NotExpressible(
+                f"its learners are {type(learner).__name__}, expected Spinney's decision trees"
+            )
+        told = learner.tree_.value[:, 0]
+        # A classifier says -1 or 1.
+        said = learner.classes_[told.argmax(axis=1)] if is_classifier(learner) else told[:, 0]
+        learners.append(learner)
+        values.append(float(step) * np.asarray(said, dtype=np.float64)[:, None])
+    if not learners:
+        raise NotExpressible(f"{type(model).__name__} has no trees")
+    known: Any = learners[0]._schema.categories
+    for learner in learners:
+        own: Any = learner._schema.categories
+        if not all(np.array_equal(a, b) for a, b in zip(own, known, strict=True)):
+            raise NotExpressible("its trees know different categories")
+    trees = [learner.tree_ for learner in learners]
+    scores = TreeScores(trees, values, [None] * len(trees), np.array([start]))
+    output = f"score of {model.classes_[1]}" if is_classifier(model) else "prediction"
+    return TreeSum(scores, 1.0, output, None, learners[0])
 
 
 def _describe(model: Any, scores: TreeScores, outcome: Any) -> TreeSum:
@@ -142,11 +182,12 @@ def explain_trees(
     n_threads : int
         At most so many.
     """
-    rows = read_for_core(model, X, model._schema)
+    reader = model if told.reader is None else told.reader
+    rows = read_for_core(reader, X, reader._schema)
     scores = told.scores
     n_outputs = len(scores.start)
     n_features = int(model.n_features_in_)
-    sizes = [0 if c is None else len(c) for c in model._schema.categories]
+    sizes = [0 if c is None else len(c) for c in reader._schema.categories]
     core = _core.TreeExplainer(sizes, n_outputs)
     usual = _usual_cover(model)
     if background is None:
@@ -177,7 +218,7 @@ def explain_trees(
             0 if place is None else place,
         )
     if background is not None:
-        core.set_background(read_for_core(model, background, model._schema))
+        core.set_background(read_for_core(reader, background, reader._schema))
         method = "trees, interventional"
     else:
         method = f"trees, path dependent, by {cover}"

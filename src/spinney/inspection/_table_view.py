@@ -15,7 +15,16 @@ from sklearn.base import BaseEstimator
 from spinney._table import fit_table
 from spinney.report.target import missing_rows
 
-__all__ = ["Levels", "TableView", "as_numbers", "as_targets", "as_vector", "dense", "stacked"]
+__all__ = [
+    "Levels",
+    "TableView",
+    "as_numbers",
+    "as_targets",
+    "as_vector",
+    "as_weights",
+    "dense",
+    "stacked",
+]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -259,6 +268,25 @@ def as_targets(y: Any, n_rows: int) -> NDArray[Any]:
         n = len(columns[0])
         raise ValueError(f"y: expected {n_rows} values, one for each row of X, got {n}")
     return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+
+def as_weights(weights: Any, n_rows: int, fewest: int = 1) -> Floats | None:
+    """Return what rows count, of which so many have to count at all."""
+    if weights is None:
+        return None
+    numbers = as_numbers(weights, "sample_weight")
+    if len(numbers) != n_rows:
+        raise ValueError(
+            f"sample_weight: expected {n_rows} values, one for each row of X, got {len(numbers)}"
+        )
+    if (numbers < 0).any():
+        raise ValueError(f"sample_weight: expected none below zero, got {numbers.min():g}")
+    if np.count_nonzero(numbers) < fewest:
+        raise ValueError(
+            f"sample_weight: expected at least {fewest} rows of positive weight, got "
+            f"{np.count_nonzero(numbers)}"
+        )
+    return numbers
 
 
 def as_numbers(values: Any, parameter: str) -> Floats:

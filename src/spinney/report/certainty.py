@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -81,7 +82,10 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
     if not getattr(model, "_holds_out_rows", True):
         return None
     if classes is None and hasattr(model, "predict_interval"):
-        low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+        with warnings.catch_warnings():
+            # Of intervals that nothing corrects: the method's words and what they held say it.
+            warnings.simplefilter("ignore", UserWarning)
+            low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
         held, width = (low <= y) & (y <= high), float(np.median(high - low))
         method = model.interval_method_
     elif classes is not None and hasattr(model, "predict_set"):

@@ -33,7 +33,9 @@ class StrayValue(ValueError):
 
 
 def read_target(
-    y: Any, task: Literal["auto", "classification", "regression"] = "auto"
+    y: Any,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    to_learn: bool = True,
 ) -> tuple[NDArray[Any], Task]:
     """Turn the target into an array and settle the task.
 
@@ -43,6 +45,8 @@ def read_target(
         The target.
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto" it is inferred, see `infer_task`.
+    to_learn : bool, default=True
+        Whether it is learned from, for which one class is none.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def read_target(
         task = "classification" if _is_declared_category(y) else infer_task(values)
     if task == "regression":
         return _as_numbers(values, name), task
-    return _as_classes(values, name), task
+    return _as_classes(values, name, to_learn), task
 
 
 def infer_task(y: NDArray[Any]) -> Task:
@@ -230,7 +234,7 @@ def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
     return numbers
 
 
-def _as_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
+def _as_classes(y: NDArray[Any], name: str, to_learn: bool) -> NDArray[Any]:
     if y.dtype.kind == "f":
         if not np.isfinite(y).all():
             raise ValueError(f"target {name!r} holds infinite values")
@@ -240,6 +244,6 @@ def _as_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
                 "turn them into text, or use task='regression'"
             )
         y = y.astype(np.int64)
-    if y.size and len(np.unique(y)) == 1:
+    if to_learn and y.size and len(np.unique(y)) == 1:
         raise ValueError(f"target {name!r} has one class only: {y[0]!s}")
     return y
