@@ -156,6 +156,21 @@ def test_every_public_estimator(kind: type[Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
+def test_models_that_were_looked_at(kind: type[Any], tmp_path: Path) -> None:
+    """What a model keeps once it was asked for must not stand against writing it."""
+    model = fitted(kind)
+    said = looked_at(model)
+    again = round_trip(model, tmp_path)
+    assert looked_at(again) == said
+    round_trip(again, tmp_path)  # which was looked at too
+
+
+def looked_at(model: Any) -> list[str]:
+    """Ask for every public attribute, and return the names of those that are there."""
+    return [name for name in dir(model) if not name.startswith("_") and hasattr(model, name)]
+
+
+@pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
 def test_one_column_and_several_targets(kind: type[Any], tmp_path: Path) -> None:
     model = fitted(kind)
     if kind.__name__ != "ID3Classifier":
@@ -625,6 +640,15 @@ def test_trees_that_point_beyond_their_ends(
     getattr(model.tree_, array)[place] = value
     description = describe(model)
     with pytest.raises(ValueError, match=complaint):
+        rebuild(description.nodes, description.tensors)
+
+
+@pytest.mark.parametrize("n_features", [10**9, 10**15, 2**63, -1])
+def test_trees_of_columns_that_there_are_not(n_features: int) -> None:
+    description = describe(DecisionTreeRegressor(max_depth=2).fit(X, NUMBERS))
+    tree = next(node for node in description.nodes if node.get("class") == "spinney.tree.Tree")
+    tree["arguments"][0] = n_features
+    with pytest.raises(ValueError, match=r"column|cannot be made|[Mm]aximum|negative"):
         rebuild(description.nodes, description.tensors)
 
 
