@@ -15,7 +15,12 @@ from spinney.ensemble import RandomForestClassifier, VotingClassifier
 from spinney.io._description import describe
 from spinney.io._rebuilding import rebuild
 from spinney.neighbors import KNeighborsClassifier
-from spinney.tree import ComparisonTreeRegressor, DecisionTreeClassifier, QuadTreeRegressor
+from spinney.tree import (
+    C45Classifier,
+    ComparisonTreeRegressor,
+    DecisionTreeClassifier,
+    QuadTreeRegressor,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -73,6 +78,36 @@ def test_ways_without_end_are_refused() -> None:
         description = describe(model)
         with pytest.raises(ValueError, match="child"):
             rebuild(description.nodes, description.tensors)
+
+
+def test_trees_of_many_branches_that_lead_back_or_out() -> None:
+    """The core would refuse them when it predicts; pictures and importances walk without it."""
+
+    def rebuilt(name: str, place: Any, value: Any) -> None:
+        model = C45Classifier().fit(X, CLASSES)
+        tree = model.tree_
+        if place is None:
+            setattr(tree, name, value)
+        else:
+            getattr(tree, name)[place] = value
+        description = describe(model)
+        rebuild(description.nodes, description.tensors)
+
+    n = C45Classifier().fit(X, CLASSES).tree_.node_count
+    with pytest.raises(ValueError, match="does not follow"):
+        rebuilt("children", -1, 0)
+    with pytest.raises(ValueError, match="does not follow"):
+        rebuilt("children", 0, n)
+    with pytest.raises(ValueError, match="child of two"):
+        rebuilt("children", 0, 2)
+    with pytest.raises(ValueError, match="lists end"):
+        rebuilt("child_start", 1, 2**40)
+    with pytest.raises(ValueError, match="column that there is not"):
+        rebuilt("feature", 0, 3)
+    with pytest.raises(ValueError, match="other columns"):
+        rebuilt("n_features", None, 10**12)
+    with pytest.raises(ValueError, match="differ in length"):
+        rebuilt("weight", None, np.ones(n + 1))
 
 
 def test_codes_of_classes_that_there_are_not() -> None:

@@ -703,6 +703,35 @@ def test_damage_is_found(tmp_path: Path) -> None:
     spinney.load(path)
 
 
+@pytest.mark.parametrize("about", ["null", "[]", '"x"', "{}", '{"class": 5}'])
+def test_a_file_that_says_nothing_of_its_model(about: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    spinney.save(DecisionTreeClassifier(), path)
+    rewritten(path, about=about)
+    for read in (spinney.load, spinney.describe, read_about, DecisionTreeClassifier.load):
+        with pytest.raises(ValueError, match=f"{path}: damaged .about"):
+            read(path)
+    rewritten(path, about='{"class": "os.system"}')
+    with pytest.raises(ValueError, match=f"{path}: damaged .no class"):
+        DecisionTreeClassifier.load(path)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"kind": "list", "items": []},
+        {"kind": "numpy_type", "name": "float64"},
+        {"kind": "object", "class": "sklearn.utils.Bunch", "entries": [["get_params", 1]]},
+    ],
+)
+def test_a_file_without_a_model(node: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    spinney.save(DecisionTreeClassifier(), path)
+    rewritten(path, state=json.dumps([node]))
+    with pytest.raises(ValueError, match="which is no model"):
+        spinney.load(path)
+
+
 def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no file"):
         spinney.load(tmp_path / "nothing")
@@ -716,6 +745,13 @@ def test_other_files(tmp_path: Path) -> None:
     rewritten(tmp_path / "model", version="2")
     with pytest.raises(ValueError, match=r"format version 2; Spinney .* reads versions up to 1"):
         spinney.load(tmp_path / "model")
+    rewritten(tmp_path / "model", version="0" * 5000 + "1")  # more digits than Python reads
+    with pytest.raises(ValueError, match=r"model: format version 0+; Spinney .* up to 1"):
+        spinney.load(tmp_path / "model")
+    header = b'{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
+    (tmp_path / "weights").write_bytes(len(header).to_bytes(8, "little") + header + b"\0\0")
+    with pytest.raises(ValueError, match=r"weights: .*arrays of BF16, which no model has"):
+        spinney.describe(tmp_path / "weights")
 
 
 # ----- writing
@@ -730,6 +766,12 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
         spinney.save(DecisionTreeClassifier(max_depth=2), path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_names_as_long_as_the_system_takes(tmp_path: Path) -> None:
+    for name in ("m" * 255, "ü" * 127, "木" * 85):
+        spinney.save(DecisionTreeClassifier(), tmp_path / name)
+        spinney.load(tmp_path / name)
 
 
 def test_permissions_and_links(tmp_path: Path) -> None:

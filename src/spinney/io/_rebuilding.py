@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spinney.io._array_parts import Record, array_from_record, dtype_called
 from spinney.io._classes import class_called, score_function_called
-from spinney.io._model_checks import check_model, check_tree
+from spinney.io._model_checks import check_model, check_multiway_tree, check_tree
 from spinney.io._search_trees import search_tree_from_parts
 
 __all__ = ["rebuild"]
@@ -182,6 +182,8 @@ class _Maker:
             thing.score_func = score_function_called(node["score_function"])
         if node["class"] == "spinney.tree.Tree":
             check_tree(thing)
+        elif node["class"] == "spinney.tree.MultiwayTree":
+            check_multiway_tree(thing)
         check_model(thing)
         if "entries" in node:
             for key, item in self.pairs(node["entries"]).items():
