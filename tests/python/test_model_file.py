@@ -54,7 +54,13 @@ from spinney.linear_model import LinearRegression, LogisticRegression, Polynomia
 from spinney.mixture import MixtureClassifier, PlugInClassifier
 from spinney.neighbors import HNSW, KNeighborsClassifier, KNeighborsRegressor
 from spinney.report.families import FAMILIES
-from spinney.tree import C45Rules, DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.tree import (
+    C45Rules,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    PartitionRegressor,
+    QuadTreeRegressor,
+)
 
 PACKAGES = (
     "calibration",
@@ -649,6 +655,15 @@ def test_trees_of_columns_that_there_are_not(n_features: int) -> None:
     tree = next(node for node in description.nodes if node.get("class") == "spinney.tree.Tree")
     tree["arguments"][0] = n_features
     with pytest.raises(ValueError, match=r"column|cannot be made|[Mm]aximum|negative"):
+        rebuild(description.nodes, description.tensors)
+
+
+@pytest.mark.parametrize("kind", [PartitionRegressor, QuadTreeRegressor])
+def test_tables_of_more_columns_than_any_has(kind: type[Any]) -> None:
+    model = kind().fit(X, NUMBERS)
+    model.n_features_in_ = 10**9  # for each of which `export_text` would make a name
+    description = describe(model)
+    with pytest.raises(ValueError, match="1000000000 columns, where at most"):
         rebuild(description.nodes, description.tensors)
 
 

@@ -38,6 +38,7 @@ _WIDTHS = (
     *("_n_targets", "_n_features_out", "n_components", "n_components_", "_trees_per_round"),
 )
 _WIDEST = 1 << 20
+_MOST_COLUMNS = 1 << 24  # of a table: names are made for them
 
 # Neighbours that vote: by codes of classes, in `_y`.
 _VOTING = frozenset({"KNeighborsClassifier", "RadiusNeighborsClassifier"})
@@ -110,6 +111,9 @@ def _check_widths(model: Any) -> None:
         for width in np.ravel(attributes.get(name, 0)).tolist():
             if isinstance(width, int | float) and not 0 <= width <= _WIDEST:
                 raise ValueError(f"{name} = {width}, where at most {_WIDEST:,} make sense")
+    n_columns = attributes.get("n_features_in_", 0)
+    if isinstance(n_columns, int | float) and not 0 <= n_columns <= _MOST_COLUMNS:
+        raise ValueError(f"{n_columns} columns, where at most {_MOST_COLUMNS:,} make sense")
     baseline = attributes.get("_baseline")
     if baseline is not None and np.size(baseline) != attributes.get("_n_scores"):
         raise ValueError("a booster of other scores than it begins with")
