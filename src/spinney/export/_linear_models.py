@@ -7,13 +7,22 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from spinney.export._form import LargestScore, LinearScores, Numbers, Sides, Softmax, TwoClasses
+from spinney.export._form import (
+    LargestScore,
+    LinearScores,
+    Numbers,
+    PolynomialScores,
+    Sides,
+    Softmax,
+    TwoClasses,
+)
 from spinney.linear_model import (
     HalfspaceClassifier,
     LADRegressor,
     LinearRegression,
     LogisticRegression,
     Perceptron,
+    PolynomialRegression,
     Ridge,
     RidgeCV,
 )
@@ -26,13 +35,16 @@ LINEAR_MODELS = (
     LinearRegression,
     LogisticRegression,
     Perceptron,
+    PolynomialRegression,
     Ridge,
     RidgeCV,
 )
 
 
-def read_linear(model: Any) -> tuple[LinearScores, Any]:
+def read_linear(model: Any) -> tuple[LinearScores | PolynomialScores, Any]:
     """Return the scores and the outcome of a linear model."""
+    if isinstance(model, PolynomialRegression):
+        return _read_polynomial(model)
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     flat = np.ndim(coef) == 1
     coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
@@ -47,3 +59,9 @@ def read_linear(model: Any) -> tuple[LinearScores, Any]:
     if isinstance(model, LogisticRegression):
         return scores, (TwoClasses if len(coef) == 1 else Softmax)(model.classes_)
     return scores, (Sides if len(coef) == 1 else LargestScore)(model.classes_)
+
+
+def _read_polynomial(model: PolynomialRegression) -> tuple[PolynomialScores, Numbers]:
+    coef = np.asarray(model.coef_, dtype=np.float64)
+    scores = PolynomialScores(np.atleast_2d(coef), model.exponents_, model._middle, model._half)
+    return scores, Numbers(flat=coef.ndim == 1)
