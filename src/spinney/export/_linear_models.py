@@ -27,7 +27,7 @@ from spinney.linear_model import (
     RidgeCV,
 )
 
-__all__ = ["LINEAR_MODELS", "read_linear"]
+__all__ = ["LINEAR_MODELS", "read_linear", "read_polynomial"]
 
 LINEAR_MODELS = (
     HalfspaceClassifier,
@@ -35,16 +35,13 @@ LINEAR_MODELS = (
     LinearRegression,
     LogisticRegression,
     Perceptron,
-    PolynomialRegression,
     Ridge,
     RidgeCV,
 )
 
 
-def read_linear(model: Any) -> tuple[LinearScores | PolynomialScores, Any]:
+def read_linear(model: Any) -> tuple[LinearScores, Any]:
     """Return the scores and the outcome of a linear model."""
-    if isinstance(model, PolynomialRegression):
-        return _read_polynomial(model)
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     flat = np.ndim(coef) == 1
     coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
@@ -61,7 +58,8 @@ def read_linear(model: Any) -> tuple[LinearScores | PolynomialScores, Any]:
     return scores, (Sides if len(coef) == 1 else LargestScore)(model.classes_)
 
 
-def _read_polynomial(model: PolynomialRegression) -> tuple[PolynomialScores, Numbers]:
+def read_polynomial(model: PolynomialRegression) -> tuple[PolynomialScores, Numbers]:
+    """Return the scores and the outcome of a polynomial, which is linear in its terms alone."""
     coef = np.asarray(model.coef_, dtype=np.float64)
     scores = PolynomialScores(np.atleast_2d(coef), model.exponents_, model._middle, model._half)
     return scores, Numbers(flat=coef.ndim == 1)
