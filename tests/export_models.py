@@ -9,6 +9,7 @@ import pandas as pd
 
 import spinney.ensemble as ens
 import spinney.linear_model as lin
+import spinney.mixture as mix
 import spinney.neighbors as nb
 import spinney.tree as tree
 
@@ -100,6 +101,10 @@ def linear_models() -> list[tuple[Any, str]]:
         (lin.Perceptron(random_state=0), "two"),
         (lin.Perceptron(random_state=0), "three"),
         (lin.HalfspaceClassifier(), "two"),
+        (lin.PolynomialRegression(), "number"),
+        (lin.PolynomialRegression(degree=0), "number"),
+        (lin.PolynomialRegression(degree=1), "several"),
+        (lin.PolynomialRegression(degree=4), "several"),
     ]
 
 
@@ -218,7 +223,7 @@ def unsupported() -> list[tuple[Any, str]]:
         (nb.KNeighborsRegressor(61).fit(X, y["number"]), "n_neighbors=61"),
         (nb.LocalRegression().fit(X[:, :1], y["number"]), "LocalRegression"),
         (tree.QuadTreeRegressor().fit(X, y["number"]), "QuadTreeRegressor"),
-        (lin.PolynomialRegression().fit(X[:, :1], y["number"]), "PolynomialRegression"),
+        (mix.MixtureClassifier().fit(X, y["two"]), "MixtureClassifier"),
         (ens.AdaBoostClassifier(lin.LogisticRegression()).fit(X, y["two"]), "LogisticRegression"),
         (ens.BaggingClassifier(lin.LogisticRegression()).fit(X, y["two"]), "LogisticRegression"),
         (tree.C45Classifier().fit(X, y["two"]), "C45Classifier"),

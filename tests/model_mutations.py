@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -113,7 +114,9 @@ def _tell_record(contents: Contents, name: str, array: np.ndarray) -> None:
         for record in (node, node.get("packed")):
             if isinstance(record, dict) and record.get("numbers") == name and "dtype" in record:
                 shape = record["shape"]
-                rest = int(np.prod(shape[1:])) if isinstance(shape, list) and len(shape) > 1 else 1
+                known = isinstance(shape, list) and all(type(n) is int for n in shape)
+                rest = math.prod(shape[1:]) if known else 1
+                shape = shape if known else []
                 whole = rest > 0 and array.size % rest == 0 and array.size > 0
                 lengths = [array.size // rest, *shape[1:]] if whole and rest > 1 else [array.size]
                 record["shape"], record["dtype"] = lengths, array.dtype.str

@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent / "golden" / "v1"
 PATIENCE = 20  # seconds for one mutant, which takes milliseconds
 ROOM = 1 << 30  # bytes beyond what the program has after its imports
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
-METHODS += ("apply", "kneighbors", "decision_path", "query", "predict_interval")
+METHODS += ("apply", "kneighbors", "decision_path", "query", "predict_interval", "predict_set")
 
 
 def questions(name: str) -> list[Any]:
@@ -38,6 +38,8 @@ def questions(name: str) -> list[Any]:
         places = np.arange(300) % len(rows)
         many = rows.iloc[places] if hasattr(rows, "iloc") else np.asarray(rows)[places]
         return [rows, many, np.zeros((2, 2))]
+    if name.startswith("sparse-"):
+        return [rows, rows.toarray(), rows[:, :2]]
     strange = rows.copy()
     strange[0], strange[1, 0], strange[2] = np.nan, np.inf, 1e300
     many = np.tile(strange, (60, 1))  # many rows may go other ways than few

@@ -43,8 +43,12 @@ class ModelMethods:
         from spinney.io._model_file import load, read_about
 
         path = os.fsdecode(path)
-        name = str(read_about(path).get("class"))
-        if not issubclass(class_called(name), cls):
+        name = str(read_about(path)["class"])
+        try:
+            kind = class_called(name)
+        except ValueError as error:
+            raise ValueError(f"{path}: damaged ({error})") from error
+        if not issubclass(kind, cls):
             raise ValueError(f"{path}: expected a {cls.__name__}, got a {name}")
         model = load(path, mmap=mmap)
         if not isinstance(model, cls):

@@ -21,6 +21,7 @@ _NAMES = {
     "tree": (
         *("DecisionTreeClassifier", "DecisionTreeRegressor"),
         *("ExtraTreeClassifier", "ExtraTreeRegressor"),
+        *("export_graphviz", "export_text", "plot_tree"),
     ),
     "ensemble": (
         *("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor"),
@@ -41,6 +42,9 @@ _NAMES = {
 }
 # These have other parameters than scikit-learn's, so that they are replaced only if asked for.
 _ONLY_BY_NAME = frozenset({"GradientBoostingClassifier", "GradientBoostingRegressor"})
+
+# scikit-learn's refuse trees that are not its own; ours read both. They come with every class.
+_READERS = frozenset({"tree.export_graphviz", "tree.export_text", "tree.plot_tree"})
 
 _lock = threading.RLock()
 _originals: dict[str, Any] = {}  # by "module.name", while replaced
@@ -85,7 +89,8 @@ def patch_sklearn(names: Iterable[str] | None = None) -> _Patch:
     """Put Spinney's classes where scikit-learn has its own of the same name.
 
     From then on ``from sklearn.ensemble import RandomForestClassifier`` gives Spinney's class, in
-    all modules of the process. Names that were imported before stay what they were: call this
+    all modules of the process, and `export_text`, `export_graphviz` and `plot_tree` of
+    ``sklearn.tree`` read its trees. Names that were imported before stay what they were: call this
     first. Calling it again changes nothing.
 
     Parameters
@@ -115,7 +120,7 @@ def patch_sklearn(names: Iterable[str] | None = None) -> _Patch:
     wanted = _chosen(names)
     with _lock:
         patch = _Patch(sorted(wanted))
-        _layers.append((patch, wanted))
+        _layers.append((patch, wanted | _READERS if wanted else wanted))
         _apply()
     return patch
 

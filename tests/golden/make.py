@@ -2,7 +2,8 @@
 
 They are made once for a version of the format and never again: later versions of Spinney must load
 them and give the same answers. Run ``python tests/golden/make.py`` after `VERSION` has gone up, or
-for an estimator that has no file yet: existing files are left as they are.
+for an estimator that has no file yet: existing files, and answers that are kept, are left as they
+are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -43,10 +45,18 @@ def training_rows() -> tuple[Any, Any, Any, Any]:
 
 def models() -> dict[str, Any]:
     """Return models that are not fitted, by the names of their files."""
-    from spinney import ensemble, linear_model, mixture, neighbors, preprocessing, tree
+    from spinney import (
+        calibration,
+        ensemble,
+        linear_model,
+        mixture,
+        neighbors,
+        preprocessing,
+        tree,
+    )
 
     out: dict[str, Any] = {}
-    for module in (ensemble, linear_model, mixture, neighbors, preprocessing, tree):
+    for module in (calibration, ensemble, linear_model, mixture, neighbors, preprocessing, tree):
         for name in module.__all__:
             kind = getattr(module, name)
             if isinstance(kind, type) and hasattr(kind, "fit") and hasattr(kind, "get_params"):
@@ -108,7 +118,48 @@ def models() -> dict[str, Any]:
         "table-RandomForestClassifier": ensemble.RandomForestClassifier(3, random_state=0),
         "table-RandomForestRegressor": ensemble.RandomForestRegressor(3, random_state=0),
         "words-KNeighborsClassifier-edit": neighbors.KNeighborsClassifier(1, metric="edit"),
+        "words-ComparisonTreeClassifier": tree.ComparisonTreeClassifier(
+            metric="edit", random_state=0
+        ),
+        "ConformalRegressor-quantiles": calibration.ConformalRegressor(
+            ensemble.GradientBoostingRegressor(n_estimators=2, min_samples_leaf=5, random_state=0),
+            method="quantile",
+            random_state=0,
+        ),
+        "table-ConformalClassifier": calibration.ConformalClassifier(
+            tree.DecisionTreeClassifier(max_depth=2), random_state=0
+        ),
+        "several-DecisionTreeClassifier": tree.DecisionTreeClassifier(max_depth=3),
+        "several-DecisionTreeRegressor": tree.DecisionTreeRegressor(max_depth=3),
+        "several-GradientBoostingRegressor": ensemble.GradientBoostingRegressor(
+            n_estimators=3, min_samples_leaf=5, random_state=0
+        ),
+        "several-KNeighborsClassifier": neighbors.KNeighborsClassifier(3),
+        "several-LinearRegression": linear_model.LinearRegression(),
+        "several-RandomForestClassifier": ensemble.RandomForestClassifier(3, random_state=0),
+        "several-RandomForestRegressor": ensemble.RandomForestRegressor(3, random_state=0),
+        "GradientBoostingRegressor-quantiles": ensemble.GradientBoostingRegressor(
+            n_estimators=3, loss="quantile", alpha=[0.1, 0.9], min_samples_leaf=5, random_state=0
+        ),
+        "float32-RandomForestRegressor": ensemble.RandomForestRegressor(3, random_state=0),
+        "float32-LogisticRegression": linear_model.LogisticRegression(),
+        "sparse-DecisionTreeClassifier": tree.DecisionTreeClassifier(max_depth=3),
+        "sparse-KNeighborsRegressor": neighbors.KNeighborsRegressor(3),
+        **_compared(),
     }
+
+
+def _compared() -> dict[str, Any]:
+    """Return the learners that `compare` and the shell make of others, on a mixed table."""
+    from spinney.report.families import FAMILIES
+
+    out = {}
+    for family in FAMILIES:
+        for task in family.tasks:
+            model = family.make(task, 0, 1)
+            if type(model).__module__.startswith("spinney.report."):
+                out[f"table-{type(model).__name__}"] = model
+    return out
 
 
 def _small(kind: type[Any]) -> Any:
@@ -118,6 +169,11 @@ def _small(kind: type[Any]) -> Any:
 
         tree = DecisionTreeClassifier if "Classifier" in name else DecisionTreeRegressor
         return kind([("deep", tree(max_depth=3)), ("flat", tree(max_depth=1))])
+    if name in ("CalibratedClassifier", "ConformalClassifier", "ConformalRegressor"):
+        from spinney.linear_model import LinearRegression, LogisticRegression
+
+        model = LogisticRegression() if name.endswith("Classifier") else LinearRegression()
+        return kind(model, random_state=0)
     model = kind(outlier_label="no") if name == "RadiusNeighborsClassifier" else kind()
     known = model.get_params(deep=False)
     if "GradientBoosting" in name:
@@ -138,6 +194,12 @@ def fit(name: str, model: Any) -> Any:
     if bits:
         return fit(plain, model).compact(int(bits))
     rows = table if name.startswith("table-") else X
+    if name.startswith("several-"):
+        y, classes = np.column_stack([y, -X[:, 2]]), np.column_stack([classes, X[:, 2] > 0])
+    if name.startswith("float32-"):
+        rows = X.astype(np.float32)
+    if name.startswith("sparse-"):
+        rows = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
     if name == "GradientBoostingRanker":
         return model.fit(rows, (y > 0).astype(int), group=[24, 24])
     if is_classifier(model):
@@ -154,12 +216,13 @@ def main() -> None:
     for name, model in models().items():
         path = folder / f"{name}.spinney"
         if path.exists():
-            continue
-        fitted = fit(name, model)
-        spinney.save(fitted, path)
+            fitted = spinney.load(path)
+        else:
+            fitted = fit(name, model)
+            spinney.save(fitted, path)
+            print(f"{path.name}: {path.stat().st_size:,} bytes")
         for method, answer in answers_of(name, fitted).items():
-            answers[f"{name} {method}"] = answer
-        print(f"{path.name}: {path.stat().st_size:,} bytes")
+            answers.setdefault(f"{name} {method}", answer)
     np.savez_compressed(kept, **answers)
 
 

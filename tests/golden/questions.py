@@ -24,7 +24,10 @@ TABLE = {
     "city": ["Bath", "Ely", "York", "Rye", None, "Ely"],
 }
 WORDS = ["kitten", "sitting", "mitten", "saturday"]
-_METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+_METHODS = (
+    *("predict", "predict_proba", "decision_function", "transform", "score_samples"),
+    *("apply", "predict_interval", "predict_set"),
+)
 
 
 def rows_for(name: str) -> Any:
@@ -37,6 +40,10 @@ def rows_for(name: str) -> Any:
         import pandas as pd
 
         return pd.DataFrame(TABLE)
+    if name.startswith("float32-"):
+        return NUMBERS.astype(np.float32)
+    if name.startswith("sparse-"):
+        return sp.csr_matrix(NUMBERS)
     return WORDS if name.startswith("words-") else NUMBERS
 
 
@@ -46,7 +53,11 @@ def answers_of(name: str, model: Any) -> dict[str, Any]:
     said = {}
     for method in _METHODS:
         if callable(_get(model, method)):
-            answer = getattr(model, method)(rows)
+            try:
+                answer = getattr(model, method)(rows)
+            except (NotImplementedError, TypeError, ValueError):
+                continue  # intervals and sets, where there is nothing to tell them from
+            answer = np.stack(answer, axis=1) if isinstance(answer, list) else answer
             said[method] = answer.toarray() if sp.issparse(answer) else np.asarray(answer)
     if hasattr(model, "kneighbors"):
         said["kneighbors"], _ = model.kneighbors(rows)

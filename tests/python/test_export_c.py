@@ -214,8 +214,8 @@ def test_small_trees(data: Any, tmp_path_factory: pytest.TempPathFactory) -> Non
 def test_names_that_could_end_a_comment_or_a_string(tmp_path: Path) -> None:
     import pandas as pd
 
-    names = ["*/ #error \\", "??/\n", 'quo"te\\']
-    X = pd.DataFrame(np.arange(30.0).reshape(10, 3), columns=names)
+    names = ["*/ #error \\", "??/\n", 'quo"te\\', "/* begins /*/ *//*", "????/", "back\\\n"]
+    X = pd.DataFrame(np.arange(60.0).reshape(10, 6), columns=names)
     y = np.array(['a"\\', "?*/"])[[0, 1] * 5]
     model = DecisionTreeClassifier().fit(X, y)
     library = compile_all([export_c(model)], tmp_path)

@@ -5,18 +5,25 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from spinney.ensemble import RandomForestClassifier, VotingClassifier
 from spinney.io._description import describe
 from spinney.io._rebuilding import rebuild
 from spinney.neighbors import BallTree, KDTree, KNeighborsClassifier
 from spinney.neighbors._neighborhoods import RowTree
-from spinney.tree import ComparisonTreeRegressor, DecisionTreeClassifier, QuadTreeRegressor
+from spinney.tree import (
+    C45Classifier,
+    ComparisonTreeRegressor,
+    DecisionTreeClassifier,
+    QuadTreeRegressor,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -74,6 +81,72 @@ def test_ways_without_end_are_refused() -> None:
         description = describe(model)
         with pytest.raises(ValueError, match="child"):
             rebuild(description.nodes, description.tensors)
+
+
+def test_trees_of_many_branches_that_lead_back_or_out() -> None:
+    """The core would refuse them when it predicts; pictures and importances walk without it."""
+
+    def rebuilt(name: str, place: Any, value: Any) -> None:
+        model = C45Classifier().fit(X, CLASSES)
+        tree = model.tree_
+        if place is None:
+            setattr(tree, name, value)
+        else:
+            getattr(tree, name)[place] = value
+        description = describe(model)
+        rebuild(description.nodes, description.tensors)
+
+    n = C45Classifier().fit(X, CLASSES).tree_.node_count
+    with pytest.raises(ValueError, match="does not follow"):
+        rebuilt("children", -1, 0)
+    with pytest.raises(ValueError, match="does not follow"):
+        rebuilt("children", 0, n)
+    with pytest.raises(ValueError, match="child of two"):
+        rebuilt("children", 0, 2)
+    with pytest.raises(ValueError, match="lists end"):
+        rebuilt("child_start", 1, 2**40)
+    with pytest.raises(ValueError, match="column that there is not"):
+        rebuilt("feature", 0, 3)
+    with pytest.raises(ValueError, match="other columns"):
+        rebuilt("n_features", None, 10**12)
+    with pytest.raises(ValueError, match="differ in length"):
+        rebuilt("weight", None, np.ones(n + 1))
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize(
+    ("part", "changes"),
+    [
+        ("indptr", {-1: -(2**31)}),  # SciPy would look no further, and the process would end
+        ("indptr", {2: -1, -1: -(2**31)}),
+        ("indptr", {0: 1}),
+        ("indptr", {-1: 0}),
+        ("indptr", {1: 2**31 - 1}),
+        ("indptr", {-1: 2**31 - 1}),
+        ("indices", {0: -1}),
+        ("indices", {0: 8}),
+    ],
+)
+def test_sparse_rows_that_end_elsewhere(kind: Any, part: str, changes: dict[int, int]) -> None:
+    matrix = kind(sp.random(8, 8, density=0.4, random_state=0, format="csr"))
+    array = getattr(matrix, part)
+    for place, value in changes.items():
+        array[place] = value
+    description = describe(matrix)
+    with pytest.raises(ValueError, match="a sparse matrix"):
+        rebuild(description.nodes, description.tensors)
+
+
+def test_sparse_rows_of_strange_shapes() -> None:
+    matrix = sp.csr_matrix(np.eye(3))
+    description = describe(matrix)
+    again = rebuild(deepcopy(description.nodes), dict(description.tensors))
+    assert (again != matrix).nnz == 0
+    for shape in ([2**40, 3], [3, -1], [3, 2], [4, 3], [True, 3]):
+        nodes = deepcopy(description.nodes)
+        next(node for node in nodes if node["kind"] == "tuple")["items"] = shape
+        with pytest.raises(ValueError, match="a sparse matrix"):
+            rebuild(nodes, dict(description.tensors))
 
 
 def test_codes_of_classes_that_there_are_not() -> None:

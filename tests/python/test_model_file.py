@@ -54,7 +54,13 @@ from spinney.linear_model import LinearRegression, LogisticRegression, Polynomia
 from spinney.mixture import MixtureClassifier, PlugInClassifier
 from spinney.neighbors import HNSW, KNeighborsClassifier, KNeighborsRegressor
 from spinney.report.families import FAMILIES
-from spinney.tree import C45Rules, DecisionTreeClassifier, DecisionTreeRegressor
+from spinney.tree import (
+    C45Rules,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    PartitionRegressor,
+    QuadTreeRegressor,
+)
 
 PACKAGES = (
     "calibration",
@@ -153,6 +159,21 @@ def test_every_public_estimator(kind: type[Any], tmp_path: Path) -> None:
         vars(pickle.loads(pickle.dumps(again))).keys()
         == vars(pickle.loads(pickle.dumps(model))).keys()
     )
+
+
+@pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
+def test_models_that_were_looked_at(kind: type[Any], tmp_path: Path) -> None:
+    """What a model keeps once it was asked for must not stand against writing it."""
+    model = fitted(kind)
+    said = looked_at(model)
+    again = round_trip(model, tmp_path)
+    assert looked_at(again) == said
+    round_trip(again, tmp_path)  # which was looked at too
+
+
+def looked_at(model: Any) -> list[str]:
+    """Ask for every public attribute, and return the names of those that are there."""
+    return [name for name in dir(model) if not name.startswith("_") and hasattr(model, name)]
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
@@ -628,6 +649,24 @@ def test_trees_that_point_beyond_their_ends(
         rebuild(description.nodes, description.tensors)
 
 
+@pytest.mark.parametrize("n_features", [10**9, 10**15, 2**63, -1])
+def test_trees_of_columns_that_there_are_not(n_features: int) -> None:
+    description = describe(DecisionTreeRegressor(max_depth=2).fit(X, NUMBERS))
+    tree = next(node for node in description.nodes if node.get("class") == "spinney.tree.Tree")
+    tree["arguments"][0] = n_features
+    with pytest.raises(ValueError, match=r"column|cannot be made|[Mm]aximum|negative"):
+        rebuild(description.nodes, description.tensors)
+
+
+@pytest.mark.parametrize("kind", [PartitionRegressor, QuadTreeRegressor])
+def test_tables_of_more_columns_than_any_has(kind: type[Any]) -> None:
+    model = kind().fit(X, NUMBERS)
+    model.n_features_in_ = 10**9  # for each of which `export_text` would make a name
+    description = describe(model)
+    with pytest.raises(ValueError, match="1000000000 columns, where at most"):
+        rebuild(description.nodes, description.tensors)
+
+
 def test_classes_that_are_counted_wrong() -> None:
     model = AdaBoostClassifier(n_estimators=2).fit(X, CLASSES)
     model.n_classes_ = 10**9
@@ -679,6 +718,35 @@ def test_damage_is_found(tmp_path: Path) -> None:
     spinney.load(path)
 
 
+@pytest.mark.parametrize("about", ["null", "[]", '"x"', "{}", '{"class": 5}'])
+def test_a_file_that_says_nothing_of_its_model(about: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    spinney.save(DecisionTreeClassifier(), path)
+    rewritten(path, about=about)
+    for read in (spinney.load, spinney.describe, read_about, DecisionTreeClassifier.load):
+        with pytest.raises(ValueError, match=f"{path}: damaged .about"):
+            read(path)
+    rewritten(path, about='{"class": "os.system"}')
+    with pytest.raises(ValueError, match=f"{path}: damaged .no class"):
+        DecisionTreeClassifier.load(path)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"kind": "list", "items": []},
+        {"kind": "numpy_type", "name": "float64"},
+        {"kind": "object", "class": "sklearn.utils.Bunch", "entries": [["get_params", 1]]},
+    ],
+)
+def test_a_file_without_a_model(node: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    spinney.save(DecisionTreeClassifier(), path)
+    rewritten(path, state=json.dumps([node]))
+    with pytest.raises(ValueError, match="which is no model"):
+        spinney.load(path)
+
+
 def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no file"):
         spinney.load(tmp_path / "nothing")
@@ -692,6 +760,13 @@ def test_other_files(tmp_path: Path) -> None:
     rewritten(tmp_path / "model", version="2")
     with pytest.raises(ValueError, match=r"format version 2; Spinney .* reads versions up to 1"):
         spinney.load(tmp_path / "model")
+    rewritten(tmp_path / "model", version="0" * 5000 + "1")  # more digits than Python reads
+    with pytest.raises(ValueError, match=r"model: format version 0+; Spinney .* up to 1"):
+        spinney.load(tmp_path / "model")
+    header = b'{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
+    (tmp_path / "weights").write_bytes(len(header).to_bytes(8, "little") + header + b"\0\0")
+    with pytest.raises(ValueError, match=r"weights: .*arrays of BF16, which no model has"):
+        spinney.describe(tmp_path / "weights")
 
 
 # ----- writing
@@ -706,6 +781,12 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
         spinney.save(DecisionTreeClassifier(max_depth=2), path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_names_as_long_as_the_system_takes(tmp_path: Path) -> None:
+    for name in ("m" * 255, "ü" * 127, "木" * 85):
+        spinney.save(DecisionTreeClassifier(), tmp_path / name)
+        spinney.load(tmp_path / name)
 
 
 def test_permissions_and_links(tmp_path: Path) -> None:

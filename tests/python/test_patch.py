@@ -39,6 +39,23 @@ def test_names_imported_later_are_ours_and_earlier_ones_stay():
     assert isinstance(pickle.loads(pickle.dumps(model)), spinney.ensemble.RandomForestClassifier)
 
 
+@pytest.mark.parametrize("names", [None, ["DecisionTreeClassifier"], ["RandomForestClassifier"]])
+def test_trees_are_read_by_functions_of_the_same_names(names):
+    before = sklearn.tree.DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])
+    told = sklearn.tree.export_text(before)
+    with spinney.patch_sklearn(names):
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.tree import DecisionTreeClassifier, export_graphviz, export_text, plot_tree
+
+        tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])
+        assert export_text(tree) == told == export_text(before)
+        assert export_graphviz(tree).startswith("digraph")
+        assert len(plot_tree(tree)) == len(plot_tree(before))
+        forest = RandomForestClassifier(2, random_state=0).fit([[0.0], [1.0]], [0, 1])
+        assert "class" in export_text(forest.estimators_[0])
+    assert sklearn.tree.export_text.__module__.startswith("sklearn.")
+
+
 def test_everything_listed_is_replaced_and_given_back():
     with spinney.patch_sklearn(replaceable_names()) as patch:
         assert patch.replaced == replaceable_names()

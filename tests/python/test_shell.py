@@ -25,6 +25,7 @@ from spinney.cli._models import MODEL_NAMES, make_model
 from spinney.cli._settings import parse_settings
 from spinney.io import decide_kinds, read_about, read_table
 from spinney.report.families import FAMILIES
+from spinney.tree import DecisionTreeClassifier
 
 # ----- models by name
 
@@ -266,6 +267,22 @@ def test_a_folder_is_no_model(run: Run, shop: Path) -> None:
         assert (ended.code, "is a folder; name a model file in it" in ended.err) == (2, True)
     with pytest.raises(IsADirectoryError, match="is a folder"):
         spinney.load(shop.parent)
+
+
+def test_facts_of_ones_own_beside_a_model(run: Run, tmp_path: Path) -> None:
+    """Anything may be kept there, under the names that `spinney fit` uses, too."""
+    model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
+    facts = {"rows": 2, "scores": {"auc": 0.9}, "kinds": "numbers", "notes": "by hand", "model": 7}
+    path, table = tmp_path / "model", tmp_path / "rows.csv"
+    spinney.save(model, path, training=facts)
+    table.write_text("a\n0\n1\n")
+    shown = run("show", path, "--brief")
+    assert shown.code == 0
+    for line in ("fitted on 1 columns", 'scores: {"auc": 0.9}', "notes: by hand"):
+        assert line in shown.out
+    told = run("predict", path, table)
+    assert told.code == 0
+    assert [row[-1] for row in rows_of(told.out)[1:]] == ["no", "yes"]
 
 
 def test_show_coefficients_and_importances(run: Run, shop: Path) -> None:

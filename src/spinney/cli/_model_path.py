@@ -8,10 +8,25 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from spinney.cli._errors import UserError, one_line
 
-__all__ = ["model_path"]
+__all__ = ["model_path", "summary_of_fit"]
+
+# What `spinney fit` keeps beside a model. Whoever calls `spinney.save` may keep anything there.
+_SUMMARY = frozenset(
+    {
+        *("model", "class", "settings", "data", "target", "task", "rows", "columns", "kinds"),
+        *("seed", "scores", "seconds"),
+    }
+)
+
+
+def summary_of_fit(about: dict[str, Any]) -> dict[str, Any]:
+    """Return what `spinney fit` wrote about its fit; nothing if the model came otherwise."""
+    training = about["training"] or {}
+    return training if training.keys() >= _SUMMARY else {}
 
 
 @contextmanager

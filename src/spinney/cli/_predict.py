@@ -12,7 +12,7 @@ import typer
 from spinney._numbers import shown_time
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
-from spinney.cli._model_path import model_path
+from spinney.cli._model_path import model_path, summary_of_fit
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
 from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.report.families import Task
@@ -188,12 +188,12 @@ class _Predictor:
         from spinney.io import ColumnKinds, load, read_about
 
         about = read_about(path)
-        training = about["training"] or {}
+        training = summary_of_fit(about)
         self._model = load(path)
         self._name = training.get("model") or type(self._model).__name__
         self._features: list[str] | None = about["features"]
         self._n_features: int | None = about["n_features"]
-        self._kinds = ColumnKinds.from_dict(training["kinds"]) if "kinds" in training else None
+        self._kinds = ColumnKinds.from_dict(training["kinds"]) if training else None
         self._interval = interval
         self._set = classes_set
         self._proba = proba

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from spinney._numbers import shown_error, shown_size, shown_time
-from spinney.cli._model_path import model_path
+from spinney.cli._model_path import model_path, summary_of_fit
 
 __all__ = ["show"]
 
@@ -73,12 +73,12 @@ def _contents(
 
 
 def _head(about: dict[str, Any], path: Path, size: int, certainty: str | None) -> list[str]:
-    training = about["training"] or {}
-    name = f"{training['model']}: " if "model" in training else ""
+    training = summary_of_fit(about)
+    name = f"{training['model']}: " if training else ""
     lines = [f"{name}{about['class']}"]
     changed = ", ".join(f"{key}={about['parameters'][key]}" for key in about["changed"])
     lines.append(f"  parameters: {changed or 'the defaults'}")
-    lines += _fitted_on(training) if training else _shape(about)
+    lines += _fitted_on(training) if training else [*_shape(about), *_own_facts(about)]
     if about["classes"] is not None:
         shown = ", ".join(about["classes"][:10])
         more = about["n_classes"] - 10
@@ -100,24 +100,30 @@ def _shape(about: dict[str, Any]) -> list[str]:
     return [f"  fitted on {about['n_features']:,} columns"]
 
 
+def _own_facts(about: dict[str, Any]) -> list[str]:
+    """Say what somebody gave `spinney.save` to keep beside the model."""
+    facts = about["training"] or {}
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()
+    }
+    return [f"  {key}: {text}" for key, text in texts.items()]
+
+
 def _fitted_on(training: dict[str, Any]) -> list[str]:
-    lines = []
-    if "rows" in training:
-        lines.append(
-            f"  fitted on: {training.get('data')}, {training['rows']:,} rows × "
-            f"{training['columns']:,} columns, in {shown_time(training['seconds'])}, "
-            f"seed {training['seed']}"
-        )
-        lines.append(f"  target: {training['target']} ({training['task']})")
-    scores = training.get("scores")
-    if scores:
-        measure = scores["measure"]
-        told = [f"{measure} {_number(scores['training'], measure)} in training"]
-        if "cross_validation" in scores:
-            folds = scores["cross_validation"]
-            spread = folds["standard_error"]
-            told.append(f"{_number(folds['mean'], measure, spread)} cross-validated")
-        lines.append(f"  {', '.join(told)}")
+    lines = [
+        f"  fitted on: {training['data']}, {training['rows']:,} rows × "
+        f"{training['columns']:,} columns, in {shown_time(training['seconds'])}, "
+        f"seed {training['seed']}",
+        f"  target: {training['target']} ({training['task']})",
+    ]
+    scores = training["scores"]
+    measure = scores["measure"]
+    told = [f"{measure} {_number(scores['training'], measure)} in training"]
+    if "cross_validation" in scores:
+        folds = scores["cross_validation"]
+        spread = folds["standard_error"]
+        told.append(f"{_number(folds['mean'], measure, spread)} cross-validated")
+    lines.append(f"  {', '.join(told)}")
     lines += [f"  note: {note}" for note in training.get("notes", [])]
     return lines
 

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from spinney.export._c_text import as_double, table
-from spinney.export._form import Form, LinearScores, NotExpressible, TreeScores
+from spinney.export._form import (
+    Form,
+    LinearScores,
+    NotExpressible,
+    PolynomialScores,
+    TreeScores,
+)
 from spinney.tree._tree import Tree
 
 __all__ = ["write_scores"]
@@ -48,6 +54,8 @@ def write_scores(form: Form) -> tuple[str, int]:
         return _write_trees(form, form.scores), len(form.scores.start)
     if isinstance(form.scores, LinearScores):
         return _write_linear(form.scores), len(form.scores.coef)
+    if isinstance(form.scores, PolynomialScores):
+        return _write_polynomial(form.scores), len(form.scores.coef)
     raise NotExpressible("its neighbours would have to be searched for; export_onnx writes it")
 
 
@@ -70,6 +78,46 @@ static void compute_scores(const double *row, double *scores)
         double sum = 0.0;
         for (j = 0; j < {n_features}; ++j) sum += coef[k * {n_features} + j] * {value};
         scores[k] = sum + intercept[k];
+    }}
+}}
+"""
+    )
+    return "\n".join(parts)
+
+
+def _write_polynomial(scores: PolynomialScores) -> str:
+    n_scores, n_terms = scores.coef.shape
+    n_features, degree = len(scores.middle), scores.degree
+    factors = scores.factors()
+    parts = [
+        table(f"double coef[{n_scores * n_terms}]", map(as_double, scores.coef.ravel())),
+        table(f"double middle[{n_features}]", map(as_double, scores.middle)),
+        table(f"double half[{n_features}]", map(as_double, scores.half)),
+        "/* The polynomials that a term is the product of: degree times columns plus column. */",
+        table(f"int factors[{factors.size}]", map(str, factors.ravel().tolist())),
+    ]
+    parts.append(
+        f"""\
+static void compute_scores(const double *row, double *scores)
+{{
+    double powers[{(max(degree, 1) + 1) * n_features}]; /* Legendre's, degree after degree */
+    int i, j, k;
+    for (j = 0; j < {n_features}; ++j) {{
+        const double x = (row[j] - middle[j]) / half[j];
+        powers[j] = 1.0;
+        powers[{n_features} + j] = x;
+        for (i = 2; i <= {degree}; ++i) {{
+            powers[i * {n_features} + j] = (powers[(i - 1) * {n_features} + j] * x * (2 * i - 1)
+                - powers[(i - 2) * {n_features} + j] * (i - 1)) / i;
+        }}
+    }}
+    for (k = 0; k < {n_scores}; ++k) scores[k] = 0.0;
+    for (i = 0; i < {n_terms}; ++i) {{
+        double term = 1.0;
+        for (j = 0; j < {factors.shape[1]}; ++j) {{
+            term *= powers[factors[i * {factors.shape[1]} + j]];
+        }}
+        for (k = 0; k < {n_scores}; ++k) scores[k] += coef[k * {n_terms} + i] * term;
     }}
 }}
 """

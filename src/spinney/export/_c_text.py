@@ -43,7 +43,13 @@ def table(declaration: str, cells: Iterable[str]) -> str:
 
 
 def comment(lines: Sequence[Any]) -> str:
-    """Write a comment that no line can end early, nor change by a trigraph."""
-    texts = [str(line).replace("*/", "* /").replace("??", "? ?").rstrip("\\") for line in lines]
-    printable = ["".join(c if c.isprintable() else " " for c in text) for text in texts]
-    return "/* " + "\n".join(f" * {text}".rstrip() for text in printable)[3:] + "\n */\n"
+    """Write a comment that no line can end early, begin again, or change by a trigraph."""
+    return "/* " + "\n".join(f" * {_tame(line)}".rstrip() for line in lines)[3:] + "\n */\n"
+
+
+def _tame(line: Any) -> str:
+    text = "".join(c if c.isprintable() else " " for c in str(line))
+    for mark in ("*/", "/*", "??"):  # compilers warn of the second
+        while mark in text:  # of three question marks the last two stay beside each other
+            text = text.replace(mark, " ".join(mark))
+    return text.rstrip(" \\")

@@ -27,6 +27,7 @@ __all__ = [
     "NotExpressible",
     "Numbers",
     "OneClass",
+    "PolynomialScores",
     "SeveralShares",
     "Shares",
     "Sides",
@@ -76,6 +77,44 @@ class LinearScores:
     coef: Floats
     intercept: Floats
     center: Floats | None = None
+
+
+@dataclass(frozen=True)
+class PolynomialScores:
+    """Sums of terms, which are products of Legendre's polynomials of the columns.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_scores, n_terms)
+        What each term counts.
+    exponents : ndarray of shape (n_terms, n_features)
+        Degree of each column in each term.
+    middle, half : ndarray of shape (n_features,)
+        Columns are taken as ``(x - middle) / half``.
+    """
+
+    coef: Floats
+    exponents: NDArray[np.int64]
+    middle: Floats
+    half: Floats
+
+    @property
+    def degree(self) -> int:
+        """The highest degree of a column."""
+        return int(self.exponents.max())
+
+    def factors(self) -> NDArray[np.int64]:
+        """Return the polynomials of each term, (n_terms, degree).
+
+        Polynomial ``power * n_features + column`` is that of a degree in a column. A term of fewer
+        factors has polynomial 0, which is one, in their place.
+        """
+        n_features = self.exponents.shape[1]
+        out = np.zeros((len(self.exponents), max(self.degree, 1)), dtype=np.int64)
+        for term, powers in enumerate(self.exponents):
+            columns = np.flatnonzero(powers)
+            out[term, : len(columns)] = powers[columns] * n_features + columns
+        return out
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,27 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from spinney.export._form import LargestScore, LinearScores, Numbers, Sides, Softmax, TwoClasses
+from spinney.export._form import (
+    LargestScore,
+    LinearScores,
+    Numbers,
+    PolynomialScores,
+    Sides,
+    Softmax,
+    TwoClasses,
+)
 from spinney.linear_model import (
     HalfspaceClassifier,
     LADRegressor,
     LinearRegression,
     LogisticRegression,
     Perceptron,
+    PolynomialRegression,
     Ridge,
     RidgeCV,
 )
 
-__all__ = ["LINEAR_MODELS", "read_linear"]
+__all__ = ["LINEAR_MODELS", "read_linear", "read_polynomial"]
 
 LINEAR_MODELS = (
     HalfspaceClassifier,
@@ -47,3 +56,10 @@ def read_linear(model: Any) -> tuple[LinearScores, Any]:
     if isinstance(model, LogisticRegression):
         return scores, (TwoClasses if len(coef) == 1 else Softmax)(model.classes_)
     return scores, (Sides if len(coef) == 1 else LargestScore)(model.classes_)
+
+
+def read_polynomial(model: PolynomialRegression) -> tuple[PolynomialScores, Numbers]:
+    """Return the scores and the outcome of a polynomial, which is linear in its terms alone."""
+    coef = np.asarray(model.coef_, dtype=np.float64)
+    scores = PolynomialScores(np.atleast_2d(coef), model.exponents_, model._middle, model._half)
+    return scores, Numbers(flat=coef.ndim == 1)

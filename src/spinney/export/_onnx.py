@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from spinney.export._form import Form, LinearScores, NotExpressible, Shares, TreeScores
+from spinney.export._form import (
+    Form,
+    LinearScores,
+    NotExpressible,
+    PolynomialScores,
+    Shares,
+    TreeScores,
+)
 from spinney.export._reading import read_form
 
 __all__ = ["export_onnx"]
@@ -32,8 +39,8 @@ def export_onnx(model: Any, *, dtype: str = "float32") -> Any:
     Returns
     -------
     onnx.ModelProto
-        Save it with ``onnx.save``, or hand ``SerializeToString()`` to onnxruntime (1.27 or later:
-        earlier ones mistake some trees with missing values).
+        Save it with ``onnx.save``, or hand ``SerializeToString()`` to onnxruntime (1.24 or later:
+        earlier ones are slow to load sets of many categories).
         A model of numbers has one input, ``X`` of shape (n_rows, n_features); one with categories
         has an input of shape (n_rows, 1) for each column, named as in fit: strings, int64, bool or
         double, as the categories are. The first output is ``label`` or ``prediction``; classifiers
@@ -110,4 +117,22 @@ def _add_scores(graph: Any, rows: str, form: Form) -> tuple[str, int]:
             rows = graph.add("Sub", rows, graph.constant(scores.center))
         products = graph.add("MatMul", rows, graph.constant(scores.coef.T))
         return graph.add("Add", products, graph.constant(scores.intercept)), len(scores.coef)
+    if isinstance(scores, PolynomialScores):
+        return _add_polynomial(graph, rows, scores), len(scores.coef)
     return add_neighbor_scores(graph, rows, scores), scores.values.shape[1]
+
+
+def _add_polynomial(graph: Any, rows: str, scores: PolynomialScores) -> str:
+    from_middle = graph.add("Sub", rows, graph.constant(scores.middle))
+    x = graph.add("Div", from_middle, graph.constant(scores.half))
+    powers = [graph.add("Add", graph.add("Mul", x, graph.number(0.0)), graph.number(1.0)), x]
+    for i in range(2, scores.degree + 1):  # Legendre's, each from the two before it
+        longer = graph.add("Mul", graph.add("Mul", powers[-1], x), graph.number(2 * i - 1))
+        shorter = graph.add("Mul", powers[-2], graph.number(i - 1))
+        powers.append(graph.add("Div", graph.add("Sub", longer, shorter), graph.number(i)))
+    every = graph.add("Concat", *powers, axis=1)
+    terms = ""
+    for factor in scores.factors().T:  # as many gathers as a term can have factors
+        chosen = graph.add("Gather", every, graph.constant(factor), axis=1)
+        terms = graph.add("Mul", terms, chosen) if terms else chosen
+    return str(graph.add("MatMul", terms, graph.constant(scores.coef.T)))

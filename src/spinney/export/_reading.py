@@ -7,9 +7,10 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.export._form import Form, NotExpressible
-from spinney.export._linear_models import LINEAR_MODELS, read_linear
+from spinney.export._linear_models import LINEAR_MODELS, read_linear, read_polynomial
 from spinney.export._neighbor_models import NEIGHBOR_MODELS, read_neighbors
 from spinney.export._tree_models import read_trees
+from spinney.linear_model import PolynomialRegression
 
 __all__ = ["read_form"]
 
@@ -31,6 +32,8 @@ def read_form(model: Any) -> Form:
         raise NotExpressible("expected a fitted model of Spinney")
     if isinstance(model, LINEAR_MODELS):
         read: Any = read_linear
+    elif isinstance(model, PolynomialRegression):
+        read = read_polynomial
     elif isinstance(model, NEIGHBOR_MODELS):
         read = read_neighbors
     else:

@@ -29,7 +29,7 @@ def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any
         classes = None  # of several outputs
     names = getattr(model, "feature_names_in_", None)
     return {
-        "class": name_of_class(type(model)),
+        "class": name_of_class(type(model)) or _public_name(type(model)),
         "parameters": {name: _shown(value) for name, value in parameters.items()},
         "changed": changed_parameters(model),
         "n_features": _int_or_none(getattr(model, "n_features_in_", None)),
@@ -45,6 +45,12 @@ def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "training": None if training is None else _plain(dict(training), "training"),
     }
+
+
+def _public_name(kind: type[Any]) -> str:
+    """Name a class that files cannot have, such as one of Dask's, by the package it is in."""
+    packages = [part for part in kind.__module__.split(".") if not part.startswith("_")]
+    return ".".join([*packages, kind.__qualname__])
 
 
 def changed_parameters(model: Any) -> list[str]:

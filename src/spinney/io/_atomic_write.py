@@ -44,7 +44,8 @@ def replaced_file(path: Path, *, flush: bool = True) -> Iterator[Path]:
         return
     target = Path(os.path.realpath(path))
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:200]}.")
+        # A name may have 255 bytes, and a letter of it four.
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
     except OSError as error:
         raise _with_path(error, path) from error
     os.close(handle)

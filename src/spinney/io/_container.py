@@ -156,6 +156,8 @@ def _header(
 
 
 def _place(record: Any) -> _Place:
+    if record["dtype"] not in _DTYPES:
+        raise ValueError(f"arrays of {record['dtype']}, which no model has")
     dtype = _DTYPES[record["dtype"]]
     shape, (start, end) = record["shape"], record["data_offsets"]
     if len(shape) > _MOST_AXES or any(type(n) is not int or n < 0 for n in (*shape, start, end)):

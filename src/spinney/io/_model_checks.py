@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_model", "check_tree"]
+__all__ = ["check_model", "check_multiway_tree", "check_tree"]
 
 _NODE_ARRAYS = (
     "children_right",
@@ -38,6 +38,7 @@ _WIDTHS = (
     *("_n_targets", "_n_features_out", "n_components", "n_components_", "_trees_per_round"),
 )
 _WIDEST = 1 << 20
+_MOST_COLUMNS = 1 << 24  # of a table: names are made for them
 
 # Neighbours that vote: by codes of classes, in `_y`.
 _VOTING = frozenset({"KNeighborsClassifier", "RadiusNeighborsClassifier"})
@@ -66,6 +67,17 @@ def check_tree(tree: Any) -> None:
     most = len(tree.category_bits) - 2 * n_words
     if (n_words == 0).any() or (tree.category_start[asking] > most).any():
         raise ValueError("a tree that asks about categories that there are not")
+
+
+def check_multiway_tree(tree: Any) -> None:
+    """Refuse a `spinney.tree.MultiwayTree` that leads back or out, or knows other nodes."""
+    n = tree.node_count
+    if any(len(getattr(tree, name)) != n for name in ("counts", "fractions", "weight", "n_rows")):
+        raise ValueError("a tree whose arrays differ in length")
+    tree.reader  # noqa: B018 (the core looks at the children)
+    asked = tree.feature[np.diff(tree.child_start) > 0]
+    if not _are_codes(asked, tree.n_features):
+        raise ValueError("a tree that asks about a column that there is not")
 
 
 def check_model(model: Any) -> None:
@@ -99,6 +111,9 @@ def _check_widths(model: Any) -> None:
         for width in np.ravel(attributes.get(name, 0)).tolist():
             if isinstance(width, int | float) and not 0 <= width <= _WIDEST:
                 raise ValueError(f"{name} = {width}, where at most {_WIDEST:,} make sense")
+    n_columns = attributes.get("n_features_in_", 0)
+    if isinstance(n_columns, int | float) and not 0 <= n_columns <= _MOST_COLUMNS:
+        raise ValueError(f"{n_columns} columns, where at most {_MOST_COLUMNS:,} make sense")
     baseline = attributes.get("_baseline")
     if baseline is not None and np.size(baseline) != attributes.get("_n_scores"):
         raise ValueError("a booster of other scores than it begins with")
@@ -199,6 +214,8 @@ def _check_trees(model: Any) -> None:
         return
     expected = [0 if values is None else len(values) for values in schema.categories]
     if type(tree).__name__ == "Tree" and tree.n_categories.tolist() != expected:
+        raise ValueError("a tree that was grown on other columns than its model has")
+    if type(tree).__name__ == "MultiwayTree" and tree.n_features != len(expected):
         raise ValueError("a tree that was grown on other columns than its model has")
     if store is not None and type(model).__name__ in _WHOLE_TABLE and store.shape[4] != expected:
         raise ValueError("a forest that was grown on other columns than its model has")

@@ -121,7 +121,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     path = os.fsdecode(path)
     header, tensors = read_container(path, "auto" if mmap == "auto" else bool(mmap))
     _check_version(header, path)
-    _json(header, "about", path)  # damage is told wherever it is
+    _about(header, path)  # damage is told wherever it is
     checksums = _json(header, "checksums", path)
     written = str(checksums.get("arrays"))
     check = _checksum_of_tensors if written.startswith("crc32:") else _digest_of_tensors
@@ -129,9 +129,12 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
         raise ValueError(f"{path}: damaged (the arrays are not those that were written)")
     nodes = _json(header, "state", path)
     try:
-        return rebuild(nodes, tensors)
+        model = rebuild(nodes, tensors)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: damaged ({error})") from error
+    if not hasattr(type(model), "get_params"):  # as `save` asks of what it writes
+        raise ValueError(f"{path}: damaged (a {type(model).__name__}, which is no model)")
+    return model
 
 
 def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -153,8 +156,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = os.fsdecode(path)
     header, _ = read_header(path)
     _check_version(header, path)
-    about: dict[str, Any] = _json(header, "about", path)
-    return about
+    return _about(header, path)
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -188,7 +190,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = os.fsdecode(path)
     header, array_bytes = read_header(path)
     _check_version(header, path)
-    about = _json(header, "about", path)
+    about = _about(header, path)
     return {
         **about,
         "compaction": about.get("compaction"),
@@ -241,13 +243,20 @@ def _check_version(header: Mapping[str, str], path: str | os.PathLike[str]) -> N
     if header.get("format") != _FORMAT:
         raise ValueError(f"{path}: a safetensors file, but not a model of Spinney's")
     version = header.get("version", "")
-    if not version.isdecimal() or not 1 <= int(version) <= VERSION:
+    if version not in map(str, range(1, VERSION + 1)):
         from spinney import __version__
 
         raise ValueError(
-            f"{path}: format version {version or 'missing'}; "
+            f"{path}: format version {version[:20] or 'missing'}; "
             f"Spinney {__version__} reads versions up to {VERSION}"
         )
+
+
+def _about(header: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, Any]:
+    about = _json(header, "about", path)
+    if not isinstance(about, dict) or type(about.get("class")) is not str:
+        raise ValueError(f"{path}: damaged (about: it names no class)")
+    return about
 
 
 def _json(header: Mapping[str, str], part: str, path: str | os.PathLike[str]) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spinney.io._array_parts import Record, array_from_record, dtype_called
 from spinney.io._classes import class_called, score_function_called
-from spinney.io._model_checks import check_model, check_tree
+from spinney.io._model_checks import check_model, check_multiway_tree, check_tree
 from spinney.io._search_trees import search_tree_from_parts
 
 __all__ = ["rebuild"]
@@ -153,8 +153,11 @@ class _Maker:
         raise ValueError(f"an unknown kind of node: {kind!r}")
 
     def _sparse(self, kind: str, parts: dict[str, Any]) -> Any:
-        arrays = tuple(parts[name] for name in ("data", "indices", "indptr"))
-        matrix = _SPARSE[kind](arrays, shape=parts["shape"])
+        data, indices, indptr = (parts[name] for name in ("data", "indices", "indptr"))
+        rows, columns = parts["shape"]
+        by_row = kind.startswith("csr")
+        _check_sparse(data, indices, indptr, (rows, columns) if by_row else (columns, rows))
+        matrix = _SPARSE[kind]((data, indices, indptr), shape=(rows, columns))
         matrix.check_format(full_check=True)
         return matrix
 
@@ -182,6 +185,8 @@ class _Maker:
             thing.score_func = score_function_called(node["score_function"])
         if node["class"] == "spinney.tree.Tree":
             check_tree(thing)
+        elif node["class"] == "spinney.tree.MultiwayTree":
+            check_multiway_tree(thing)
         check_model(thing)
         if "entries" in node:
             for key, item in self.pairs(node["entries"]).items():
@@ -194,3 +199,22 @@ class _Maker:
             if self._n_uses[id(array)] != 1:
                 raise ValueError("an array of a forest that is used elsewhere too")
             self._sealed.add(id(array))
+
+
+def _check_sparse(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
+    """Refuse rows (or columns) that end elsewhere than their values: SciPy's check has holes.
+
+    It looks no further where the last end is not positive, and takes differences that overflow.
+    """
+    n, width = shape
+    if any(type(length) is not int or length < 0 for length in (n, width)):
+        raise ValueError(f"a sparse matrix of shape {shape}")
+    if any(part.ndim != 1 or part.dtype.kind != "i" for part in (indices, indptr)):
+        raise ValueError("a sparse matrix whose places are no whole numbers")
+    ends = indptr.astype(np.int64)
+    if len(ends) != n + 1 or ends[0] != 0 or (ends[1:] < ends[:-1]).any():
+        raise ValueError("a sparse matrix with rows that do not follow each other")
+    if data.ndim != 1 or len(indices) != len(data) or ends[-1] > len(data):
+        raise ValueError("a sparse matrix that ends elsewhere than its values")
+    if ((indices < 0) | (indices >= width)).any():
+        raise ValueError("a sparse matrix with values beyond its columns")

@@ -184,6 +184,12 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             )
         return self._inside
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[misc]
+        if "_inside" in state:
+            state["_inside"] = None  # found again where it is asked for
+        return state
+
     def _leave_one_out(self) -> Floats:
         check_is_fitted(self)
         if self._left_out is None:

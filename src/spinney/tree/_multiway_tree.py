@@ -153,8 +153,9 @@ class MultiwayTree:
         total = out.sum()
         return out / total if total > 0 else out
 
-    def predict_table(self, table: Any, n_threads: int) -> NDArray[np.float64]:
-        """Return the probabilities of the classes for the rows of a table of the core."""
+    @property
+    def reader(self) -> Any:
+        """The tree in the core, which refuses arrays that do not make one."""
         with self._lock:
             if self._reader is None:
                 self._reader = _core.MultiwayTree.from_arrays(
@@ -169,4 +170,8 @@ class MultiwayTree:
                     self.branch_of,
                     self.fractions.ravel(),
                 )
-        return np.asarray(self._reader.predict(table, n_threads)).reshape(table.n_rows, -1)
+            return self._reader
+
+    def predict_table(self, table: Any, n_threads: int) -> NDArray[np.float64]:
+        """Return the probabilities of the classes for the rows of a table of the core."""
+        return np.asarray(self.reader.predict(table, n_threads)).reshape(table.n_rows, -1)

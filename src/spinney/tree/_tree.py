@@ -82,7 +82,8 @@ class Tree:
         self.n_features = int(n_features)
         self.n_classes = np.asarray(n_classes, dtype=np.intp)
         self.n_outputs = int(n_outputs)
-        self.n_categories = np.zeros(self.n_features, dtype=np.int32)
+        # Takes no memory: of a file, the number of columns is not checked before the arrays come.
+        self.n_categories = np.broadcast_to(np.int32(0), (self.n_features,))
         self.max_depth = 0
         self._reader: Any = None
         self._labels: Any = None
