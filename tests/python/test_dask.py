@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -356,6 +357,69 @@ def test_parameters_clone_and_files(tmp_path):
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     frame = fitted.predict_proba(dd.from_pandas(pd.DataFrame(X), npartitions=2)).compute()
     assert list(frame.columns) == ["no", "perhaps", "yes"]
+
+
+def test_several_quantiles():
+    params = {**FEW, "loss": "quantile", "alpha": [0.1, 0.5, 0.9]}
+    ours = sd.GradientBoostingRegressor(**params).fit(blocks(X), Y)
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **params).fit(X, Y)
+    told = ours.predict(blocks(X))
+    assert told.shape == (900, 3)
+    np.testing.assert_array_equal(told.compute(), local.predict(X))
+    assert ours.score(blocks(X), Y) == local.score(X, Y)
+    frame = pd.DataFrame(X)
+    told = ours.predict_interval(dd.from_pandas(frame, npartitions=3), calibration=(frame, Y))
+    true = local.predict_interval(X, calibration=(X, Y))
+    np.testing.assert_array_equal(told.compute(), true)
+
+
+def test_leaves_and_rounds():
+    ours = sd.GradientBoostingClassifier(**FEW).fit(blocks(X), C)
+    local = ours.to_local()
+    told = ours.apply(blocks(X))
+    assert told.shape == (900, local.n_estimators_, 3)
+    np.testing.assert_array_equal(told.compute(), local.apply(X))
+    np.testing.assert_array_equal(next(ours.staged_predict(X)), next(local.staged_predict(X)))
+    with pytest.raises(TypeError, match="rows in memory"):
+        next(ours.staged_predict(blocks(X)))
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        (-W, "from 0 on, got -"),
+        (W * np.nan, "from 0 on, got nan"),
+        (W * 0, "no row of positive weight"),
+        (np.full(900, "a"), "expected numbers"),
+        (np.c_[W, W], "one axis, got 2"),
+    ],
+)
+def test_weights_that_are_wrong_are_named(weights, told):
+    with pytest.raises(ValueError, match=f"sample_weight.*{told}"):
+        sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y, blocks(weights))
+
+
+def test_a_bar_ends_with_its_fit(monkeypatch):
+    ended = []
+
+    class Bar:
+        def __init__(self, title):
+            pass
+
+        def __call__(self, done, total, score=None):
+            pass
+
+        def __del__(self):
+            ended.append(True)
+
+    monkeypatch.setattr("spinney._progress._Bar", Bar)
+    gc.collect()
+    gc.disable()
+    try:
+        sd.GradientBoostingRegressor(**FEW, verbose=1).fit(blocks(X), Y)
+    finally:
+        gc.enable()
+    assert ended == [True]
 
 
 def test_callbacks_are_told_and_can_end_a_fit():

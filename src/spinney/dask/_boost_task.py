@@ -9,7 +9,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -271,7 +271,10 @@ def _boost(
         # Read when they are needed: once they are coded nobody is to hold them.
         targets = partial(join_beside, "y", beside)
         totals = Totals(exchange)
-        n_before = sum(totals.gather(len(rows))[: exchange.rank])
+        sizes = totals.gather(len(rows))
+        if weights is not None and not any(sizes):
+            raise ValueError("sample_weight leaves no row of positive weight")
+        n_before = sum(sizes[: exchange.rank])
         if plan.is_ranker:
             _check_groups(group, totals)
         if plan.expected is not None:
@@ -355,15 +358,31 @@ class _Diary:
 
 
 def _without_weightless(part: Part) -> Part:
-    """Drop rows of weight zero, as the local booster does."""
-    if part.weights is None or part.weights.dtype.kind not in "biuf":
+    """Check weights, and drop rows of weight zero, as the local booster does."""
+    if part.weights is None:
         return part
+    part = replace(part, weights=_check_weights(part.weights))
     if not (part.weights == 0).any():
         return part
     kept = np.flatnonzero(part.weights)
     X = part.X.iloc[kept] if hasattr(part.X, "iloc") else part.X[kept]
     group = None if part.group is None else part.group[kept]
     return Part(X, part.y[kept], part.weights[kept], group)
+
+
+def _check_weights(weights: Any) -> Any:
+    """Give weights as numbers, or say what is wrong with them."""
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight: expected one axis, got {weights.ndim}")
+    if weights.dtype.kind not in "biuf":
+        try:
+            weights = weights.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight: expected numbers: {error}") from None
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise ValueError(f"sample_weight: expected finite numbers from 0 on, got {wrong}")
+    return weights
 
 
 def _eval_set(watched: list[Part] | None, is_ranker: bool) -> Any:

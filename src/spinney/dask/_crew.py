@@ -149,6 +149,8 @@ class Crew:
             if self._scheduler_is_lost():
                 raise self._farewell() from error
             raise
+        finally:
+            self.hook = None  # a bar ends with its fit, whoever still knows of the crew
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
