@@ -703,6 +703,40 @@ def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
     assert seen == sorted(set(seen))  # nothing that was told as done was done again
 
 
+def lose_first(block, place):
+    """End the process that is the first to read a partition."""
+    if not os.path.exists(place):
+        with open(place, "w"):
+            os._exit(1)
+    return block
+
+
+def test_the_only_worker_is_lost_and_replaced_while_rows_are_read(tmp_path):
+    rows = da.from_array(X, chunks=(300, 4)).map_blocks(
+        lose_first, str(tmp_path / "lost"), dtype=X.dtype, meta=X[:0]
+    )
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one,
+        distributed.Client(one, set_as_default=False) as client,
+        client.as_current(),
+    ):
+        model = sd.GradientBoostingRegressor(**FEW).fit(rows, Y)
+    assert model._dask_losses >= 1
+    assert_same(ensemble.GradientBoostingRegressor(n_folds=1, **FEW).fit(X, Y), model.to_local())
+
+
+def test_workers_that_are_lost_again_and_again_are_told(monkeypatch, tmp_path):
+    def attempt(crew):
+        crew.n_rounds = min(crew.n_rounds + 1, 20)
+        raise _crew._WorkerLost("it has left the cluster")
+
+    monkeypatch.setattr(_crew.Crew, "_attempt", attempt)
+    told = "after 20 finished rounds workers were lost 11 times: .* out_of_core=True"
+    model = sd.GradientBoostingRegressor(**FEW)
+    with pytest.raises(RuntimeError, match=told):
+        model.fit(blocks(X), Y)
+
+
 def test_the_scheduler_is_lost_and_the_checkpoint_goes_on(cluster, tmp_path):
     rows, target = long_rows()
     lazy = da.from_array(rows, chunks=(2500, 10))

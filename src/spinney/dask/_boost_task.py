@@ -265,7 +265,8 @@ def _boost(
     if diary.sends:
         estimator.callbacks = diary.report
     try:
-        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts])
+        are_here = all(one.file is None and isinstance(one.part.X, np.ndarray) for one in parts)
+        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts], are_here)
         beside = [one.beside() for one in parts]
         weights, group = (join_beside(name, beside) for name in ("weights", "group"))
         # Read when they are needed: once they are coded nobody is to hold them.
