@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 import spinney
 from shards import assert_same
@@ -701,6 +702,62 @@ def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
     assert not victims
     assert_same(local, ours.to_local())
     assert seen == sorted(set(seen))  # nothing that was told as done was done again
+
+
+def test_workers_of_another_version_are_told(monkeypatch):
+    monkeypatch.setattr(_crew, "__version__", "99.0")
+    with pytest.raises(RuntimeError, match=r"has Spinney .*, expected 99\.0"):
+        sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y)
+
+
+def test_cuts_of_sampled_rows_are_as_good_as_those_of_all():
+    rng = np.random.default_rng(4)
+    for skew in (0.0, 2.0):
+        z = rng.normal(size=(300_000, 4))
+        rows = np.exp(skew * z) if skew else np.rint(50 * z)
+        labels = z[:, 0] * z[:, 1] + np.sin(3 * z[:, 2]) + rng.logistic(size=300_000) > 0
+        learned, rest = slice(0, 240_000), slice(240_000, None)  # 200,000 are looked at
+        order = np.argsort(rows[learned, 2])  # no two partitions are alike
+        params = {"n_estimators": 15, "max_leaf_nodes": 31, "early_stopping": False}
+        params |= {"learning_rate": 0.1, "growth": "best_first", "random_state": 0}
+        lazy = da.from_array(rows[learned][order], chunks=(50_000, 4))
+        ours = sd.GradientBoostingClassifier(**params).fit(lazy, labels[learned][order])
+        cuts = [np.unique(np.quantile(of, np.arange(1, 255) / 255)) for of in rows[learned].T]
+        coded = np.stack(
+            [np.searchsorted(*pair) for pair in zip(cuts, rows.T, strict=True)], axis=1
+        )
+        exact = ensemble.GradientBoostingClassifier(n_folds=1, **params)
+        exact.fit(coded[learned].astype(np.float32), labels[learned])
+        loss = log_loss(labels[rest], ours.predict_proba(rows[rest])[:, 1])
+        best = log_loss(labels[rest], exact.predict_proba(coded[rest])[:, 1])
+        assert loss < 1.002 * best
+
+
+def peak_memory():
+    with open("/proc/self/status") as file:
+        return 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_rows_in_files_take_less_memory_than_they_are(tmp_path):
+    n, d = 50_000, 24
+    for i in range(20):
+        rng = np.random.default_rng(i)
+        frame = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"c{k}" for k in range(d)])
+        frame.assign(y=frame["c0"] * frame["c1"]).to_parquet(tmp_path / f"{i:02}.parquet")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one,
+        distributed.Client(one, set_as_default=False) as client,
+        client.as_current(),
+    ):
+        model = sd.GradientBoostingRegressor(**{**FEW, "early_stopping": False})
+        model.fit(str(tmp_path / "00.parquet"), "y")
+        (before,) = client.run(peak_memory).values()
+        model.fit(str(tmp_path), "y")
+        (after,) = client.run(peak_memory).values()
+    assert model.workers_[0]["rows"] == 20 * n
+    # Codes take a byte a value, all else some 30 bytes a row; a partition is 10 MB.
+    assert after - before < 0.6 * 20 * n * (d + 1) * 8
 
 
 def lose_first(block, place):

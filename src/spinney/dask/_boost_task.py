@@ -17,10 +17,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from spinney import __version__
 from spinney.dask._rows import Part, join_beside, join_parts
 from spinney.ensemble._distributed import fit_shard
 from spinney.ensemble._exchange import Exchange, ExchangeError, SocketExchange
 from spinney.ensemble._parted_rows import PartedRows
+from spinney.ensemble._spare_memory import give_back_memory
 from spinney.ensemble._totals import Totals
 
 __all__ = [
@@ -177,6 +179,7 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
     _shares.setdefault(token, _Share()).files.append(file)
     with open(file, "wb") as out:
         pickle.dump(part.X, out, protocol=5)
+    give_back_memory()  # what it took to read this partition and the one before
     if token in _left:
         leave_fit(token)
     # Copies: a column of a frame may be a view of all of it, which would stay.
@@ -184,10 +187,15 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
     return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file))
 
 
-def open_listener(token: str, rank: int) -> tuple[str, int]:
+def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
     """Open the place where the other workers will reach this one."""
     from distributed import get_worker
 
+    if version != __version__:
+        raise RuntimeError(
+            f"worker {get_worker().address} has Spinney {__version__}, expected {version} as where "
+            "the fit was asked for"
+        )
     host = urlsplit(get_worker().address).hostname or ""
     if not host or not host.replace(".", "").replace(":", "").isalnum() or "/" in host:
         host = "127.0.0.1"
@@ -244,6 +252,7 @@ def boost_rows(
     estimator.n_jobs = int(worker.state.nthreads)
     diary = _Diary(plan, estimator, share, worker.log_event if rank == 0 else None)
     worker.metrics[METRIC] = lambda _: diary.n_rounds
+    give_back_memory()  # what reading took
     try:
         return _boost(plan, diary, exchange, parts, watched)
     finally:

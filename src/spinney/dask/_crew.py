@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from spinney import __version__
 from spinney.dask._boost_task import (
     TOPIC,
     Outcome,
@@ -259,7 +260,10 @@ class Crew:
         plan = replace(self.plan, token=token, start=start)
         opened = [
             self.client.submit(
-                open_listener, token, rank, workers=[address], pure=False, priority=10
+                *(open_listener, token, rank, __version__),
+                workers=[address],
+                pure=False,
+                priority=10,
             )
             for rank, address in enumerate(crew)
         ]

@@ -12,6 +12,7 @@ import numpy as np
 from spinney import _core
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney.ensemble._parted_rows import PartedRows, PartedTable, parts_of_table
+from spinney.ensemble._spare_memory import give_back_memory
 from spinney.ensemble._totals import RowNumbers, Totals
 from spinney.tree._base import core_table
 
@@ -176,6 +177,9 @@ def agree_on_bins(
     matrix = _core.bin_given(bins, table.n_rows)
     for first, part in parts_of_table(table):
         matrix.write(core_table(part, schema), first, n_threads)
+        del part  # before the next one is read
+    if isinstance(table, PartedTable):
+        give_back_memory()
     matrix.complete(totals.add(matrix.missing()))
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix
