@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 import spinney
 from shards import assert_same
@@ -358,6 +360,69 @@ def test_parameters_clone_and_files(tmp_path):
     assert list(frame.columns) == ["no", "perhaps", "yes"]
 
 
+def test_several_quantiles():
+    params = {**FEW, "loss": "quantile", "alpha": [0.1, 0.5, 0.9]}
+    ours = sd.GradientBoostingRegressor(**params).fit(blocks(X), Y)
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **params).fit(X, Y)
+    told = ours.predict(blocks(X))
+    assert told.shape == (900, 3)
+    np.testing.assert_array_equal(told.compute(), local.predict(X))
+    assert ours.score(blocks(X), Y) == local.score(X, Y)
+    frame = pd.DataFrame(X)
+    told = ours.predict_interval(dd.from_pandas(frame, npartitions=3), calibration=(frame, Y))
+    true = local.predict_interval(X, calibration=(X, Y))
+    np.testing.assert_array_equal(told.compute(), true)
+
+
+def test_leaves_and_rounds():
+    ours = sd.GradientBoostingClassifier(**FEW).fit(blocks(X), C)
+    local = ours.to_local()
+    told = ours.apply(blocks(X))
+    assert told.shape == (900, local.n_estimators_, 3)
+    np.testing.assert_array_equal(told.compute(), local.apply(X))
+    np.testing.assert_array_equal(next(ours.staged_predict(X)), next(local.staged_predict(X)))
+    with pytest.raises(TypeError, match="rows in memory"):
+        next(ours.staged_predict(blocks(X)))
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        (-W, "from 0 on, got -"),
+        (W * np.nan, "from 0 on, got nan"),
+        (W * 0, "no row of positive weight"),
+        (np.full(900, "a"), "expected numbers"),
+        (np.c_[W, W], "one axis, got 2"),
+    ],
+)
+def test_weights_that_are_wrong_are_named(weights, told):
+    with pytest.raises(ValueError, match=f"sample_weight.*{told}"):
+        sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y, blocks(weights))
+
+
+def test_a_bar_ends_with_its_fit(monkeypatch):
+    ended = []
+
+    class Bar:
+        def __init__(self, title):
+            pass
+
+        def __call__(self, done, total, score=None):
+            pass
+
+        def __del__(self):
+            ended.append(True)
+
+    monkeypatch.setattr("spinney._progress._Bar", Bar)
+    gc.collect()
+    gc.disable()
+    try:
+        sd.GradientBoostingRegressor(**FEW, verbose=1).fit(blocks(X), Y)
+    finally:
+        gc.enable()
+    assert ended == [True]
+
+
 def test_callbacks_are_told_and_can_end_a_fit():
     seen = []
 
@@ -637,6 +702,96 @@ def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
     assert not victims
     assert_same(local, ours.to_local())
     assert seen == sorted(set(seen))  # nothing that was told as done was done again
+
+
+def test_workers_of_another_version_are_told(monkeypatch):
+    monkeypatch.setattr(_crew, "__version__", "99.0")
+    with pytest.raises(RuntimeError, match=r"has Spinney .*, expected 99\.0"):
+        sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y)
+
+
+def test_cuts_of_sampled_rows_are_as_good_as_those_of_all():
+    rng = np.random.default_rng(4)
+    for skew in (0.0, 2.0):
+        z = rng.normal(size=(300_000, 4))
+        rows = np.exp(skew * z) if skew else np.rint(50 * z)
+        labels = z[:, 0] * z[:, 1] + np.sin(3 * z[:, 2]) + rng.logistic(size=300_000) > 0
+        learned, rest = slice(0, 240_000), slice(240_000, None)  # 200,000 are looked at
+        order = np.argsort(rows[learned, 2])  # no two partitions are alike
+        params = {"n_estimators": 15, "max_leaf_nodes": 31, "early_stopping": False}
+        params |= {"learning_rate": 0.1, "growth": "best_first", "random_state": 0}
+        lazy = da.from_array(rows[learned][order], chunks=(50_000, 4))
+        ours = sd.GradientBoostingClassifier(**params).fit(lazy, labels[learned][order])
+        cuts = [np.unique(np.quantile(of, np.arange(1, 255) / 255)) for of in rows[learned].T]
+        coded = np.stack(
+            [np.searchsorted(*pair) for pair in zip(cuts, rows.T, strict=True)], axis=1
+        )
+        exact = ensemble.GradientBoostingClassifier(n_folds=1, **params)
+        exact.fit(coded[learned].astype(np.float32), labels[learned])
+        loss = log_loss(labels[rest], ours.predict_proba(rows[rest])[:, 1])
+        best = log_loss(labels[rest], exact.predict_proba(coded[rest])[:, 1])
+        assert loss < 1.002 * best
+
+
+def peak_memory():
+    with open("/proc/self/status") as file:
+        return 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_rows_in_files_take_less_memory_than_they_are(tmp_path):
+    n, d = 50_000, 24
+    for i in range(20):
+        rng = np.random.default_rng(i)
+        frame = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"c{k}" for k in range(d)])
+        frame.assign(y=frame["c0"] * frame["c1"]).to_parquet(tmp_path / f"{i:02}.parquet")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one,
+        distributed.Client(one, set_as_default=False) as client,
+        client.as_current(),
+    ):
+        model = sd.GradientBoostingRegressor(**{**FEW, "early_stopping": False})
+        model.fit(str(tmp_path / "00.parquet"), "y")
+        (before,) = client.run(peak_memory).values()
+        model.fit(str(tmp_path), "y")
+        (after,) = client.run(peak_memory).values()
+    assert model.workers_[0]["rows"] == 20 * n
+    # Codes take a byte a value, all else some 30 bytes a row; a partition is 10 MB.
+    assert after - before < 0.6 * 20 * n * (d + 1) * 8
+
+
+def lose_first(block, place):
+    """End the process that is the first to read a partition."""
+    if not os.path.exists(place):
+        with open(place, "w"):
+            os._exit(1)
+    return block
+
+
+def test_the_only_worker_is_lost_and_replaced_while_rows_are_read(tmp_path):
+    rows = da.from_array(X, chunks=(300, 4)).map_blocks(
+        lose_first, str(tmp_path / "lost"), dtype=X.dtype, meta=X[:0]
+    )
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one,
+        distributed.Client(one, set_as_default=False) as client,
+        client.as_current(),
+    ):
+        model = sd.GradientBoostingRegressor(**FEW).fit(rows, Y)
+    assert model._dask_losses >= 1
+    assert_same(ensemble.GradientBoostingRegressor(n_folds=1, **FEW).fit(X, Y), model.to_local())
+
+
+def test_workers_that_are_lost_again_and_again_are_told(monkeypatch, tmp_path):
+    def attempt(crew):
+        crew.n_rounds = min(crew.n_rounds + 1, 20)
+        raise _crew._WorkerLost("it has left the cluster")
+
+    monkeypatch.setattr(_crew.Crew, "_attempt", attempt)
+    told = "after 20 finished rounds workers were lost 11 times: .* out_of_core=True"
+    model = sd.GradientBoostingRegressor(**FEW)
+    with pytest.raises(RuntimeError, match=told):
+        model.fit(blocks(X), Y)
 
 
 def test_the_scheduler_is_lost_and_the_checkpoint_goes_on(cluster, tmp_path):

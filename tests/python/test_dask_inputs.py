@@ -132,3 +132,92 @@ def test_what_is_no_table_is_named(wrong, told):
     if "dense" not in told:
         with pytest.raises((TypeError, ValueError), match=told):
             sd.Ridge().fit(ROWS, Y).predict(wrong)
+
+
+def test_all_answers_about_collections_are_lazy_and_go_by_names():
+    model = sd.RandomForestRegressor(20, random_state=0).fit(LAZY, Y)
+    local = model.to_local()
+    for method, more, names in (
+        ("apply", (), list(range(20))),
+        ("predict_quantiles", ([0.1, 0.5],), [0.1, 0.5]),
+        ("predict_interval", (0.8,), ["lower", "upper"]),
+    ):
+        true = getattr(local, method)(FRAME, *more)
+        told = getattr(model, method)(LAZY, *more)
+        assert isinstance(told, dd.DataFrame)
+        assert list(told.columns) == names
+        pd.testing.assert_frame_equal(
+            told.compute(), pd.DataFrame(true, columns=names), check_column_type=False
+        )
+        with pytest.raises(ValueError, match="feature names"):
+            getattr(model, method)(LAZY[NAMES[::-1]], *more).compute()
+        told = getattr(model, method)(ROWS, *more)
+        assert told.shape == true.shape
+        assert told.dtype == true.dtype
+        with pytest.warns(UserWarning, match="feature names"):
+            computed = told.compute()
+        np.testing.assert_array_equal(computed, true)
+    with pytest.raises(TypeError, match="rows in memory"):
+        model.decision_path(LAZY)
+
+
+def test_intervals_of_several_outputs_are_arrays():
+    model = sd.RandomForestRegressor(20, random_state=0).fit(LAZY, np.c_[Y, -Y])
+    true = model.to_local().predict_interval(FRAME)
+    told = model.predict_interval(LAZY)
+    assert told.shape[1:] == (2, 2)
+    np.testing.assert_array_equal(told.compute(), true)
+
+
+def test_calibration_rows_may_be_on_dask():
+    labels = np.array(["no", "yes"])[(Y > 0).astype(int)]
+    lazy_labels = dd.from_pandas(pd.Series(labels), npartitions=3)
+    model = sd.LogisticRegression().fit(LAZY, labels)
+    local = model.to_local()
+    true = local.predict_set(FRAME, calibration=(FRAME, labels))
+    told = model.predict_set(LAZY, calibration=(LAZY, lazy_labels))
+    assert list(told.columns) == ["no", "yes"]
+    np.testing.assert_array_equal(told.compute(), true)
+    np.testing.assert_array_equal(model.predict_set(FRAME, calibration=(LAZY, labels)), true)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_set(FRAME, calibration=(LAZY[NAMES[::-1]], labels))
+    with pytest.raises(ValueError, match=r"calibration=\(X, y\)"):
+        model.predict_set(LAZY)
+    near = sd.KNeighborsClassifier().fit(LAZY, labels)
+    true = near.predict_set(FRAME, calibration=(FRAME, labels))
+    told = near.predict_set(FRAME, calibration=(LAZY, labels))
+    np.testing.assert_array_equal(told, true)
+
+
+@pytest.mark.parametrize("name", ["RandomForestClassifier", "KNeighborsClassifier"])
+def test_predicted_labels_have_the_type_that_was_told_before(name):
+    texts = np.array(["a", "b", "c"])[C]
+    for labels in (texts, texts.astype(object), np.array([3, 5, 7])[C], Y > 0):
+        model = getattr(sd, name)().fit(LAZY, labels)
+        told = model.predict(LAZY)
+        assert told.dtype == told.compute().dtype
+        assert told.partitions[0].compute().dtype == told.dtype
+        assert (told.compute().to_numpy() == model.predict(FRAME)).all()
+
+
+def test_partitions_with_columns_in_another_order():
+    parts = [FRAME.iloc[:300], FRAME.iloc[300:][NAMES[::-1]]]
+    lazy = dd.from_delayed([dask.delayed(part) for part in parts], FRAME[:0], verify_meta=False)
+    model = sd.Ridge().fit(lazy, Y)
+    true = linear_model.Ridge().fit(FRAME, Y).predict(FRAME)
+    np.testing.assert_allclose(model.predict(lazy).compute(), true)
+
+
+def test_labels_that_are_missing_are_named():
+    labels = pd.Series(np.where(C == 1, None, "a"), dtype="string")
+    for name in ("RandomForestClassifier", "LogisticRegression", "KNeighborsClassifier"):
+        with pytest.raises(ValueError, match="y contains NaN"):
+            getattr(sd, name)().fit(LAZY, dd.from_pandas(labels, npartitions=3))
+
+
+def test_one_number_is_the_weight_of_all_rows():
+    ours = sd.RandomForestRegressor(3, random_state=0).fit(ROWS, Y, 2.0)
+    local = ensemble.RandomForestRegressor(3, random_state=0).fit(F, Y, np.full(600, 2.0))
+    np.testing.assert_array_equal(ours.predict(F), local.predict(F))
+    with pytest.raises(ValueError, match=r"y: expected 600 rows as in X, got 3\.0"):
+        sd.Ridge().fit(ROWS, 3.0)

@@ -9,7 +9,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from spinney import __version__
 from spinney.dask._rows import Part, join_beside, join_parts
 from spinney.ensemble._distributed import fit_shard
 from spinney.ensemble._exchange import Exchange, ExchangeError, SocketExchange
 from spinney.ensemble._parted_rows import PartedRows
+from spinney.ensemble._spare_memory import give_back_memory
 from spinney.ensemble._totals import Totals
 
 __all__ = [
@@ -177,6 +179,7 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
     _shares.setdefault(token, _Share()).files.append(file)
     with open(file, "wb") as out:
         pickle.dump(part.X, out, protocol=5)
+    give_back_memory()  # what it took to read this partition and the one before
     if token in _left:
         leave_fit(token)
     # Copies: a column of a frame may be a view of all of it, which would stay.
@@ -184,10 +187,15 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
     return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file))
 
 
-def open_listener(token: str, rank: int) -> tuple[str, int]:
+def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
     """Open the place where the other workers will reach this one."""
     from distributed import get_worker
 
+    if version != __version__:
+        raise RuntimeError(
+            f"worker {get_worker().address} has Spinney {__version__}, expected {version} as where "
+            "the fit was asked for"
+        )
     host = urlsplit(get_worker().address).hostname or ""
     if not host or not host.replace(".", "").replace(":", "").isalnum() or "/" in host:
         host = "127.0.0.1"
@@ -244,6 +252,7 @@ def boost_rows(
     estimator.n_jobs = int(worker.state.nthreads)
     diary = _Diary(plan, estimator, share, worker.log_event if rank == 0 else None)
     worker.metrics[METRIC] = lambda _: diary.n_rounds
+    give_back_memory()  # what reading took
     try:
         return _boost(plan, diary, exchange, parts, watched)
     finally:
@@ -265,13 +274,17 @@ def _boost(
     if diary.sends:
         estimator.callbacks = diary.report
     try:
-        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts])
+        are_here = all(one.file is None and isinstance(one.part.X, np.ndarray) for one in parts)
+        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts], are_here)
         beside = [one.beside() for one in parts]
         weights, group = (join_beside(name, beside) for name in ("weights", "group"))
         # Read when they are needed: once they are coded nobody is to hold them.
         targets = partial(join_beside, "y", beside)
         totals = Totals(exchange)
-        n_before = sum(totals.gather(len(rows))[: exchange.rank])
+        sizes = totals.gather(len(rows))
+        if weights is not None and not any(sizes):
+            raise ValueError("sample_weight leaves no row of positive weight")
+        n_before = sum(sizes[: exchange.rank])
         if plan.is_ranker:
             _check_groups(group, totals)
         if plan.expected is not None:
@@ -355,15 +368,31 @@ class _Diary:
 
 
 def _without_weightless(part: Part) -> Part:
-    """Drop rows of weight zero, as the local booster does."""
-    if part.weights is None or part.weights.dtype.kind not in "biuf":
+    """Check weights, and drop rows of weight zero, as the local booster does."""
+    if part.weights is None:
         return part
+    part = replace(part, weights=_check_weights(part.weights))
     if not (part.weights == 0).any():
         return part
     kept = np.flatnonzero(part.weights)
     X = part.X.iloc[kept] if hasattr(part.X, "iloc") else part.X[kept]
     group = None if part.group is None else part.group[kept]
     return Part(X, part.y[kept], part.weights[kept], group)
+
+
+def _check_weights(weights: Any) -> Any:
+    """Give weights as numbers, or say what is wrong with them."""
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight: expected one axis, got {weights.ndim}")
+    if weights.dtype.kind not in "biuf":
+        try:
+            weights = weights.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight: expected numbers: {error}") from None
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise ValueError(f"sample_weight: expected finite numbers from 0 on, got {wrong}")
+    return weights
 
 
 def _eval_set(watched: list[Part] | None, is_ranker: bool) -> Any:

@@ -16,7 +16,15 @@ from spinney import ensemble
 from spinney._progress import progress_hook
 from spinney.dask._boost_task import TOPIC, Plan
 from spinney.dask._crew import Crew, await_workers, find_client
-from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
+from spinney.dask._model import (
+    DaskModel,
+    DecisionMixin,
+    HereMixin,
+    IntervalsMixin,
+    LeavesMixin,
+    ProbabilitiesMixin,
+    SetsMixin,
+)
 from spinney.dask._rows import is_path, read_rows
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRanker", "GradientBoostingRegressor"]
@@ -29,7 +37,7 @@ _MAY_DIFFER = (
 )  # between a fit and what it goes on
 
 
-class _DaskBooster(DaskModel[Any]):
+class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
     """What the boosters share."""
 
     _is_ranker = False
@@ -157,7 +165,7 @@ def _check_folder(path: Any) -> None:
 
 
 class GradientBoostingClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, DecisionMixin, _DaskBooster, ensemble.GradientBoostingClassifier
+    ProbabilitiesMixin, DecisionMixin, SetsMixin, _DaskBooster, ensemble.GradientBoostingClassifier
 ):
     """Boosted trees for classes, fitted by all workers of a cluster together.
 
@@ -226,7 +234,9 @@ class GradientBoostingClassifier(  # type: ignore[misc]
         return self
 
 
-class GradientBoostingRegressor(_DaskBooster, ensemble.GradientBoostingRegressor):  # type: ignore[misc]
+class GradientBoostingRegressor(  # type: ignore[misc]
+    IntervalsMixin, _DaskBooster, ensemble.GradientBoostingRegressor
+):
     """Boosted trees for numbers, fitted by all workers of a cluster together.
 
     As `spinney.dask.GradientBoostingClassifier`, with the parameters and attributes of
@@ -352,6 +362,7 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
         float
             Between 0 and 1.
         """
-        part = read_rows(X, y, group=group).gather()
+        told = self._predict_parts(read_rows(X, y, group=group))
         local: Any = self.to_local()
-        return float(local.score(part.X, part.y, group=part.group, k=k))
+        local.predict = lambda _: told.X
+        return float(local.score(told.X, told.y, group=told.group, k=k))

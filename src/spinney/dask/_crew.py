@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from spinney import __version__
 from spinney.dask._boost_task import (
     TOPIC,
     Outcome,
@@ -35,7 +36,7 @@ from spinney.dask._rows import Rows, leave_pool, need_dask
 
 __all__ = ["Crew", "await_workers", "find_client"]
 
-_MOST_LOSSES = 10  # after which a fit is given up
+_MOST_LOSSES = 10  # one after the other without a new round, after which a fit is given up
 _MOST_UNMET = 3  # attempts in which workers did not find each other, likewise
 _GRACE = 20.0  # seconds for the others to tell how far they came
 _REPLACEMENT = 10.0  # seconds to wait for a worker in the place of a lost one
@@ -149,6 +150,8 @@ class Crew:
             if self._scheduler_is_lost():
                 raise self._farewell() from error
             raise
+        finally:
+            self.hook = None  # a bar ends with its fit, whoever still knows of the crew
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -193,26 +196,40 @@ class Crew:
                     self.client.run_on_scheduler(forget)
 
     def _try_on(self) -> Any:
-        n_unmet = 0
+        n_unmet = n_vain = n_rounds = 0
         while True:
             try:
                 return self._attempt()
             except _WorkerLost as lost:
                 self.n_losses += 1
+                n_vain = 1 if self.n_rounds > n_rounds else n_vain + 1
+                n_rounds = self.n_rounds
                 n_unmet += isinstance(lost, _NotMet)
                 if n_unmet >= _MOST_UNMET:
                     raise RuntimeError(
                         f"workers did not find each other {n_unmet} times, but must reach each "
                         f"other over TCP: {lost}"
                     ) from None
-                if self.n_losses > _MOST_LOSSES:
-                    raise RuntimeError(f"workers were lost {self.n_losses} times: {lost}") from None
+                if n_vain > _MOST_LOSSES:
+                    raise self._give_up(f"{n_vain} times: {lost}") from None
+
+    def _give_up(self, told: str) -> RuntimeError:
+        self.save_checkpoint()
+        return RuntimeError(
+            f"after {self.n_rounds} finished rounds workers were lost {told}; if they ran out of "
+            "memory, out_of_core=True needs less of it, as do smaller partitions and more workers"
+        )
 
     # ------------------------------------------------------------------ one attempt
 
     def _attempt(self) -> Any:
         token = secrets.token_hex(16)
-        workers = await_workers(self.client, self._n_before)
+        try:
+            workers = await_workers(self.client, self._n_before)
+        except ValueError:
+            if not self.n_losses:
+                raise
+            raise self._give_up("and none came in their place") from None
         self._n_before = len(workers)
         crew = workers[: min(len(workers), len(self.rows.parts))]
         own: list[Any] = []
@@ -243,7 +260,10 @@ class Crew:
         plan = replace(self.plan, token=token, start=start)
         opened = [
             self.client.submit(
-                open_listener, token, rank, workers=[address], pure=False, priority=10
+                *(open_listener, token, rank, __version__),
+                workers=[address],
+                pure=False,
+                priority=10,
             )
             for rank, address in enumerate(crew)
         ]
@@ -311,7 +331,8 @@ class Crew:
         # Whoever has its rows would wait for the others, and holds a thread meanwhile.
         futures = [future for share in loaded for future in share]
         read += futures
-        self._wait(futures, crew if strictly else [])
+        # Also where others may read them: Dask waits for ever if all were lost and replaced.
+        self._wait(futures, crew)
         return loaded
 
     def _wait(self, futures: list[Any], crew: list[str], token: str = "") -> None:

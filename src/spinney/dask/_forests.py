@@ -12,7 +12,16 @@ from spinney import ensemble
 from spinney._progress import progress_hook
 from spinney._table import fit_table
 from spinney.dask._linear import count_classes, merge_classes
-from spinney.dask._model import DaskModel, DecisionMixin, ProbabilitiesMixin
+from spinney.dask._model import (
+    DaskModel,
+    DecisionMixin,
+    HereMixin,
+    IntervalsMixin,
+    LeavesMixin,
+    ProbabilitiesMixin,
+    QuantilesMixin,
+    SetsMixin,
+)
 from spinney.dask._rows import Part, Rows, join_parts, leave_pool, need_dask, read_rows
 from spinney.ensemble._forest import ForestShare
 from spinney.ensemble._shard import join_schemas
@@ -29,7 +38,7 @@ _ROOM = 0.5  # share of a worker's memory that a forest's rows may take
 _TIMES = 3  # as much memory as the rows themselves take, while trees are grown
 
 
-class _DaskForest(DaskModel[Any]):
+class _DaskForest(HereMixin, DaskModel[Any]):
     """What the forests share."""
 
     _has_targets = True
@@ -252,7 +261,7 @@ _FIT = """Grow the forest.
         """
 
 
-class _SupervisedForest(_DaskForest):
+class _SupervisedForest(LeavesMixin, _DaskForest):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, spread: str = "auto") -> Any:
         self._grow(X, y, sample_weight, spread)
         return self
@@ -261,7 +270,7 @@ class _SupervisedForest(_DaskForest):
 
 
 class RandomForestClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, _SupervisedForest, ensemble.RandomForestClassifier
+    ProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.RandomForestClassifier
 ):
     """A random forest whose trees are grown by the workers of a cluster.
 
@@ -289,7 +298,9 @@ class RandomForestClassifier(  # type: ignore[misc]
     _local_class = ensemble.RandomForestClassifier
 
 
-class RandomForestRegressor(_SupervisedForest, ensemble.RandomForestRegressor):  # type: ignore[misc]
+class RandomForestRegressor(  # type: ignore[misc]
+    IntervalsMixin, QuantilesMixin, _SupervisedForest, ensemble.RandomForestRegressor
+):
     """A random forest of numbers whose trees are grown by the workers of a cluster.
 
     As `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
@@ -300,7 +311,7 @@ class RandomForestRegressor(_SupervisedForest, ensemble.RandomForestRegressor): 
 
 
 class ExtraTreesClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, _SupervisedForest, ensemble.ExtraTreesClassifier
+    ProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.ExtraTreesClassifier
 ):
     """Extremely randomised trees, grown by the workers of a cluster.
 
@@ -311,7 +322,9 @@ class ExtraTreesClassifier(  # type: ignore[misc]
     _local_class = ensemble.ExtraTreesClassifier
 
 
-class ExtraTreesRegressor(_SupervisedForest, ensemble.ExtraTreesRegressor):  # type: ignore[misc]
+class ExtraTreesRegressor(  # type: ignore[misc]
+    IntervalsMixin, QuantilesMixin, _SupervisedForest, ensemble.ExtraTreesRegressor
+):
     """Extremely randomised trees of numbers, grown by the workers of a cluster.
 
     As `spinney.dask.RandomForestClassifier`, with the parameters and attributes of

@@ -9,7 +9,14 @@ from sklearn.utils import compute_class_weight
 
 from spinney import linear_model
 from spinney.dask._design import read_design
-from spinney.dask._model import NO_ROWS, DaskModel, DecisionMixin, ProbabilitiesMixin
+from spinney.dask._model import (
+    NO_ROWS,
+    DaskModel,
+    DecisionMixin,
+    IntervalsMixin,
+    ProbabilitiesMixin,
+    SetsMixin,
+)
 from spinney.dask._rows import Part, read_rows
 
 __all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
@@ -25,7 +32,10 @@ class _KnowsNoErrors:
 
 
 class LinearRegression(  # type: ignore[misc]
-    _KnowsNoErrors, DaskModel[linear_model.LinearRegression], linear_model.LinearRegression
+    IntervalsMixin,
+    _KnowsNoErrors,
+    DaskModel[linear_model.LinearRegression],
+    linear_model.LinearRegression,
 ):
     """Least squares of rows in partitions.
 
@@ -82,7 +92,9 @@ class LinearRegression(  # type: ignore[misc]
         return self
 
 
-class Ridge(_KnowsNoErrors, DaskModel[linear_model.Ridge], linear_model.Ridge):  # type: ignore[misc]
+class Ridge(  # type: ignore[misc]
+    IntervalsMixin, _KnowsNoErrors, DaskModel[linear_model.Ridge], linear_model.Ridge
+):
     """Least squares with a penalty on the squares of the coefficients, of rows in partitions.
 
     Computed as `spinney.dask.LinearRegression` is. Parameters and attributes are those of
@@ -135,6 +147,7 @@ class Ridge(_KnowsNoErrors, DaskModel[linear_model.Ridge], linear_model.Ridge): 
 class LogisticRegression(  # type: ignore[misc]
     ProbabilitiesMixin,
     DecisionMixin,
+    SetsMixin,
     DaskModel[linear_model.LogisticRegression],
     linear_model.LogisticRegression,
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,13 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from spinney import neighbors
 from spinney.dask._linear import count_classes, encode_classes, merge_classes
-from spinney.dask._model import DaskModel, ProbabilitiesMixin
+from spinney.dask._model import (
+    DaskModel,
+    ProbabilitiesMixin,
+    answer_block,
+    bring,
+    frame_answer,
+)
 from spinney.dask._rows import Part, as_collection, is_dask, is_path, need_dask, read_rows
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor"]
@@ -76,6 +83,9 @@ class _DaskNeighbors(DaskModel[Any]):
             "to_local() brings all rows here and has intervals and sets"
         )
 
+    def _held_on(self, calibration: Any) -> Any:
+        return super()._held_on(bring(calibration))  # type: ignore[misc]
+
     def _encode(self, rows: Any, shape: tuple[int, ...]) -> Any:
         """Make targets what votes need; shape: of the targets of one row."""
         return rows
@@ -136,14 +146,14 @@ class _DaskNeighbors(DaskModel[Any]):
         return y
 
     def kneighbors(
-        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
         """Find the nearest rows of all partitions for each query.
 
         Parameters
         ----------
         X : Dask array, Dask data frame, or rows in memory
-            The queries.
+            The queries. None, the neighbours of the rows of fit among themselves, is refused.
         n_neighbors : int, default=None
             How many; None is the parameter of the estimator.
         return_distance : bool, default=True
@@ -158,6 +168,8 @@ class _DaskNeighbors(DaskModel[Any]):
             comes first.
         """
         self._check_shelves()
+        if X is None:
+            raise ValueError("X: expected queries for rows in partitions, got None")
         k = self.n_neighbors if n_neighbors is None else n_neighbors  # type: ignore[attr-defined]
         dask = need_dask()
         blocks = read_rows(self._read_queries(X)).parts
@@ -191,16 +203,18 @@ class _DaskNeighbors(DaskModel[Any]):
         width, dtype = self._n_answers(method), self._answer_dtype(method)
         labels = self._labels(method)
         rows = read_rows(X)
-        ask = dask.delayed(_vote, pure=False)
+        classes, names = self._answers_of(method), rows.names
+        ask = dask.delayed(_vote if is_here or names is None else _vote_frame, pure=False)
+        about = () if is_here or names is None else (labels, classes)
+        shape = () if width is None else (width,)
         k = self.n_neighbors  # type: ignore[attr-defined]
         out = [
-            ask(block, self._nearest(block, k), voter, method, width, dtype, labels)
+            ask(block, self._nearest(block, k), voter, method, shape, dtype, *about)
             for block in rows.parts
         ]
         if is_here:
             told = dask.compute(*out)
             return np.concatenate([np.asarray(one) for one in told])
-        shape = () if width is None else (width,)
         if not hasattr(X, "columns"):
             import dask.array as da
 
@@ -211,14 +225,9 @@ class _DaskNeighbors(DaskModel[Any]):
                 ]
             )
         import dask.dataframe as dd
-        import pandas as pd
 
         empty, index = np.empty((0, *shape), dtype=dtype), X._meta.index
-        meta = (
-            pd.Series(empty, index=index, name=method)
-            if width is None
-            else pd.DataFrame(empty, index=index, columns=labels)
-        )
+        meta = frame_answer(empty, index, method, labels, classes)
         return dd.from_delayed(out, meta=meta, divisions=X.divisions, verify_meta=False)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -291,21 +300,22 @@ def _merge(told: list[tuple[Any, Any, Any]], k: int) -> tuple[Any, Any, Any]:
 
 
 def _vote(
-    block: Part, nearest: tuple[Any, Any, Any], voter: Any, method: str, width: Any, dtype: Any,
-    labels: Any,
-) -> Any:  # fmt: skip
+    block: Part, nearest: tuple[Any, Any, Any], voter: Any, method: str, shape: Any, dtype: Any
+) -> Any:
     """Ask the local estimator, which is told the neighbours instead of looking for them."""
-    from copy import copy
-
-    from spinney.dask._model import answer_block
-
     distances, _, targets = nearest
-    if block.n_rows:
-        voter = copy(voter)
-        voter._y = targets.reshape(distances.size, *targets.shape[2:])
-        found = np.arange(distances.size).reshape(distances.shape)
-        voter.kneighbors = lambda X: (distances, found)
-    return answer_block(block.X, voter, method, width, dtype, labels)
+    voter = copy(voter)
+    voter._y = targets.reshape(distances.size, *targets.shape[2:])
+    found = np.arange(distances.size).reshape(distances.shape)
+    voter.kneighbors = lambda X: (distances, found)
+    return answer_block(block.X, getattr(voter, method), shape, dtype)
+
+
+def _vote_frame(block: Part, nearest: Any, voter: Any, method: str, *more: Any) -> Any:
+    """Ask about a partition of a frame; the answer has its index."""
+    *form, labels, classes = more
+    out = _vote(block, nearest, voter, method, *form)
+    return frame_answer(out, block.X.index, method, labels, classes)
 
 
 class KNeighborsClassifier(  # type: ignore[misc]
@@ -399,5 +409,5 @@ class KNeighborsRegressor(_DaskNeighbors, neighbors.KNeighborsRegressor):  # typ
         self._dask_width = int(shape[0]) if shape else None
         return rows
 
-    def _n_answers(self, method: str) -> int | None:
+    def _n_answers(self, method: str, *more: Any) -> int | None:
         return self._dask_width

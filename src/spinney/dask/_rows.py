@@ -327,6 +327,10 @@ def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> 
         if lengths[0] is None:
             lengths[0] = _lengths(X)
         given = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+        if given.ndim == 0 and name == "sample_weight":  # one number is the weight of all rows
+            given = np.full(sum(lengths[0]), given)
+        if given.ndim == 0:
+            raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {given}")
         if len(given) != sum(lengths[0]):
             raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {len(given)}")
         ends = np.cumsum([0, *lengths[0]])
@@ -395,8 +399,19 @@ def _make_part(
                 f"{name}: expected {X.shape[0]} rows in partition {number}, as X has, got "
                 f"{len(values)}"
             )
+        if name == "y" and values.dtype == object and _has_missing(values):
+            raise ValueError(
+                f"Input y contains NaN: expected a label in each row, got none in "
+                f"some rows of partition {number}"
+            )
         beside.append(values)
     return Part(X, *beside)
+
+
+def _has_missing(values: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(values).any())
 
 
 def join_parts(parts: Sequence[Part]) -> Part:

@@ -429,7 +429,7 @@ class SocketExchange(Exchange):
         self._swap(b"n", other, np.array([len(mine)]), sizes)
         theirs = np.empty(int(sizes[0]), dtype=np.uint8)
         self._swap(b"g", other, mine, theirs)
-        return _unpack(theirs.tobytes())
+        return _unpack(theirs)
 
     def _send_parts(self, other: int, known: dict[int, bytes]) -> None:
         mine = np.frombuffer(_pack(known), dtype=np.uint8)
@@ -443,7 +443,7 @@ class SocketExchange(Exchange):
         self._swap(b"n", other, nothing, sizes)
         theirs = np.empty(int(sizes[0]), dtype=np.uint8)
         self._swap(b"g", other, nothing, theirs)
-        return _unpack(theirs.tobytes())
+        return _unpack(theirs)
 
 
 class _told:
@@ -485,11 +485,12 @@ def _pack(known: dict[int, bytes]) -> bytes:
     )
 
 
-def _unpack(packed: bytes) -> dict[int, bytes]:
+def _unpack(packed: Any) -> dict[int, Any]:
+    """Give the messages, as views of what came."""
     known, at = {}, 0
     while at < len(packed):
         rank, n = struct.unpack_from("<QQ", packed, at)
-        known[rank] = packed[at + 16 : at + 16 + n]
+        known[rank] = memoryview(packed)[at + 16 : at + 16 + n]
         at += 16 + n
     return known
 

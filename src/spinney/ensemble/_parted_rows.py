@@ -22,10 +22,15 @@ class PartedRows:
         Each gives the rows of a part, as often as it is asked.
     sizes : sequence of int
         Number of rows of each.
+    are_here : bool, default=False
+        Whether all rows are in memory, as numbers that need not be changed: reading costs nothing.
     """
 
-    def __init__(self, readers: Sequence[Callable[[], Any]], sizes: Sequence[int]) -> None:
+    def __init__(
+        self, readers: Sequence[Callable[[], Any]], sizes: Sequence[int], are_here: bool = False
+    ) -> None:
         self.parts = [(read, n) for read, n in zip(readers, sizes, strict=True) if n]
+        self.are_here = are_here
 
     def __len__(self) -> int:
         return sum(n for _, n in self.parts)

@@ -12,6 +12,7 @@ import numpy as np
 from spinney import _core
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney.ensemble._parted_rows import PartedRows, PartedTable, parts_of_table
+from spinney.ensemble._spare_memory import give_back_memory
 from spinney.ensemble._totals import RowNumbers, Totals
 from spinney.tree._base import core_table
 
@@ -25,7 +26,7 @@ __all__ = [
     "read_part",
 ]
 
-_SAMPLE_BYTES = 2**22  # of sampled values of all workers that one has at a time, about
+_SAMPLE_BYTES = 2**20  # of sampled values of all workers that travel at a time, about
 
 
 @dataclass(frozen=True)
@@ -166,39 +167,78 @@ def agree_on_bins(
     n_learned = table.n_rows if learned is None else len(learned)
     rank = 0 if totals.exchange is None else totals.exchange.rank
     sizes = totals.gather(n_learned)
-    sample = _core.sample_rows(sum(sizes)).astype(np.int64) - sum(sizes[:rank])
-    n_sampled = len(sample)
-    rows = sample[(sample >= 0) & (sample < n_learned)]
+    sample = _core.sample_rows(sum(sizes))  # ascending
+    n_sampled, n_before = len(sample), sum(sizes[:rank])
+    own = slice(*np.searchsorted(sample, [n_before, n_before + n_learned]))
+    rows = sample[own].astype(np.int64) - n_before
+    del sample  # memory is tightest now if there are few rows
     rows = rows if learned is None else np.asarray(learned)[rows]
-    bins = _find_bins_together(_read_sample(table, schema, rows), n_sampled, max_bins, totals)
+    bins = _find_bins_together(_Sample(table, schema, rows), n_sampled, max_bins, totals)
     matrix = _core.bin_given(bins, table.n_rows)
     for first, part in parts_of_table(table):
         matrix.write(core_table(part, schema), first, n_threads)
+        del part  # before the next one is read
+    if isinstance(table, PartedTable):
+        give_back_memory()
     matrix.complete(totals.add(matrix.missing()))
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix
 
 
-def _read_sample(table: Table | PartedTable, schema: Schema, rows: Any) -> list[Any]:
-    """Read of each column what its bins depend on.
+class _Sample:
+    """What the bins of each column depend on.
 
-    Returns
-    -------
-    list of ndarray, or list of ndarrays
-        Numbers: values of the rows, part by part. Categories: in how many of all rows each is.
+    Numbers: the values of some rows. Categories: in how many of all rows each is. Rows that are in
+    memory are read a few columns at a time, so that their sample is never larger than their codes.
+
+    Parameters
+    ----------
+    table : Table or PartedTable
+        The rows of this worker.
+    schema : Schema
+        Their columns.
+    rows : ndarray of int
+        Which ones are looked at.
     """
-    told: list[Any] = [
-        [] if categories is None else np.zeros(len(categories), np.int64)
-        for categories in schema.categories
-    ]
+
+    def __init__(self, table: Table | PartedTable, schema: Schema, rows: Any) -> None:
+        self._table, self._schema, self._rows = table, schema, rows
+        self.n_columns = schema.n_features
+        self._read: dict[int, Any] = {}
+        self._step = self.n_columns
+        if not isinstance(table, PartedTable) or table.rows.are_here:
+            room = 2 * table.n_rows * self.n_columns
+            self._step = max(1, room // (8 * max(1, len(rows))))
+
+    def take(self, f: int) -> Any:
+        """Give what is known of a column, once; columns are asked for in their order."""
+        if f not in self._read:
+            last = min(f + self._step, self.n_columns)
+            self._read = _read_sample(self._table, self._schema, self._rows, range(f, last))
+        told = self._read.pop(f)
+        return _join(told) if isinstance(told, list) else told
+
+
+def _read_sample(
+    table: Table | PartedTable, schema: Schema, rows: Any, columns: range
+) -> dict[int, Any]:
+    """Read some columns: values part by part, or numbers of rows by category."""
+    told: dict[int, Any] = {}
+    for f in columns:
+        categories = schema.categories[f]
+        told[f] = [] if categories is None else np.zeros(len(categories), np.int64)
     for first, part in parts_of_table(table):
         here = rows[(rows >= first) & (rows < first + part.n_rows)] - first
-        # Rows that lie side by side are read once for all their columns.
-        matrix = None if part.matrix is None else np.ascontiguousarray(part.matrix[here].T)
-        for f, of_column in enumerate(told):
+        # Rows that lie side by side are read once for all these columns.
+        matrix = None
+        if part.matrix is not None:
+            some = part.matrix[:, columns.start : columns.stop]
+            matrix = np.ascontiguousarray(some[here].T)
+        for f, of_column in told.items():
             if isinstance(of_column, list):
-                values = matrix[f] if matrix is not None else _column_of(part, f)[here]
-                of_column.append(values)
+                of_column.append(
+                    _column_of(part, f)[here] if matrix is None else matrix[f - columns.start]
+                )
             else:
                 codes = _column_of(part, f)
                 of_column += np.bincount(codes[codes >= 0], minlength=len(of_column))
@@ -206,23 +246,27 @@ def _read_sample(table: Table | PartedTable, schema: Schema, rows: Any) -> list[
 
 
 def _find_bins_together(
-    told: list[Any], n_sampled: int, max_bins: int, totals: Totals
+    sample: _Sample, n_sampled: int, max_bins: int, totals: Totals
 ) -> list[tuple[bool, Any]]:
-    """Find the bins of all columns: some columns at a time, every worker those of some of these."""
+    """Find the bins of all columns, every worker those of some.
+
+    Columns travel a few at a time, and each worker keeps those that it finds the bins of, until
+    all have one.
+    """
     rank, size = 0, 1
     if totals.exchange is not None:
         rank, size = totals.exchange.rank, totals.exchange.size
     step = max(1, _SAMPLE_BYTES // (8 * max(1, n_sampled)))
     bins: list[tuple[bool, Any]] = []
-    for begin in range(0, len(told), step):
-        block = range(begin, min(begin + step, len(told)))
-        own = []
-        for f in block:
-            own.append(_join(told[f]) if isinstance(told[f], list) else told[f])
-            told[f] = None  # it is not needed again
-        parts = totals.gather(own)
-        mine = [f for f in block if f % size == rank]
-        found = {f: _find_bins([part[f - begin] for part in parts], max_bins) for f in mine}
+    for begin in range(0, sample.n_columns, max(step, size)):
+        block = range(begin, min(begin + max(step, size), sample.n_columns))
+        mine: dict[int, list[Any]] = {}
+        for first in range(block.start, block.stop, step):
+            some = range(first, min(first + step, block.stop))
+            parts = totals.gather([sample.take(f) for f in some])
+            mine |= {f: [part[f - first] for part in parts] for f in some if f % size == rank}
+            del parts
+        found = {f: _find_bins(mine.pop(f), max_bins) for f in list(mine)}
         everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
         bins += [everywhere[f] for f in block]
     return bins

@@ -89,7 +89,8 @@ class Totals:
         if self.exchange is None:
             return [thing]
         told = self.exchange.gather(pickle.dumps(thing))
-        return [pickle.loads(message) for message in told]
+        told.reverse()
+        return [pickle.loads(told.pop()) for _ in range(len(told))]  # none is there twice for long
 
     def extremes(self, values: Any) -> tuple[Any, Any]:
         """Smallest and largest value of each column, (n_columns,)."""
