@@ -733,13 +733,12 @@ def test_cuts_of_sampled_rows_are_as_good_as_those_of_all():
         assert loss < 1.002 * best
 
 
-def peak_memory():
-    with open("/proc/self/status") as file:
-        return 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_rows_in_files_take_less_memory_than_they_are(tmp_path):
+    def peak_memory():  # within the test, so that workers need not import it
+        with open("/proc/self/status") as file:
+            return 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
+
     n, d = 50_000, 24
     for i in range(20):
         rng = np.random.default_rng(i)
@@ -760,15 +759,14 @@ def test_rows_in_files_take_less_memory_than_they_are(tmp_path):
     assert after - before < 0.6 * 20 * n * (d + 1) * 8
 
 
-def lose_first(block, place):
-    """End the process that is the first to read a partition."""
-    if not os.path.exists(place):
-        with open(place, "w"):
-            os._exit(1)
-    return block
-
-
 def test_the_only_worker_is_lost_and_replaced_while_rows_are_read(tmp_path):
+    def lose_first(block, place):
+        """End the process that is the first to read a partition."""
+        if not os.path.exists(place):
+            with open(place, "w"):
+                os._exit(1)
+        return block
+
     rows = da.from_array(X, chunks=(300, 4)).map_blocks(
         lose_first, str(tmp_path / "lost"), dtype=X.dtype, meta=X[:0]
     )
