@@ -406,6 +406,19 @@ def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
     assert "cannot tell the time: expected dates written as 2024-12-31, or numbers" in text.err
 
 
+def test_what_the_target_was_taken_for_is_told_where_it_could_be_another(
+    run: Run, tmp_path: Path
+) -> None:
+    path, few = tmp_path / "rows.csv", ("--models", "decision_tree", "--cv", 3)
+    rows = [f"{i % 2},{i % 2},{'no' if i % 2 else 'yes'}" for i in range(30)]
+    path.write_text("\n".join(["a,digit,name", *rows]))
+    digit = run("compare", path, "--target", "digit", *few, "--drop", "name")
+    name = run("compare", path, "--target", "name", *few, "--drop", "digit")
+    assert "'digit' was taken for classes; for numbers say --task regression" in digit.out
+    assert "was taken for" not in name.out
+    assert "--drop COL leaves out a column" in name.out
+
+
 @pytest.mark.parametrize("stray", ["oops", "1,234", "$1000.50"])
 def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: str) -> None:
     rows = [f'{row},"{row}.25"' for row in range(80)]

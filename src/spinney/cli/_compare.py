@@ -377,8 +377,9 @@ def _next_step(
         "Next: --drop COL leaves out a column, such as one that gives the answer away;\n"
         "--kind COL=KIND says what one holds."
     )
-    if task is not TaskName.auto:
-        return drop
+    classes = result.compared.classes if result.compared is not None else None
+    if task is not TaskName.auto or (classes is not None and classes.dtype.kind not in "iuf"):
+        return drop  # there is no other task: the user has said so, or the classes are names
     if result.task == "classification":
         return f"{target!r} was taken for classes; for numbers say --task regression.\n{drop}"
     return f"{target!r} was taken for numbers; for classes say --task classification.\n{drop}"
