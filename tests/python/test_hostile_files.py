@@ -194,6 +194,24 @@ def test_values_that_ask_for_too_much(node: dict[str, Any]) -> None:
         rebuild([node], {})
 
 
+@pytest.mark.parametrize("last", ["list", "set", "dict"])
+def test_parts_that_refer_to_each_other_without_end(last: str) -> None:
+    nodes: list[dict[str, Any]] = [{"kind": "tuple", "items": []}]
+    nodes += [{"kind": "tuple", "items": [{"ref": i}] * 10} for i in range(40)]
+    key = {"ref": 40}  # a hash of it would take longer than the world has been there
+    nodes.append({"kind": last, "items": [[key, 1]] if last == "dict" else [key]})
+    with pytest.raises(ValueError, match="again and again"):
+        rebuild(nodes, {})
+
+
+def test_what_is_shared_by_many_parts() -> None:
+    schema = [{"column": i} for i in range(1000)]
+    description = describe([{"schema": schema} for _ in range(2000)])
+    again = rebuild(description.nodes, description.tensors)
+    assert len(again) == 2000
+    assert again[0]["schema"] is again[-1]["schema"]
+
+
 def test_wide_texts_that_are_short() -> None:
     array = np.full(10_000, "no", dtype="U2000")  # 80 MB: its file could not ask for that
     description = describe(array)

@@ -30,6 +30,9 @@ _SPARSE = {
     "csc_array": sp.csc_array,
 }
 _LONGEST_RANGE = 10_000_000
+# Lists that each hold the one before ten times take few bytes in a file, and nothing that walks
+# through them (hash, repr, a copy) would end. What models share is far from this.
+_FEW_REPEATS, _REPEATS = 10_000_000, 1000
 _WIDEST = 4096  # bytes of a value whose type alone is kept
 _SCALARS: dict[str, tuple[type, ...]] = {  # by kind of dtype
     "b": (bool,),
@@ -51,10 +54,11 @@ _CALLED = frozenset(
 def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any:
     """Make the model that the last node is; nodes that make no sense are a ValueError."""
     made: list[Any] = []
-    maker = _Maker(made, dict(tensors))
+    maker = _Maker(made, dict(tensors), _FEW_REPEATS + _REPEATS * len(nodes))
     for number, node in enumerate(nodes):
         try:
             made.append(maker.make(node))
+            maker.finish()
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
             raise ValueError(f"node {number} cannot be made: {error}") from error
     if not made:
@@ -63,11 +67,21 @@ def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any
 
 
 class _Maker:
-    def __init__(self, made: list[Any], tensors: dict[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, made: list[Any], tensors: dict[str, NDArray[Any]], largest_size: int
+    ) -> None:
         self._made = made
+        self._sizes: list[int] = []  # of what was made, counting what is referred to each time
+        self._size = 1  # of what is being made
+        self._largest_size = largest_size
         self._tensors = tensors
         self._n_uses: Counter[int] = Counter()  # by id of an array
         self._sealed: set[int] = set()
+
+    def finish(self) -> None:
+        """Note the size of what was just made."""
+        self._sizes.append(self._size)
+        self._size = 1
 
     def value(self, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -75,6 +89,9 @@ class _Maker:
         if "ref" in value:
             if not 0 <= value["ref"] < len(self._made):
                 raise ValueError(f"a reference to {value['ref']!r}, which is not before it")
+            self._size += self._sizes[value["ref"]]
+            if self._size > self._largest_size:
+                raise ValueError("parts that refer to each other again and again")
             thing = self._made[value["ref"]]
             if isinstance(thing, np.ndarray):
                 self._n_uses[id(thing)] += 1
