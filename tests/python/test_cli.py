@@ -85,7 +85,7 @@ def test_csv(run: Run, shop: Path) -> None:
     assert "failed" not in result.out
     assert "* " in result.out
     assert "random_forest" in result.out
-    assert "--task regression" in result.out
+    assert "--drop COL leaves out a column" in result.out
 
 
 def test_json(run: Run, shop: Path) -> None:

@@ -28,7 +28,7 @@ dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402
 from spinney.dask import _boost_task, _crew  # noqa: E402
 from spinney.dask._boost_task import METRIC  # noqa: E402
-from spinney.dask._rows import Part, join_parts  # noqa: E402
+from spinney.dask._rows import Part, join_parts, workers_of  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -466,7 +466,7 @@ def test_one_to_five_processes_fit_the_same_model(cluster):
     finally:
         cluster.cluster.scale(3)
         for _ in range(300):
-            if len(cluster.scheduler_info(n_workers=-1)["workers"]) == 3:
+            if len(workers_of(cluster)) == 3:
                 break
             time.sleep(0.1)
 
@@ -661,6 +661,20 @@ def test_neighbours_after_their_client_is_closed(cluster):
 
 
 # ---------------------------------------------------------------------- one process is enough
+
+
+def test_workers_are_known_whatever_the_client_asks_by_itself():
+    class Client:
+        status = "running"
+        answers = iter(
+            [{"n_workers": 2, "workers": {}}, {"n_workers": 2, "workers": {"a": 1, "b": 2}}]
+        )
+
+        def scheduler_info(self, n_workers):
+            assert n_workers == -1
+            return next(self.answers)
+
+    assert workers_of(Client()) == {"a": 1, "b": 2}
 
 
 def test_parts_become_one():

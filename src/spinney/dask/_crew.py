@@ -32,7 +32,7 @@ from spinney.dask._boost_task import (
     open_listener,
     stop_fit,
 )
-from spinney.dask._rows import Rows, leave_pool, need_dask
+from spinney.dask._rows import Rows, leave_pool, need_dask, workers_of
 
 __all__ = ["Crew", "await_workers", "find_client"]
 
@@ -93,7 +93,7 @@ def await_workers(client: Any, wanted: int = 1) -> list[str]:
 
 
 def _present(client: Any) -> set[str]:
-    return set(client.scheduler_info(n_workers=-1)["workers"])
+    return set(workers_of(client))
 
 
 class Crew:

@@ -22,7 +22,15 @@ from spinney.dask._model import (
     QuantilesMixin,
     SetsMixin,
 )
-from spinney.dask._rows import Part, Rows, join_parts, leave_pool, need_dask, read_rows
+from spinney.dask._rows import (
+    Part,
+    Rows,
+    join_parts,
+    leave_pool,
+    need_dask,
+    read_rows,
+    workers_of,
+)
 from spinney.ensemble._forest import ForestShare
 from spinney.ensemble._shard import join_schemas
 
@@ -159,7 +167,7 @@ def _workers() -> list[str]:
     try:
         from distributed import get_client
 
-        return sorted(get_client().scheduler_info(n_workers=-1)["workers"])
+        return sorted(workers_of(get_client()))
     except (ImportError, ValueError):
         return []
 
@@ -168,7 +176,7 @@ def _least_memory() -> float:
     try:
         from distributed import get_client
 
-        workers = get_client().scheduler_info(n_workers=-1)["workers"].values()
+        workers = workers_of(get_client()).values()
         return min((one["memory_limit"] or np.inf for one in workers), default=np.inf)
     except (ImportError, ValueError):
         return np.inf

@@ -29,6 +29,7 @@ __all__ = [
     "need_dask",
     "read_rows",
     "within_task",
+    "workers_of",
 ]
 
 
@@ -287,9 +288,23 @@ def _n_workers() -> int:
     try:
         from distributed import get_client
 
-        return max(1, len(get_client().scheduler_info(n_workers=-1)["workers"]))
+        return max(1, len(workers_of(get_client())))
     except (ImportError, ValueError):
         return os.cpu_count() or 1
+
+
+def workers_of(client: Any) -> dict[str, Any]:
+    """Give what the scheduler knows about each worker, by address.
+
+    A client asks by itself now and then, and then for no workers at all; that answer may come
+    between ours and our reading of it, which is why they are counted.
+    """
+    while True:
+        info = client.scheduler_info(n_workers=-1)
+        workers: dict[str, Any] = info["workers"]
+        is_whole = len(workers) == info.get("n_workers", len(workers))  # older versions tell all
+        if is_whole or client.status != "running":  # of a lost scheduler no better answer comes
+            return workers
 
 
 def within_task() -> bool:
