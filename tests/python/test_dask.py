@@ -720,7 +720,14 @@ def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
 
 def test_workers_of_another_version_are_told(monkeypatch):
     monkeypatch.setattr(_crew, "__version__", "99.0")
-    with pytest.raises(RuntimeError, match=r"has Spinney .*, expected 99\.0"):
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as two,
+        distributed.Client(two, set_as_default=False) as client,
+        client.as_current(),
+        pytest.raises(RuntimeError, match=r"has Spinney .*, expected 99\.0"),
+    ):
         sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y)
 
 

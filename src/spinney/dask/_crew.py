@@ -268,11 +268,11 @@ class Crew:
             for rank, address in enumerate(crew)
         ]
         own += opened
+        self._wait(opened, crew)  # whoever cannot take part says so before rows are read
         loaded = self._load(self._loaders(token), crew, read, strictly=self.in_files)
         watched = None
         if self.watched is not None:
             watched = self._load(self._watched_parts(len(crew)), crew, read)
-        self._wait(opened, crew)
         addresses = [future.result() for future in opened]
         boosted = [
             self.client.submit(
@@ -300,8 +300,11 @@ class Crew:
         return _present(self.client)
 
     def _loaders(self, token: str) -> list[Any]:
-        """Make the tasks that read the rows; rows in files are read anew by every attempt."""
-        load = need_dask().delayed(load_part, pure=True)
+        """Make the tasks that read the rows, anew for every attempt.
+
+        Tasks of the same name may be bound to workers that are there no more.
+        """
+        load = need_dask().delayed(load_part, pure=False)
         return [
             load(part, i, token if self.in_files else "") for i, part in enumerate(self.rows.parts)
         ]
