@@ -250,7 +250,7 @@ class Crew:
         unfinished = [future for future in own if future.status != "finished"]
         if unfinished:
             self.client.cancel(unfinished, force=True)
-        for future in read:  # others may wait for the same rows
+        for future in read:  # not cancelled: others may wait for the same rows to watch
             future.release()
 
     def _run_crew(self, token: str, crew: list[str], own: list[Any], read: list[Any]) -> Any:
