@@ -147,7 +147,7 @@ def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
                 "predict the likelier class; call set_probability_threshold(0.5) first"
             )
     elif name in _RANKING:
-        task, loss = "rank", "lambdarank"
+        task, loss = "rank", "ndcg"
     if not loss:
         raise ValueError(
             f"model: CatBoost's loss {name!r} has no equal here; expected one of "

@@ -181,14 +181,18 @@ def _read_objective(
     if name == "quantile":
         params["alpha"] = float(settings.get("alpha", 0.9))
     if name == "tweedie":
-        params["tweedie_power"] = float(settings.get("tweedie_variance_power", 1.5))
+        power = float(settings.get("tweedie_variance_power", 1.5))
+        if power == 1:  # the deviance of a Poisson variable; Spinney's Tweedie loss starts above 1
+            loss = "poisson"
+        else:
+            params["tweedie_power"] = power
     if name == "binary":
         task, loss = "classify", "log_loss"
         params["sigmoid"] = float(given.get("sigmoid", 1.0))
     elif name in ("multiclass", "softmax"):
         task, loss = "classify", "log_loss"
     elif name in _RANKING:
-        task, loss = "rank", "lambdarank"
+        task, loss = "rank", "ndcg"
     if not loss or (classes is not None and task != "classify"):
         raise ValueError(
             f"model: LightGBM's objective {name!r} has no equal here; expected binary, multiclass, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ _MOST_FEATURES = 1 << 20
 _MOST_CATEGORIES = 1 << 18
 _TWO_CLASSES = ("binary:logistic", "binary:logitraw")
 _CLASSES = ("multi:softprob", "multi:softmax")
-_RANKING = {"rank:ndcg": "lambdarank", "rank:map": "lambdarank", "rank:pairwise": "pairwise"}
+_RANKING = {"rank:ndcg": "ndcg", "rank:map": "ndcg", "rank:pairwise": "pairwise"}
 
 
 def from_xgboost(model: Any) -> Any:
@@ -61,6 +62,17 @@ def from_xgboost(model: Any) -> Any:
     ValueError
         For linear models, objectives without an equal, estimators with another `missing` than NaN,
         and files that are not what XGBoost writes.
+
+    Warns
+    -----
+    UserWarning
+        For ``binary:logitraw``: `XGBClassifier.predict` returns class 1 where the raw score is above
+        0.5, Spinney where it is above 0, which is a probability of 0.5.
+
+    Notes
+    -----
+    A clone can be fitted again. Objectives without a counterpart among Spinney's losses, and models
+    of several quantiles, are imported with ``loss="squared_error"``; a new fit minimizes that.
 
     Examples
     --------
@@ -166,6 +178,14 @@ def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
         task, loss, classes = "classify", "log_loss", np.arange(n_scores)
     elif name in _RANKING:
         task, loss = "rank", _RANKING[name]
+    if name == "binary:logitraw":
+        warnings.warn(
+            "XGBClassifier.predict with objective 'binary:logitraw' returns class 1 where the raw "
+            "score is above 0.5; the imported model does where it is above 0 (a probability of "
+            "0.5). For XGBoost's labels use classes_[(decision_function(X) > 0.5).astype(int)].",
+            UserWarning,
+            stacklevel=4,
+        )
     if name in _TWO_CLASSES and n_scores > 1:
         raise ValueError(
             f"model: several outputs of XGBoost's objective {name!r} have no equal here; "
