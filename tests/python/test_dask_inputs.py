@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dask
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 
 from spinney import ensemble, linear_model, neighbors
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402

@@ -98,6 +98,7 @@ def test_a_model_goes_through_a_pipe(shop: Path) -> None:
     assert wrong.stderr.startswith("spinney: standard input: no model file")
 
 
+@pytest.mark.usefixtures("sigint_handler")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_interruption(shop: Path) -> None:
     pd.concat([SHOP] * 300).to_csv(shop, index=False)

@@ -278,6 +278,7 @@ def long_fit():
     return X, rng.normal(size=len(X))
 
 
+@pytest.mark.usefixtures("sigint_handler")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_ends_a_fit(n_jobs):
     X, y = long_fit()
