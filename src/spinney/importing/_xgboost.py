@@ -66,8 +66,8 @@ def from_xgboost(model: Any) -> Any:
     Warns
     -----
     UserWarning
-        For ``binary:logitraw``: `XGBClassifier.predict` returns class 1 where the raw score is above
-        0.5, Spinney where it is above 0, which is a probability of 0.5.
+        For ``binary:logitraw``: `XGBClassifier.predict` returns class 1 where the raw score is
+        above 0.5, Spinney where it is above 0, which is a probability of 0.5.
 
     Notes
     -----
