@@ -26,14 +26,14 @@ import numpy as np
 import pandas as pd
 
 from spinney.calibration import ConformalClassifier, ConformalRegressor
+from spinney.comparison.scaled_linear import ScaledLogisticRegression, ScaledRidge
+from spinney.comparison.scaled_neighbors import ScaledNeighborsClassifier, ScaledNeighborsRegressor
 from spinney.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.report.scaled_linear import ScaledLogisticRegression, ScaledRidge
-from spinney.report.scaled_neighbors import ScaledNeighborsClassifier, ScaledNeighborsRegressor
 
 COVERAGE = 0.9
 LEAVE_OUT = {

@@ -48,7 +48,7 @@ def table(n, task):
 
 
 _LOADS = """
-import sys, numpy as np, spinney, spinney.ensemble, spinney.io._rebuilding
+import sys, numpy as np, spinney, spinney.ensemble, spinney.model_file._rebuilding
 def own():
     rows = (line.split() for line in open("/proc/self/smaps_rollup"))
     return sum(int(row[1]) for row in rows if row[0].startswith("Private_"))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from spinney._table import fit_table, read_table
+from spinney.data.table import fit_table, read_table
 
 
 def best(call, repeats):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 
-from spinney._table import fit_table, read_table
+from spinney.data.table import fit_table, read_table
 
 BIG = 2**53  # the last integer with all its neighbours in float64
 

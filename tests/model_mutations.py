@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from spinney.io._model_file import _checksum_of_tensors
+from spinney.model_file.files import _checksum_of_tensors
 
 __all__ = ["Contents", "mutants", "read_contents", "write_contents"]
 

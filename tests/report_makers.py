@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spinney.report.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
     Calibration,
     ColumnProfile,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from report_makers import NAMES, Sample, make_classification, make_regression
-from spinney.report.comparison import Estimate, ModelResult
+from spinney.comparison.comparison import Estimate, ModelResult
 from spinney.report.evidence import (
     Contributions,
     Dependence,

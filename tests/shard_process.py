@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from shards import SEED, stretches_of
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed.exchange import ExchangeError, SocketExchange
 from spinney.ensemble import GradientBoostingRegressor
-from spinney.ensemble._distributed import fit_shard
-from spinney.ensemble._exchange import ExchangeError, SocketExchange
 
 
 def fit_in_process(rank, pipe):

@@ -6,8 +6,8 @@ import threading
 
 import numpy as np
 
-from spinney.ensemble._distributed import fit_shard
-from spinney.ensemble._exchange import ExchangeError, ThreadExchange
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed.exchange import ExchangeError, ThreadExchange
 
 SEED = 7
 

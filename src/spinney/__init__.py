@@ -29,16 +29,16 @@ if TYPE_CHECKING:
         theory,
         tree,
     )
-    from spinney._threads import get_num_threads, set_num_threads
+    from spinney.comparison.compare import compare
     from spinney.export._c import export_c
     from spinney.export._onnx import export_onnx
     from spinney.importing._catboost import from_catboost
     from spinney.importing._lightgbm import from_lightgbm
     from spinney.importing._sklearn import from_sklearn
     from spinney.importing._xgboost import from_xgboost
-    from spinney.io._model_file import describe, load, save
+    from spinney.model_file.files import describe, load, save
     from spinney.patch import patch_sklearn, unpatch_sklearn
-    from spinney.report.compare import compare
+    from spinney.runtime.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -99,19 +99,19 @@ _SUBMODULES = frozenset(
     }
 )
 _NAMES = {
-    "compare": "spinney.report.compare",
+    "compare": "spinney.comparison.compare",
     "from_catboost": "spinney.importing._catboost",
     "from_lightgbm": "spinney.importing._lightgbm",
     "from_sklearn": "spinney.importing._sklearn",
     "from_xgboost": "spinney.importing._xgboost",
     "export_c": "spinney.export._c",
     "export_onnx": "spinney.export._onnx",
-    "get_num_threads": "spinney._threads",
-    "describe": "spinney.io._model_file",
-    "load": "spinney.io._model_file",
+    "get_num_threads": "spinney.runtime.threads",
+    "describe": "spinney.model_file.files",
+    "load": "spinney.model_file.files",
     "patch_sklearn": "spinney.patch",
-    "save": "spinney.io._model_file",
-    "set_num_threads": "spinney._threads",
+    "save": "spinney.model_file.files",
+    "set_num_threads": "spinney.runtime.threads",
     "unpatch_sklearn": "spinney.patch",
 }
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spinney
 from golden.questions import WORDS, answers_of
-from spinney.io._model_file import VERSION
+from spinney.model_file.files import VERSION
 
 FOLDER = Path(__file__).parent
 
@@ -151,7 +151,7 @@ def models() -> dict[str, Any]:
 
 def _compared() -> dict[str, Any]:
     """Return the learners that `compare` and the shell make of others, on a mixed table."""
-    from spinney.report.families import FAMILIES
+    from spinney.comparison.families import FAMILIES
 
     out = {}
     for family in FAMILIES:

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spinney._labels import encode_labels
+from spinney.data.labels import encode_labels
 
 LABELS = st.sampled_from(["bool", "int8", "uint8", "int64", "uint64", "float64", "<U2"])
 

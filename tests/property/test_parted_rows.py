@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shards import SEED, assert_same, fit_alone
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed.exchange import ThreadExchange
+from spinney.distributed.partitioned_rows import PartedRows
 from spinney.ensemble import GradientBoostingRegressor
-from spinney.ensemble._distributed import fit_shard
-from spinney.ensemble._exchange import ThreadExchange
-from spinney.ensemble._parted_rows import PartedRows
 
 
 @settings(max_examples=25, deadline=None)

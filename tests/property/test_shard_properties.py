@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spinney.boosting._validation_split import split_rows
+from spinney.distributed.exchange import ThreadExchange
+from spinney.distributed.totals import Totals
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from spinney.ensemble._boosting_split import split_rows
-from spinney.ensemble._exchange import ThreadExchange
-from spinney.ensemble._totals import Totals
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from shards import assert_same, cut, fit_alone, fit_together, run

@@ -10,8 +10,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 from estimator_checks import run_estimator_checks
+from spinney.adaboost._anyboost_losses import CLASS_LOSSES, NUMBER_LOSSES
 from spinney.ensemble import AdaBoostClassifier, AnyBoostClassifier, AnyBoostRegressor
-from spinney.ensemble._anyboost_losses import CLASS_LOSSES, NUMBER_LOSSES
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-import spinney.ensemble._boosting as boosting
+import spinney.boosting.base as boosting
+from spinney.boosting._booster import Bins, best_round
+from spinney.boosting._settings import settle
+from spinney.boosting._target_statistics import ordered_statistics
+from spinney.boosting._validation_split import split_rows
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from spinney.ensemble._booster import Bins, best_round
-from spinney.ensemble._boosting_rules import settle
-from spinney.ensemble._boosting_split import split_rows
-from spinney.ensemble._target_statistics import ordered_statistics
 
 
 def waves(n, seed=0):

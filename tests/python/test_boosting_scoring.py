@@ -8,13 +8,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor as PeerRegressor
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import train_test_split
 
+from spinney.boosting._validation_split import split_rows
 from spinney.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from spinney.ensemble._boosting_split import split_rows
 
 PLAIN = {"n_estimators": 60, "early_stopping": True, "n_folds": 1, "random_state": 3}
 

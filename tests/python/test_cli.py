@@ -19,7 +19,7 @@ import pytest
 
 import spinney
 from spinney.cli import main
-from spinney.report.families import FAMILIES
+from spinney.comparison.families import FAMILIES
 
 RNG = np.random.default_rng(0)
 AGE = RNG.integers(18, 80, size=60)

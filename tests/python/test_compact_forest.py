@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import spinney
 from spinney import ensemble, linear_model, neighbors, tree
-from spinney.ensemble._packing import ARRAYS, pack, unpack
+from spinney.models.packing import ARRAYS, pack, unpack
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5))

@@ -14,11 +14,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import spinney
-from spinney.report import families
-from spinney.report.comparison import Comparison, Estimate, ModelResult
-from spinney.report.families import FAMILIES
-from spinney.report.progress import Step
-from spinney.report.target import infer_task, read_target
+from spinney.comparison import families
+from spinney.comparison.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.families import FAMILIES
+from spinney.comparison.progress import Step
+from spinney.data.target import infer_task, read_target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -439,7 +439,7 @@ def test_single_fold_has_no_standard_error() -> None:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_pruned_tree(task: families.Task) -> None:
-    from spinney.report.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+    from spinney.tree._pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
     y = LABELS if task == "classification" else NUMBERS
     cls = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor
@@ -454,7 +454,10 @@ def test_pruned_tree(task: families.Task) -> None:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_scaled_neighbors(task: families.Task) -> None:
-    from spinney.report.scaled_neighbors import ScaledNeighborsClassifier, ScaledNeighborsRegressor
+    from spinney.comparison.scaled_neighbors import (
+        ScaledNeighborsClassifier,
+        ScaledNeighborsRegressor,
+    )
 
     y = LABELS if task == "classification" else NUMBERS
     cls = ScaledNeighborsClassifier if task == "classification" else ScaledNeighborsRegressor
@@ -482,7 +485,7 @@ def test_families_are_well_formed() -> None:
 
 
 def test_local_fits_of_tables_as_they_come():
-    from spinney.report.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
+    from spinney.comparison.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
 
     rng = np.random.default_rng(0)
     n = 400
@@ -507,7 +510,7 @@ def test_local_fits_of_tables_as_they_come():
 
 
 def test_mixtures_of_tables_as_they_come():
-    from spinney.report.scaled_mixture import ScaledMixtureClassifier
+    from spinney.comparison.scaled_mixture import ScaledMixtureClassifier
 
     rng = np.random.default_rng(0)
     n = 400
@@ -535,7 +538,7 @@ def test_mixtures_of_tables_as_they_come():
 
 
 def test_linear_models_of_tables_as_they_come():
-    from spinney.report import scaled_linear
+    from spinney.comparison import scaled_linear
 
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(

@@ -24,8 +24,8 @@ from spinney.tree import (
     export_svg,
     export_text,
 )
-from spinney.tree._comparison_tree import _draw_pivots
-from spinney.tree._comparisons import METRICS, StringRows
+from spinney.tree.triplet.queries import METRICS, StringRows
+from spinney.tree.triplet.tree import _draw_pivots
 
 TREES = [ComparisonTreeClassifier, ComparisonTreeRegressor]
 FORESTS = [ComparisonForestClassifier, ComparisonForestRegressor]

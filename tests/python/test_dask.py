@@ -413,7 +413,7 @@ def test_a_bar_ends_with_its_fit(monkeypatch):
         def __del__(self):
             ended.append(True)
 
-    monkeypatch.setattr("spinney._progress._Bar", Bar)
+    monkeypatch.setattr("spinney.runtime.progress._Bar", Bar)
     gc.collect()
     gc.disable()
     try:

@@ -14,6 +14,7 @@ import pytest
 from sklearn import metrics
 
 import spinney
+from spinney.comparison.recipe import Origin
 from spinney.io import decide_kinds
 from spinney.report.certainty import predicted_rows
 from spinney.report.gather import gather_evidence
@@ -21,7 +22,6 @@ from spinney.report.judgement import calibrations, confusion, rate_curves, resid
 from spinney.report.learning import learning_curve
 from spinney.report.page import render_page
 from spinney.report.profile import histogram_of, profile_columns
-from spinney.report.recipe import Origin
 
 RNG = np.random.default_rng(0)
 N = 240

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed.exchange import ExchangeError, SocketExchange, ThreadExchange
+from spinney.distributed.totals import RowNumbers, Totals
 from spinney.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRanker,
     GradientBoostingRegressor,
     _shard,
 )
-from spinney.ensemble._distributed import fit_shard
-from spinney.ensemble._exchange import ExchangeError, SocketExchange, ThreadExchange
-from spinney.ensemble._forest import ForestStore
-from spinney.ensemble._totals import RowNumbers, Totals
+from spinney.forest.base import ForestStore
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from shard_process import fit_in_process

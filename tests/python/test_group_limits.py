@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import spinney
-from spinney._group_limits import RowCategories, raised_limits
 from spinney.calibration import ConformalClassifier
+from spinney.conformal.group_limits import RowCategories, raised_limits
 from spinney.ensemble import (
     BaggingClassifier,
     GradientBoostingClassifier,

@@ -16,9 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import spinney
-from spinney._group_scale import learn_group_scale
-from spinney._table import Schema, Table
 from spinney.calibration import ConformalRegressor
+from spinney.comparison.scaled_linear import ScaledLinearRegression, ScaledRidge
+from spinney.comparison.scaled_neighbors import ScaledNeighborsRegressor
+from spinney.conformal.group_scale import learn_group_scale
+from spinney.data.table import Schema, Table
 from spinney.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -27,10 +29,8 @@ from spinney.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.ensemble._votes import _less_variable, as_of_all, means_of_all
+from spinney.forest._out_of_bag import _less_variable, as_of_all, means_of_all
 from spinney.neighbors import KNeighborsRegressor
-from spinney.report.scaled_linear import ScaledLinearRegression, ScaledRidge
-from spinney.report.scaled_neighbors import ScaledNeighborsRegressor
 
 TOWNS = np.array(["calm", "usual", "wild"])
 MODELS = [

@@ -14,8 +14,8 @@ import pytest
 import scipy.sparse as sp
 
 from spinney.ensemble import RandomForestClassifier, VotingClassifier
-from spinney.io._description import describe
-from spinney.io._rebuilding import rebuild
+from spinney.model_file._description import describe
+from spinney.model_file._rebuilding import rebuild
 from spinney.neighbors import BallTree, KDTree, KNeighborsClassifier
 from spinney.neighbors._neighborhoods import RowTree
 from spinney.tree import (

@@ -34,7 +34,7 @@ print("\\nloaded:", *sorted((set(sys.modules) - before) & set({HEAVY})))
     [
         "import spinney",
         "import spinney; dir(spinney); spinney.__version__",
-        "import spinney.report.families",
+        "import spinney.comparison.families",
         "import sys; sys.argv = ['spinney', '--help']; import spinney.cli; spinney.cli.main()",
         "import sys; sys.argv = ['spinney', '--version']; import spinney.cli; spinney.cli.main()",
         *(

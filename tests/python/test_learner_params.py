@@ -9,12 +9,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from spinney.comparison.families import FAMILIES
+from spinney.comparison.scaled_linear import ScaledLogisticRegression
+from spinney.comparison.scaled_local import ScaledLocalRegressor
+from spinney.comparison.scaled_neighbors import ScaledNeighborsClassifier
 from spinney.linear_model import LogisticRegression
-from spinney.report.families import FAMILIES
-from spinney.report.pruned_tree import PrunedTreeClassifier
-from spinney.report.scaled_linear import ScaledLogisticRegression
-from spinney.report.scaled_local import ScaledLocalRegressor
-from spinney.report.scaled_neighbors import ScaledNeighborsClassifier
+from spinney.tree._pruned_tree import PrunedTreeClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2))

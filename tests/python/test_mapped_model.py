@@ -24,10 +24,10 @@ from spinney.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.io._container import container_pieces, read_container, read_header
-from spinney.io._description import describe
-from spinney.io._rebuilding import rebuild
 from spinney.linear_model import LinearRegression
+from spinney.model_file._container import container_pieces, read_container, read_header
+from spinney.model_file._description import describe
+from spinney.model_file._rebuilding import rebuild
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 6))
@@ -233,7 +233,7 @@ def test_what_is_written_is_what_safetensors_writes(
 
 
 def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spinney.io._container._LONGEST_HEADER", 1000)
+    monkeypatch.setattr("spinney.model_file._container._LONGEST_HEADER", 1000)
     with pytest.raises(ValueError, match="100 arrays are too many"):
         list(container_pieces({}, {str(i): np.zeros(1) for i in range(100)}))
 

@@ -38,6 +38,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import spinney
+from spinney.comparison.families import FAMILIES
 from spinney.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -47,13 +48,12 @@ from spinney.ensemble import (
     VotingClassifier,
 )
 from spinney.io import read_about
-from spinney.io._classes import _THEIRS
-from spinney.io._description import describe
-from spinney.io._rebuilding import rebuild
 from spinney.linear_model import LinearRegression, LogisticRegression, PolynomialRegression
 from spinney.mixture import MixtureClassifier, PlugInClassifier
+from spinney.model_file._allowed_classes import _THEIRS
+from spinney.model_file._description import describe
+from spinney.model_file._rebuilding import rebuild
 from spinney.neighbors import HNSW, KNeighborsClassifier, KNeighborsRegressor
-from spinney.report.families import FAMILIES
 from spinney.tree import (
     C45Rules,
     DecisionTreeClassifier,
@@ -496,7 +496,7 @@ def test_long_lists(values: list[Any], kind: type[Any]) -> None:
 
 
 def test_too_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spinney.io._model_file._MOST_JSON", 1000)
+    monkeypatch.setattr("spinney.model_file.files._MOST_JSON", 1000)
     with pytest.raises(ValueError, match="too many parts"):
         spinney.save(DecisionTreeClassifier().fit(X, CLASSES), tmp_path / "m")
 

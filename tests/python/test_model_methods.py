@@ -12,8 +12,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import spinney
-from spinney._model_methods import ModelMethods
 from spinney.ensemble import RandomForestClassifier
+from spinney.models.methods import ModelMethods
 from spinney.neighbors import HNSW
 from spinney.tree import DecisionTreeClassifier, ExtraTreeClassifier
 

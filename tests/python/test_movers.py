@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 
 import spinney
+from spinney.comparison.deadline import TimeUp
+from spinney.comparison.recipe import Origin
+from spinney.comparison.scaled_linear import ScaledLogisticRegression, ScaledRidge
 from spinney.inspection import accumulated_local_effects, explain
 from spinney.linear_model import LinearRegression
 from spinney.report.certainty import own_certainty, predicted_rows
 from spinney.report.contributions import ModelExplainer
-from spinney.report.deadline import TimeUp
 from spinney.report.gather import gather_evidence
 from spinney.report.leanings import FittedOnFold, dependences
 from spinney.report.movers import contributions
-from spinney.report.recipe import Origin
-from spinney.report.scaled_linear import ScaledLogisticRegression, ScaledRidge
 
 RNG = np.random.default_rng(1)
 N = 240

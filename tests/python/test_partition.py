@@ -27,7 +27,7 @@ from spinney.tree import (
     export_text,
     plot_partition,
 )
-from spinney.tree._grid import Grid
+from spinney.tree.partition._grid import Grid
 
 KINDS = [PartitionClassifier, PartitionRegressor]
 
@@ -192,7 +192,7 @@ def test_keys_are_numbered_again_where_they_grow_long(monkeypatch):
     X, y, asked = rng.random((300, 9)), rng.normal(size=300), rng.random((300, 9))
     whole = PartitionRegressor(3, empty="nan").fit(X, y)
     expected = whole.apply(asked), whole.apply(X)
-    monkeypatch.setattr("spinney.tree._grid._LARGEST_KEY", 1000)
+    monkeypatch.setattr("spinney.tree.partition._grid._LARGEST_KEY", 1000)
     parts = PartitionRegressor(3, empty="nan").fit(X, y)
     assert len(parts._cells._stages) > 2
     np.testing.assert_array_equal(parts.cells_, whole.cells_)

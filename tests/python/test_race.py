@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import spinney
-from spinney.report import families
-from spinney.report.deadline import TimeUp, deadline
-from spinney.report.families import FLAGSHIP, Family
-from spinney.report.measure import find_measure
-from spinney.report.race import Race, Runner, Trial
-from spinney.report.sample import affordable_rows
+from spinney.comparison import families
+from spinney.comparison.deadline import TimeUp, deadline
+from spinney.comparison.families import FLAGSHIP, Family
+from spinney.comparison.measure import find_measure
+from spinney.comparison.race import Race, Runner, Trial
+from spinney.comparison.sample import affordable_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
-from spinney.report.comparison import Comparison, Estimate, ModelResult
-from spinney.report.folds import make_folds
-from spinney.report.measure import MEASURES, find_measure
-from spinney.report.ranking import paired_difference, rank, simplest_within_one_error
-from spinney.report.sample import draw_rows
+from spinney.comparison.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.folds import make_folds
+from spinney.comparison.measure import MEASURES, find_measure
+from spinney.comparison.ranking import paired_difference, rank, simplest_within_one_error
+from spinney.comparison.sample import draw_rows
 
 RNG = np.random.default_rng(1)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spinney.report.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
     Calibration,
     Confusion,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from report_makers import make_classification, make_regression
 from report_samples import HOSTILE, SAMPLES
-from spinney.report.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
     ColumnProfile,
     Confusion,

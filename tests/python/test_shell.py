@@ -23,8 +23,8 @@ from shell_runner import SHOP, Run, rows_of
 from spinney.cli._datasets import CATALOGUE
 from spinney.cli._models import MODEL_NAMES, make_model
 from spinney.cli._settings import parse_settings
+from spinney.comparison.families import FAMILIES
 from spinney.io import decide_kinds, read_about, read_table
-from spinney.report.families import FAMILIES
 from spinney.tree import DecisionTreeClassifier
 
 # ----- models by name

@@ -1,4 +1,4 @@
-"""What spinney._table promises about arrays and sparse matrices."""
+"""What spinney.data.table promises about arrays and sparse matrices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from frames import (
     any_frame,
     fit,
 )
-from spinney._table import Schema, Table, fit_table, read_table
+from spinney.data.table import Schema, Table, fit_table, read_table
 
 
 class NearestMean(ClassifierMixin, BaseEstimator):

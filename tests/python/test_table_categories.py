@@ -1,4 +1,4 @@
-"""What spinney._table promises about categories, and about kinds that change."""
+"""What spinney.data.table promises about categories, and about kinds that change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from frames import (
     by_object_pandas,
     fit,
 )
-from spinney._table import read_table
+from spinney.data.table import read_table
 
 # --------------------------------------------------------------------- categorical columns
 

@@ -1,4 +1,4 @@
-"""What spinney._table promises about frames: names, numbers, nulls."""
+"""What spinney.data.table promises about frames: names, numbers, nulls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from frames import (
     fit,
     refit,
 )
-from spinney._table import fit_table, read_table
+from spinney.data.table import fit_table, read_table
 
 # --------------------------------------------------------------------------------- names
 

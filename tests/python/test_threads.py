@@ -9,7 +9,7 @@ import pytest
 
 import spinney
 from spinney import _core
-from spinney._threads import effective_n_jobs
+from spinney.runtime.threads import effective_n_jobs
 
 
 @pytest.fixture(autouse=True)

@@ -20,14 +20,14 @@ from sklearn.naive_bayes import GaussianNB
 
 import spinney
 from estimator_checks import run_estimator_checks
-from spinney._certainty import HeldOut
-from spinney._conformal import (
+from spinney.calibration import ConformalClassifier, ConformalRegressor
+from spinney.conformal.mixins import HeldOut
+from spinney.conformal.rules import (
     class_scores,
     largest_score,
     sets_within,
     smallest_and_largest_error,
 )
-from spinney.calibration import ConformalClassifier, ConformalRegressor
 from spinney.ensemble import (
     BaggingClassifier,
     BaggingRegressor,

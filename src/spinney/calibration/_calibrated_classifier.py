@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney._conformal import Floats
-from spinney._table import check_rows
 from spinney.calibration._calibrators import CALIBRATIONS, Calibrator
 from spinney.calibration._probabilities import (
     fold_shares,
@@ -19,6 +17,8 @@ from spinney.calibration._probabilities import (
     unit_of_margins,
 )
 from spinney.calibration._wrapper import Wrapper
+from spinney.conformal.rules import Floats
+from spinney.data.table import check_rows
 
 __all__ = ["CalibratedClassifier"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
-from spinney._conformal import Floats
+from spinney.conformal.rules import Floats
 
 __all__ = ["CALIBRATIONS", "Calibrator"]
 

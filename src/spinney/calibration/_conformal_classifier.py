@@ -12,12 +12,12 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from spinney._certainty import HeldOut
-from spinney._conformal import SET_METHODS, Floats, check_coverage, class_scores, sets_within
-from spinney._group_limits import categories_of
-from spinney._table import Schema, check_rows, read_categories
 from spinney.calibration._probabilities import held_out_shares, read_classes, unit_of_margins
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
+from spinney.conformal.group_limits import categories_of
+from spinney.conformal.mixins import HeldOut
+from spinney.conformal.rules import SET_METHODS, Floats, check_coverage, class_scores, sets_within
+from spinney.data.table import Schema, check_rows, read_categories
 
 __all__ = ["ConformalClassifier"]
 

@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from spinney._certainty import HeldOut
-from spinney._conformal import Floats, check_coverage
-from spinney._group_scale import GroupScale, learn_group_scale
-from spinney._table import check_rows, read_categories
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
+from spinney.conformal.group_scale import GroupScale, learn_group_scale
+from spinney.conformal.mixins import HeldOut
+from spinney.conformal.rules import Floats, check_coverage
+from spinney.data.table import check_rows, read_categories
 
 __all__ = ["ConformalRegressor"]
 
@@ -310,7 +310,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
 
 
 def _weighted_ends(reached: Floats, weights: Floats, coverage: float) -> tuple[float, float]:
-    from spinney._conformal import smallest_and_largest_error
+    from spinney.conformal.rules import smallest_and_largest_error
 
     return smallest_and_largest_error(reached, coverage, weights)
 

@@ -10,9 +10,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from spinney._conformal import Floats
-from spinney._labels import encode_labels
 from spinney.calibration._wrapper import fit_on
+from spinney.conformal.rules import Floats
+from spinney.data.labels import encode_labels
 
 __all__ = ["fold_shares", "held_out_shares", "read_classes", "unit_of_margins"]
 

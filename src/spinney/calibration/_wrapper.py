@@ -11,9 +11,9 @@ from sklearn.model_selection import check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from spinney._certainty import HeldOut
-from spinney._model_methods import ModelMethods
-from spinney._table import check_rows, column_of
+from spinney.conformal.mixins import HeldOut
+from spinney.data.table import check_rows, column_of
+from spinney.models.methods import ModelMethods
 
 __all__ = ["Wrapper", "fit_on", "group_codes"]
 

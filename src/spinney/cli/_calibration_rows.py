@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spinney.cli._errors import UserError
 
 if TYPE_CHECKING:
-    from spinney.report.families import Task
+    from spinney.comparison.families import Task
 
 __all__ = ["CalibrationRows", "read_targets"]
 
@@ -36,7 +36,7 @@ class CalibrationRows:
         """Return lower and upper ends, (n_rows, 2)."""
         if _takes_rows(model, "predict_interval"):
             return model.predict_interval(X, coverage, calibration=(self._X, self._y))
-        from spinney._certainty import HeldOut
+        from spinney.conformal.mixins import HeldOut
 
         held = HeldOut(self.said, self._y, model.predict(self._X))
         return held.interval(model.predict(X), None, coverage)
@@ -47,9 +47,9 @@ class CalibrationRows:
             return model.predict_set(X, coverage, calibration=(self._X, self._y))
         import numpy as np
 
-        from spinney._certainty import HeldOut
-        from spinney._conformal import class_scores, sets_within
         from spinney.calibration._probabilities import held_out_shares, unit_of_margins
+        from spinney.conformal.mixins import HeldOut
+        from spinney.conformal.rules import class_scores, sets_within
 
         places = {label: code for code, label in enumerate(model.classes_.tolist())}
         unknown = [label for label in self._y.tolist() if label not in places]
@@ -67,7 +67,7 @@ def read_targets(table: Any, target: str, task: Task) -> tuple[Any, Any]:
     import numpy as np
     import pyarrow as pa
 
-    from spinney.report.target import missing_rows, read_target
+    from spinney.data.target import missing_rows, read_target
 
     column = table[target].combine_chunks()
     if pa.types.is_dictionary(column.type):

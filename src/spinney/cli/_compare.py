@@ -27,12 +27,12 @@ from spinney.cli._options import (
     Task,
     TaskName,
 )
-from spinney.report.families import FAMILIES
+from spinney.comparison.families import FAMILIES
 
 if TYPE_CHECKING:
+    from spinney.comparison.comparison import Comparison
+    from spinney.comparison.recipe import Origin
     from spinney.io import TrainingTable
-    from spinney.report.comparison import Comparison
-    from spinney.report.recipe import Origin
 
 __all__ = ["compare"]
 
@@ -161,7 +161,6 @@ def compare(
     if folder is not None and folder.exists() and not folder.is_dir():
         raise UserError(f"--out {folder} is a file; name a folder")
 
-    from spinney._threads import effective_n_jobs
     from spinney.cli._training_table import (
         bundled_spam,
         notes_on_columns,
@@ -169,8 +168,9 @@ def compare(
         read_training_table,
         source_of,
     )
-    from spinney.report.compare import compare as run
-    from spinney.report.folds import usual_folds
+    from spinney.comparison.compare import compare as run
+    from spinney.comparison.folds import usual_folds
+    from spinney.runtime.threads import effective_n_jobs
 
     start = perf_counter()
     header = False if no_header else None
@@ -264,7 +264,7 @@ def _origin(
     reading: dict[str, Any],
 ) -> Origin:
     """Say how the table can be had again in Python."""
-    from spinney.report.recipe import Origin
+    from spinney.comparison.recipe import Origin
 
     command = shlex.join(["spinney", *sys.argv[1:]])
     if source is None:

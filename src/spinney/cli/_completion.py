@@ -26,7 +26,7 @@ def complete_model(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_family(incomplete: str) -> list[tuple[str, str]]:
     """Names of models of a comparison; after a comma the next one."""
-    from spinney.report.families import FAMILIES
+    from spinney.comparison.families import FAMILIES
 
     before, comma, last = incomplete.rpartition(",")
     typed = set(before.split(","))
@@ -39,7 +39,7 @@ def complete_family(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_measure(incomplete: str) -> list[tuple[str, str]]:
     """Names of what models are ranked by."""
-    from spinney.report.measure import MEASURES
+    from spinney.comparison.measure import MEASURES
 
     return [(m.name, m.title) for m in MEASURES if m.name.startswith(incomplete)]
 

@@ -79,7 +79,7 @@ class RowExplainer:
 
     def _spread_rows(self, X: Any, n_rows: int) -> Any:
         """Return rows from all over the first piece: a file may be sorted."""
-        from spinney.report.rows import take_rows
+        from spinney.data.rows import take_rows
 
         if n_rows == 1:
             raise UserError(

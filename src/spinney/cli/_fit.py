@@ -29,8 +29,8 @@ from spinney.cli._options import (
 from spinney.cli._settings import apply_settings, parse_settings
 
 if TYPE_CHECKING:
+    from spinney.comparison.comparison import Estimate
     from spinney.io import TrainingTable
-    from spinney.report.comparison import Estimate
 
 __all__ = ["fit"]
 
@@ -88,8 +88,8 @@ def fit(
     if not output.parent.is_dir():  # told before the work, not after it
         raise UserError(f"-o {output}: there is no folder {output.parent}")
 
-    from spinney._threads import effective_n_jobs
     from spinney.cli._training_table import notes_on_columns, read_training_table
+    from spinney.runtime.threads import effective_n_jobs
 
     if jobs is not None:
         effective_n_jobs(jobs)  # refuses a number that makes no sense
@@ -147,9 +147,9 @@ def _error(predicted: Any, y: Any, task: str) -> float:
 def _cross_validate(model: Any, table: TrainingTable, cv: int, seed: int) -> Estimate:
     from sklearn.base import clone
 
-    from spinney.report.comparison import Estimate
-    from spinney.report.folds import make_folds
-    from spinney.report.rows import take_rows
+    from spinney.comparison.comparison import Estimate
+    from spinney.comparison.folds import make_folds
+    from spinney.data.rows import take_rows
 
     folds = make_folds(table.y, table.task, cv, groups=None, time=None, random_state=seed, notes=[])
     errors = []
@@ -197,7 +197,7 @@ def _summary(
 
 def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
     """Write the model and return its size."""
-    from spinney.io._model_file import model_to_bytes, write_model
+    from spinney.model_file.files import model_to_bytes, write_model
 
     if str(output) == "-":
         written = model_to_bytes(model, training=summary)
@@ -208,7 +208,7 @@ def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
 
 
 def _as_text(summary: dict[str, Any], output: Path) -> str:
-    from spinney._numbers import shown_error, shown_size, shown_time
+    from spinney.comparison.number_format import shown_error, shown_size, shown_time
 
     scores = summary["scores"]
     lines = [

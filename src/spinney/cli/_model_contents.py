@@ -94,7 +94,7 @@ def _importance_kind(model: Any) -> str:
         return "decrease of the impurity in rows out of the bag (noise comes out at zero)"
     if kind == "permutation":
         return "fall of the score out of the bag when a column is shuffled"
-    from spinney.ensemble._boosting import BaseBoosting
+    from spinney.boosting.base import BaseBoosting
 
     boosted = isinstance(model, BaseBoosting)
     what = "gain of the objective" if boosted else "decrease of the impurity"
@@ -115,7 +115,7 @@ def _names(model: Any, inner: Any) -> list[str] | None:
 
 
 def _is_tree(model: Any) -> bool:
-    from spinney.tree._describe import has_own_reader
+    from spinney.tree.export.describe import has_own_reader
 
     return hasattr(model, "tree_") or has_own_reader(model)
 

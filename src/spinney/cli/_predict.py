@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinney._numbers import shown_time
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
 from spinney.cli._model_path import model_path, summary_of_fit
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
 from spinney.cli._table_writer import check_output, is_text, open_writer
-from spinney.report.families import Task
+from spinney.comparison.families import Task
+from spinney.comparison.number_format import shown_time
 
 if TYPE_CHECKING:
     from spinney.cli._calibration_rows import CalibrationRows

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from spinney._numbers import shown_error, shown_size, shown_time
 from spinney.cli._model_path import model_path, summary_of_fit
+from spinney.comparison.number_format import shown_error, shown_size, shown_time
 
 __all__ = ["show"]
 

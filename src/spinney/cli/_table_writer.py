@@ -44,7 +44,7 @@ def open_writer(out: Path | None, *, as_json: bool = False) -> Iterator[Write]:
 
     The columns are those of the first table. A file appears when all is written, not before.
     """
-    from spinney.io._atomic_write import replaced_file
+    from spinney.io.atomic_write import replaced_file
 
     ending = check_output(out)
     with ExitStack() as stack:

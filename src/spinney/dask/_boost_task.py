@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from spinney import __version__
+from spinney.boosting.distributed import fit_shard
 from spinney.dask._rows import Part, join_beside, join_parts
-from spinney.ensemble._distributed import fit_shard
-from spinney.ensemble._exchange import Exchange, ExchangeError, SocketExchange
-from spinney.ensemble._parted_rows import PartedRows
-from spinney.ensemble._spare_memory import give_back_memory
-from spinney.ensemble._totals import Totals
+from spinney.distributed.exchange import Exchange, ExchangeError, SocketExchange
+from spinney.distributed.partitioned_rows import PartedRows
+from spinney.distributed.totals import Totals
+from spinney.runtime.memory import give_back_memory
 
 __all__ = [
     "METRIC",

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from spinney import ensemble
-from spinney._progress import progress_hook
 from spinney.dask._boost_task import TOPIC, Plan
 from spinney.dask._crew import Crew, await_workers, find_client
 from spinney.dask._model import (
@@ -26,6 +25,7 @@ from spinney.dask._model import (
     SetsMixin,
 )
 from spinney.dask._rows import is_path, read_rows
+from spinney.runtime.progress import progress_hook
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRanker", "GradientBoostingRegressor"]
 
@@ -110,7 +110,7 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
 
 def _read_checkpoint(local: Any, path: Any) -> Any:
     """Read what a fit with the same parameters left."""
-    from spinney.io._model_file import load
+    from spinney.model_file.files import load
 
     begun = load(path)
     if type(begun) is not type(local):

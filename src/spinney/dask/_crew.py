@@ -460,7 +460,7 @@ class Crew:
         self._saved = time.monotonic()
         if self.checkpoint is None or self._store is None or self._state is None:
             return False
-        from spinney.io._model_file import save
+        from spinney.model_file.files import save
 
         model = clone(self.plan.estimator)
         vars(model).update(self._state)

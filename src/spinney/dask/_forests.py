@@ -9,8 +9,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from spinney import ensemble
-from spinney._progress import progress_hook
-from spinney._table import fit_table
 from spinney.dask._linear import count_classes, merge_classes
 from spinney.dask._model import (
     DaskModel,
@@ -31,8 +29,10 @@ from spinney.dask._rows import (
     read_rows,
     workers_of,
 )
-from spinney.ensemble._forest import ForestShare
-from spinney.ensemble._shard import join_schemas
+from spinney.data.table import fit_table
+from spinney.distributed.shard import join_schemas
+from spinney.forest.base import ForestShare
+from spinney.runtime.progress import progress_hook
 
 __all__ = [
     "ExtraTreesClassifier",

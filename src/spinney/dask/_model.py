@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney._conformal import check_coverage
+from spinney.conformal.rules import check_coverage
 from spinney.dask._rows import (
     Part,
     Rows,
@@ -97,7 +97,7 @@ class DaskModel(Generic[Local]):
         path : str or path
             The file; an existing one is replaced when all is written.
         """
-        from spinney.io._model_file import save
+        from spinney.model_file.files import save
 
         save(self.to_local(), path)
 

@@ -7,34 +7,34 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 
-from spinney.ensemble._adaboost_classifier import AdaBoostClassifier
-from spinney.ensemble._adaboost_regressor import AdaBoostRegressor
-from spinney.ensemble._anyboost_classifier import AnyBoostClassifier
-from spinney.ensemble._anyboost_regressor import AnyBoostRegressor
+from spinney.adaboost._adaboost_classifier import AdaBoostClassifier
+from spinney.adaboost._adaboost_regressor import AdaBoostRegressor
+from spinney.adaboost._anyboost_classifier import AnyBoostClassifier
+from spinney.adaboost._anyboost_regressor import AnyBoostRegressor
+from spinney.boosting._classifier import GradientBoostingClassifier
+from spinney.boosting._hist import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from spinney.boosting._ranker import GradientBoostingRanker
+from spinney.boosting._regressor import GradientBoostingRegressor
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
-from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
-from spinney.ensemble._boosting_ranker import GradientBoostingRanker
-from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
-from spinney.ensemble._classes import (
+from spinney.ensemble._model_averaging import (
+    BayesianModelAveragingClassifier,
+    BayesianModelAveragingRegressor,
+)
+from spinney.forest._comparison_forest import (
+    ComparisonForestClassifier,
+    ComparisonForestRegressor,
+)
+from spinney.forest._embedding import RandomTreesEmbedding
+from spinney.forest._estimators import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.ensemble._comparison_forest import (
-    ComparisonForestClassifier,
-    ComparisonForestRegressor,
-)
-from spinney.ensemble._embedding import RandomTreesEmbedding
-from spinney.ensemble._hist_boosting import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-from spinney.ensemble._isolation import IsolationForest
-from spinney.ensemble._model_averaging import (
-    BayesianModelAveragingClassifier,
-    BayesianModelAveragingRegressor,
-)
+from spinney.forest._isolation import IsolationForest
 
 __all__ = [
     "AdaBoostClassifier",

@@ -21,22 +21,22 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
-from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
-from spinney._group_limits import categories_of
-from spinney._model_methods import ModelMethods
-from spinney._progress import progress_hook
-from spinney._table import Schema, fit_table
-from spinney._threads import effective_n_jobs
-from spinney.ensemble._forest import (
+from spinney.conformal.group_limits import categories_of
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.data.table import Schema, fit_table
+from spinney.forest._member_trees import LazyTrees, tree_of_subset
+from spinney.forest._out_of_bag import as_of_all, grows_whole, means_of_all
+from spinney.forest.base import (
     ForestStore,
     all_or_nothing,
     by_trees,
     check_same_columns,
     read_for_core,
 )
-from spinney.ensemble._forest import _n_rows_drawn as n_rows_drawn
-from spinney.ensemble._trees import LazyTrees, tree_of_subset
-from spinney.ensemble._votes import as_of_all, grows_whole, means_of_all
+from spinney.forest.base import _n_rows_drawn as n_rows_drawn
+from spinney.models.methods import ModelMethods
+from spinney.runtime.progress import progress_hook
+from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,

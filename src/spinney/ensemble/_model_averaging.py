@@ -15,10 +15,10 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
-from spinney._labels import encode_labels
-from spinney._model_methods import ModelMethods
-from spinney._table import check_rows
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.data.labels import encode_labels
+from spinney.data.table import check_rows
+from spinney.models.methods import ModelMethods
 
 __all__ = ["BayesianModelAveragingClassifier", "BayesianModelAveragingRegressor"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from spinney.export import _form
 from spinney.export._c_text import as_double, as_string, table
-from spinney.export._form import NotExpressible
+from spinney.models import form as _form
+from spinney.models.form import NotExpressible
 
 __all__ = ["write_outcome"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spinney.export._c_text import as_double, table
-from spinney.export._form import (
+from spinney.models.form import (
     Form,
     LinearScores,
     NotExpressible,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from spinney.export._form import (
+from spinney.models.form import (
     Form,
     LinearScores,
     NotExpressible,
@@ -13,7 +13,7 @@ from spinney.export._form import (
     Shares,
     TreeScores,
 )
-from spinney.export._reading import read_form
+from spinney.models.reading import read_form
 
 __all__ = ["export_onnx"]
 

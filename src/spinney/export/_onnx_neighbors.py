@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from spinney.export._form import NeighborScores
 from spinney.export._onnx_graph import Graph
+from spinney.models.form import NeighborScores
 
 __all__ = ["add_neighbor_scores"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from spinney.export import _form
-from spinney.export._form import NotExpressible
 from spinney.export._onnx_graph import Graph
+from spinney.models import form as _form
+from spinney.models.form import NotExpressible
 
 __all__ = ["add_outcome"]
 

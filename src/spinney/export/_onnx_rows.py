@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from spinney.export._form import Form, NotExpressible
 from spinney.export._onnx_graph import ML, Graph, tensor_of
 from spinney.export._onnx_trees import FIRST_CODE
+from spinney.models.form import Form, NotExpressible
 
 __all__ = ["add_rows"]
 

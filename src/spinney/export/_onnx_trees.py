@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from spinney.export._form import Floats, TreeScores
 from spinney.export._onnx_graph import ML, Graph, tensor_of
+from spinney.models.form import Floats, TreeScores
 from spinney.tree._tree import Tree
 
 __all__ = ["FIRST_CODE", "add_tree_scores"]

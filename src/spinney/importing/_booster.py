@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney._table import Schema
+from spinney.data.table import Schema
 from spinney.importing._trees import SourceTree, append_tree
 
 __all__ = ["BoosterSource", "make_booster", "single_leaf"]

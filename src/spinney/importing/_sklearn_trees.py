@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney._table import Schema
+from spinney.data.table import Schema
 from spinney.importing._booster import BoosterSource, make_booster
 from spinney.importing._rounding import last_at_most
 from spinney.importing._trees import SourceTree
@@ -84,7 +84,7 @@ def read_tree(source: Any, target: type) -> Any:
 
 def read_forest(source: Any, target: type) -> Any:
     """Make a forest of Spinney's of a fitted forest."""
-    from spinney.ensemble._forest import ForestStore
+    from spinney.forest.base import ForestStore
 
     params = shared_params(source, target)
     model: Any = target(**{**params, "warm_start": False, "oob_score": False})

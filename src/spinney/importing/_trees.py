@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.ensemble._forest import ForestStore
+from spinney.forest.base import ForestStore
 
 __all__ = ["SourceTree", "append_tree", "tree_arrays"]
 

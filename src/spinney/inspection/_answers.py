@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from spinney._threads import effective_n_jobs
 from spinney.inspection._table_view import TableView
 from spinney.inspection._tree_sums import read_tree_sum
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["Answers"]
 

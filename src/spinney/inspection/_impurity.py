@@ -11,13 +11,13 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
-from spinney._table import read_table
-from spinney.ensemble._boosting import BaseBoosting
-from spinney.ensemble._boosting_classifier import GradientBoostingClassifier
-from spinney.ensemble._boosting_regressor import GradientBoostingRegressor
-from spinney.ensemble._forest import BaseForest
-from spinney.ensemble._forest_classifier import ForestClassifier
-from spinney.ensemble._forest_regressor import ForestRegressor
+from spinney.boosting._classifier import GradientBoostingClassifier
+from spinney.boosting._regressor import GradientBoostingRegressor
+from spinney.boosting.base import BaseBoosting
+from spinney.data.table import read_table
+from spinney.forest._classifier import ForestClassifier
+from spinney.forest._regressor import ForestRegressor
+from spinney.forest.base import BaseForest
 from spinney.inspection._importances import Importances, standard_errors
 from spinney.inspection._table_view import as_numbers, as_targets
 from spinney.tree._base import BaseTree

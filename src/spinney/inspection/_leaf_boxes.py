@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.export._form import TreeScores
+from spinney.models.form import TreeScores
 from spinney.tree._tree import Tree
 
 __all__ = ["Boxes", "LeafBoxes", "find_cuts"]

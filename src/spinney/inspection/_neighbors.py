@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.ensemble._boosting import BaseBoosting
-from spinney.ensemble._forest_classifier import ForestClassifier
-from spinney.ensemble._forest_regressor import ForestRegressor
+from spinney.boosting.base import BaseBoosting
+from spinney.forest._classifier import ForestClassifier
+from spinney.forest._regressor import ForestRegressor
 from spinney.tree._base import BaseTree
 
 __all__ = ["LeafNeighbors", "leaf_neighbors"]

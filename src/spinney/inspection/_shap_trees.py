@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from spinney import _core
-from spinney.ensemble._anyboost import BaseAnyBoost
-from spinney.ensemble._anyboost import _Constant as Constant
-from spinney.ensemble._forest import read_for_core
-from spinney.export import _form
-from spinney.export._form import NotExpressible, TreeScores
-from spinney.export._tree_models import read_trees
+from spinney.adaboost._anyboost import BaseAnyBoost
+from spinney.adaboost._anyboost import _Constant as Constant
+from spinney.forest.base import read_for_core
 from spinney.inspection._tree_sums import TreeSum as StoredSum
 from spinney.inspection._tree_sums import read_tree_sum
+from spinney.models import form as _form
+from spinney.models.form import NotExpressible, TreeScores
+from spinney.models.trees import read_trees
 from spinney.tree._base import BaseTree
 from spinney.tree._tree import Tree
 
@@ -241,7 +241,7 @@ def explain_trees(
 def _usual_cover(model: Any) -> str:
     # Boosters weigh rows by second derivatives; how many rows came by says more. Models that came
     # from elsewhere without numbers of rows (XGBoost's, CatBoost's) say so.
-    from spinney.ensemble._boosting import BaseBoosting
+    from spinney.boosting.base import BaseBoosting
 
     if isinstance(model, BaseBoosting):
         return str(vars(model).get("_cover", "rows"))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from spinney._table import fit_table
-from spinney.report.target import missing_rows
+from spinney.data.table import fit_table
+from spinney.data.target import missing_rows
 
 __all__ = [
     "Levels",

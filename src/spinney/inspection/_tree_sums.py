@@ -12,14 +12,14 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from spinney import _core
-from spinney._table import read_table
+from spinney.boosting.base import BaseBoosting
+from spinney.data.table import read_table
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
-from spinney.ensemble._boosting import BaseBoosting
-from spinney.ensemble._forest import ForestStore
-from spinney.ensemble._forest_classifier import ForestClassifier
-from spinney.ensemble._forest_regressor import ForestRegressor
-from spinney.export import _form
-from spinney.export._tree_models import _boosting_outcome, read_trees
+from spinney.forest._classifier import ForestClassifier
+from spinney.forest._regressor import ForestRegressor
+from spinney.forest.base import ForestStore
+from spinney.models import form as _form
+from spinney.models.trees import _boosting_outcome, read_trees
 from spinney.tree._base import BaseTree, core_table
 
 __all__ = ["TreeSum", "read_tree_sum"]

@@ -209,12 +209,12 @@ def _flag_leaks(
 ) -> ColumnKinds:
     import numpy as np
 
+    from spinney.data.target import missing_rows, read_target
     from spinney.io._leakage import suspect_leakage
-    from spinney.report.target import missing_rows, read_target
 
     present = np.flatnonzero(~missing_rows(y))
     if len(present) < frame.num_rows:
-        from spinney.report.rows import take_rows
+        from spinney.data.rows import take_rows
 
         frame, y = frame.take(pa.array(present)), take_rows(y, present)
     values, task = read_target(y, task)

@@ -13,7 +13,7 @@ from spinney.io._column_kinds import ColumnKinds, decide_kinds
 from spinney.io._table_file import read_table, unknown_column
 
 if TYPE_CHECKING:
-    from spinney.report.families import Task
+    from spinney.comparison.families import Task
 
 __all__ = ["TrainingTable", "read_training_table"]
 
@@ -115,7 +115,7 @@ def read_training_table(
     >>> data.notes
     ["left out 1 row without a value of 'bought'"]
     """
-    from spinney.report.target import StrayValue, check_classes, missing_rows, read_target
+    from spinney.data.target import StrayValue, check_classes, missing_rows, read_target
 
     table = read_table(source, delimiter=delimiter, encoding=encoding, header=header)
     if target is None:

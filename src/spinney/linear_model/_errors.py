@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import linalg, special
 
-from spinney._certainty import HeldOut, IntervalMixin, check_method
-from spinney._conformal import Floats, check_coverage
+from spinney.conformal.mixins import HeldOut, IntervalMixin, check_method
+from spinney.conformal.rules import Floats, check_coverage
 from spinney.linear_model._design import Design
 from spinney.linear_model._least_squares import Moments, column_lengths
 

@@ -17,13 +17,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from spinney._certainty import MarginSets
-from spinney._labels import encode_labels
-from spinney._model_methods import ModelMethods
+from spinney.conformal.mixins import MarginSets
+from spinney.data.labels import encode_labels
 from spinney.linear_model._columns import Columns, is_flat, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
 from spinney.linear_model._separation import Points, separate
+from spinney.models.methods import ModelMethods
 
 __all__ = ["HalfspaceClassifier"]
 

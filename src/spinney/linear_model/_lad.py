@@ -17,11 +17,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from spinney._certainty import HeldOut, IntervalMixin, thinned
-from spinney._model_methods import ModelMethods
+from spinney.conformal.mixins import HeldOut, IntervalMixin, thinned
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
+from spinney.models.methods import ModelMethods
 
 __all__ = ["LADRegressor"]
 

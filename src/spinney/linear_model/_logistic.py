@@ -15,9 +15,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney._certainty import SetsOnRequest
-from spinney._model_methods import ModelMethods
-from spinney._threads import effective_n_jobs
+from spinney.conformal.mixins import SetsOnRequest
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
 from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
@@ -29,6 +27,8 @@ from spinney.linear_model._newton import (
 )
 from spinney.linear_model._quasi_separation import has_parting_direction
 from spinney.linear_model._summary import Summary, summarise
+from spinney.models.methods import ModelMethods
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["LogisticRegression"]
 

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.extmath import row_norms
 
 from spinney import _core
-from spinney._certainty import MarginSets
-from spinney._model_methods import ModelMethods
-from spinney._threads import effective_n_jobs
+from spinney.conformal.mixins import MarginSets
+from spinney.models.methods import ModelMethods
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["Perceptron"]
 

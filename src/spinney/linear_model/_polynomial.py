@@ -14,10 +14,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney._certainty import read_calibration
-from spinney._model_methods import ModelMethods
+from spinney.conformal.mixins import read_calibration
 from spinney.linear_model._design import Floats
 from spinney.linear_model._linear_regression import LinearRegression
+from spinney.models.methods import ModelMethods
 
 __all__ = ["PolynomialRegression"]
 

@@ -17,8 +17,6 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from spinney import _core
-from spinney._model_methods import ModelMethods
-from spinney._threads import effective_n_jobs
 from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._least_squares import (
@@ -28,6 +26,8 @@ from spinney.linear_model._least_squares import (
     reduce_rows,
     solve_least_squares,
 )
+from spinney.models.methods import ModelMethods
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["Ridge", "RidgeCV"]
 

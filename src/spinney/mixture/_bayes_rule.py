@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney._certainty import SetsOnRequest
-from spinney._labels import encode_labels
-from spinney._model_methods import ModelMethods
+from spinney.conformal.mixins import SetsOnRequest
+from spinney.data.labels import encode_labels
+from spinney.models.methods import ModelMethods
 
 __all__ = ["BayesRule"]
 

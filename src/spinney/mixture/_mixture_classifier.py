@@ -11,11 +11,11 @@ from scipy.special import logsumexp
 from sklearn.base import _fit_context
 from threadpoolctl import threadpool_limits
 
-from spinney._threads import effective_n_jobs
 from spinney.mixture._bayes_rule import BayesRule
 from spinney.mixture._em import Components, Prior, Rows, sum_moments
 from spinney.mixture._gaussian_mixture import GaussianMixture
 from spinney.mixture._growth import GrownMixture, grow_mixture
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["MixtureClassifier"]
 

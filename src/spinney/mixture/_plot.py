@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from spinney._colours import DOTS, FILLS, colours_of
+from spinney.tree.export.colors import DOTS, FILLS, colours_of
 
 __all__ = ["plot_rule"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from spinney._progress import progress_hook
-from spinney._threads import effective_n_jobs
+from spinney.runtime.progress import progress_hook
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["fit_again", "seeds_for"]
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney import _core
-from spinney._threads import effective_n_jobs
 from spinney.neighbors._kernels import kernel_values
 from spinney.neighbors._tree_index import TreeIndex, check_points
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["BallTree"]
 

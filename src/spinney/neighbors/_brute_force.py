@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits
 
 from spinney import _core
-from spinney._threads import effective_n_jobs
 from spinney.neighbors._tree_index import as_objects, check_points
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["BruteForce"]
 

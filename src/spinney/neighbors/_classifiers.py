@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn import neighbors
 from sklearn.utils.validation import check_is_fitted
 
-from spinney._certainty import HeldOut, SetMixin, thinned
-from spinney._group_limits import RowCategories, categories_of
-from spinney._table import read_table
+from spinney.conformal.group_limits import RowCategories, categories_of
+from spinney.conformal.mixins import HeldOut, SetMixin, thinned
+from spinney.data.table import read_table
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
     KNeighborSearch,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney import _core
-from spinney._table import Schema, Table, fit_table, read_table
+from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.neighbors._index import BlockIndex
 
 __all__ = ["GowerIndex", "MixedRows"]
@@ -63,7 +63,7 @@ class GowerIndex(BlockIndex):
         What a difference of numbers is divided by: the range of the column, as Gower does, or its
         standard deviation, which a single far value does not change as much.
     categorical_features : 'from_dtype', None or array-like
-        Which columns are categories, as `spinney._table.fit_table` takes it.
+        Which columns are categories, as `spinney.data.table.fit_table` takes it.
     """
 
     def __init__(

@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney import _core
-from spinney._model_methods import ModelMethods
-from spinney._threads import effective_n_jobs
+from spinney.models.methods import ModelMethods
 from spinney.neighbors._hnsw_file import read_index, write_index
 from spinney.neighbors._hnsw_tuning import find_ef
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["HNSW"]
 

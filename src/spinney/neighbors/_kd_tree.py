@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from spinney import _core
-from spinney._threads import effective_n_jobs
 from spinney.neighbors._kernels import kernel_values
 from spinney.neighbors._tree_index import TreeIndex, check_points
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["KDTree"]
 

@@ -18,13 +18,13 @@ from sklearn.base import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
-from spinney._labels import encode_labels
-from spinney._model_methods import ModelMethods
-from spinney._threads import effective_n_jobs
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.data.labels import encode_labels
+from spinney.models.methods import ModelMethods
 from spinney.neighbors._neighborhoods import METRICS
 from spinney.neighbors._smoother import KERNELS, Answers, Smoother, Width
 from spinney.neighbors._width_choice import choose_width
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["LocalClassifier", "LocalRegression"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import neighbors
 
-from spinney._certainty import HeldOut, IntervalMixin, thinned
-from spinney._group_scale import learn_group_scale
-from spinney._table import read_table
+from spinney.conformal.group_scale import learn_group_scale
+from spinney.conformal.mixins import HeldOut, IntervalMixin, thinned
+from spinney.data.table import read_table
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
     KNeighborSearch,

@@ -16,15 +16,15 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spinney._model_methods import ModelMethods
-from spinney._strings import read_strings
-from spinney._threads import effective_n_jobs
+from spinney.data.strings import read_strings
+from spinney.models.methods import ModelMethods
 from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._index import TREES, Index, from_tree, make_index
 from spinney.neighbors._metrics import METRICS, MIXED, learn_params
 from spinney.neighbors._strings import StringIndex, StringRows
 from spinney.neighbors._weights import WEIGHTS
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["KNeighborSearch", "RadiusNeighborSearch", "extend_constraints", "flatten"]
 

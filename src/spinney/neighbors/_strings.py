@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney import _core
-from spinney._strings import encode_strings
+from spinney.data.strings import encode_strings
 from spinney.neighbors._index import BlockIndex
 
 __all__ = ["StringIndex", "StringRows"]

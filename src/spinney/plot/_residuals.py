@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spinney._colours import DOTS
 from spinney.plot._calculate_residuals import calculate_residuals
 from spinney.plot._style import ACCENT, GREY, legend, mark_points, note, styled
+from spinney.tree.export.colors import DOTS
 
 __all__ = ["residuals"]
 

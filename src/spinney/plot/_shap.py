@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from spinney._colours import DOTS
 from spinney.plot._calculate_shap import (
     Explained,
     as_explained,
@@ -26,6 +25,7 @@ from spinney.plot._style import (
     styled,
     value_scale,
 )
+from spinney.tree.export.colors import DOTS
 
 __all__ = ["shap_dependence", "shap_summary", "shap_waterfall"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney._colours import DOTS, FILLS
+from spinney.tree.export.colors import DOTS, FILLS
 
 __all__ = [
     "ACCENT",

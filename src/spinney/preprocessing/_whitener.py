@@ -17,9 +17,9 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import threadpool_limits
 
-from spinney._model_methods import ModelMethods
-from spinney._threads import effective_n_jobs
 from spinney.mixture._em import Components, Rows, sum_moments
+from spinney.models.methods import ModelMethods
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["Whitener"]
 

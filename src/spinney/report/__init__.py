@@ -1,7 +1,7 @@
 """What Spinney tells a person about a table: so far, which learner does best on it.
 
-- `spinney.report.compare.compare` (also `spinney.compare`) cross-validates the learners;
-- `spinney.report.families` lists them: a new learner adds itself there.
+- `spinney.comparison.compare.compare` (also `spinney.compare`) cross-validates the learners;
+- `spinney.comparison.families` lists them: a new learner adds itself there.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spinney.report.comparison import Comparison, ModelResult
-    from spinney.report.families import FAMILIES, Family
+    from spinney.comparison.comparison import Comparison, ModelResult
+    from spinney.comparison.families import FAMILIES, Family
 
 __all__ = ["FAMILIES", "Comparison", "Family", "ModelResult"]
 
 _NAMES = {
-    "FAMILIES": "spinney.report.families",
-    "Family": "spinney.report.families",
-    "Comparison": "spinney.report.comparison",
-    "ModelResult": "spinney.report.comparison",
+    "FAMILIES": "spinney.comparison.families",
+    "Family": "spinney.comparison.families",
+    "Comparison": "spinney.comparison.comparison",
+    "ModelResult": "spinney.comparison.comparison",
 }
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney._conformal import class_scores, largest_score, sets_within
-from spinney.report.compared import Compared
+from spinney.comparison.compared import Compared
+from spinney.conformal.rules import class_scores, largest_score, sets_within
 from spinney.report.evidence import OwnCertainty, PredictedRow, Predictions
 from spinney.report.leanings import FittedOnFold
 

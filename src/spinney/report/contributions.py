@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney._threads import effective_n_jobs
-from spinney.export._form import NotExpressible
-from spinney.export._linear_models import LINEAR_MODELS
+from spinney.comparison.scaled_table import ScaledTable
 from spinney.inspection._shap_linear import explain_linear
 from spinney.inspection._shap_sampling import explain_by_sampling
 from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_sum
-from spinney.report.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
-from spinney.report.scaled_table import ScaledTable
+from spinney.models.form import NotExpressible
+from spinney.models.linear import LINEAR_MODELS
+from spinney.runtime.threads import effective_n_jobs
+from spinney.tree._pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
 __all__ = ["Amounts", "ModelExplainer"]
 

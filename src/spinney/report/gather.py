@@ -8,18 +8,18 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from spinney.comparison.compared import Compared
+from spinney.comparison.comparison import Comparison
+from spinney.comparison.deadline import TimeUp, deadline
+from spinney.comparison.families import select_families
+from spinney.comparison.recipe import Origin, recipe, settings
 from spinney.report.certainty import own_certainty, predicted_rows
-from spinney.report.compared import Compared
-from spinney.report.comparison import Comparison
-from spinney.report.deadline import TimeUp, deadline
 from spinney.report.evidence import Evidence, LearningCurve, date_writer
-from spinney.report.families import select_families
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
 from spinney.report.leanings import FittedOnFold, dependences, importances
 from spinney.report.learning import learning_curve, learning_seconds
 from spinney.report.movers import contributions
 from spinney.report.profile import profile_columns, profile_target
-from spinney.report.recipe import Origin, recipe, settings
 
 if TYPE_CHECKING:
     from spinney.io import ColumnKinds

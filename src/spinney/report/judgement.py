@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.comparison.compared import Compared
 from spinney.plot._calculate_scores import (
     Rates,
     Told,
@@ -15,7 +16,6 @@ from spinney.plot._calculate_scores import (
     calculate_precision_recall,
     calculate_roc,
 )
-from spinney.report.compared import Compared
 from spinney.report.evidence import Calibration, Confusion, Curve, Residuals
 from spinney.report.profile import histogram_of
 

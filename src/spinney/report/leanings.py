@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from spinney.comparison.compared import Compared
+from spinney.comparison.sample import draw_rows
+from spinney.data.rows import take_rows
 from spinney.inspection._accumulated import accumulated_local_effects
 from spinney.inspection._dependence import partial_dependence
 from spinney.inspection._permutation import permutation_importance
 from spinney.inspection._table_view import TableView
-from spinney.report.compared import Compared
 from spinney.report.evidence import Dependence, Importances
-from spinney.report.rows import take_rows
-from spinney.report.sample import draw_rows
 
 __all__ = ["FittedOnFold", "dependences", "importances"]
 

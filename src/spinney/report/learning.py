@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinney.report.compared import Compared
-from spinney.report.comparison import Estimate
+from spinney.comparison.compared import Compared
+from spinney.comparison.comparison import Estimate
+from spinney.comparison.sample import draw_rows
+from spinney.data.rows import take_rows
 from spinney.report.evidence import LearningCurve
-from spinney.report.rows import take_rows
-from spinney.report.sample import draw_rows
 
 __all__ = ["learning_curve", "learning_seconds"]
 

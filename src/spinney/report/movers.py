@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.comparison.deadline import TimeUp
+from spinney.comparison.measure import class_probabilities
+from spinney.data.rows import take_rows
 from spinney.inspection._table_view import TableView
 from spinney.report.certainty import show_rows
 from spinney.report.contributions import Amounts, ModelExplainer
-from spinney.report.deadline import TimeUp
 from spinney.report.evidence import Contributions, ExplainedRow
 from spinney.report.leanings import FittedOnFold
-from spinney.report.measure import class_probabilities
-from spinney.report.rows import take_rows
 
 __all__ = ["contributions"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.comparison.families import Task
 from spinney.inspection._table_view import TableView
 from spinney.report.evidence import ColumnProfile, Histogram, TargetProfile
-from spinney.report.families import Task
 
 if TYPE_CHECKING:
     from spinney.io import ColumnKind, ColumnKinds

@@ -1,27 +1,27 @@
 """Decision trees: growing, pruning and reading them."""
 
-from spinney.tree._c45 import C45Classifier
-from spinney.tree._c45_rules import C45Rules
-from spinney.tree._classes import (
+from spinney.tree._estimators import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from spinney.tree._comparison_classes import ComparisonTreeClassifier, ComparisonTreeRegressor
-from spinney.tree._comparison_tree import ComparisonTree
-from spinney.tree._export_graphviz import export_graphviz
-from spinney.tree._export_rules import Rule, export_rules
-from spinney.tree._export_text import export_text
-from spinney.tree._id3 import ID3Classifier
-from spinney.tree._multiway_tree import MultiwayTree
-from spinney.tree._partition import PartitionClassifier, PartitionRegressor
-from spinney.tree._plot import plot_tree
-from spinney.tree._plot_partition import plot_partition
-from spinney.tree._quad_tree import QuadTree, QuadTreeClassifier, QuadTreeRegressor
-from spinney.tree._quinlan import information_gain
-from spinney.tree._svg import export_svg
 from spinney.tree._tree import Tree
+from spinney.tree.export._graphviz import export_graphviz
+from spinney.tree.export._plot import plot_tree
+from spinney.tree.export._rules import Rule, export_rules
+from spinney.tree.export._svg import export_svg
+from spinney.tree.export._text import export_text
+from spinney.tree.partition._partition import PartitionClassifier, PartitionRegressor
+from spinney.tree.partition._plot_partition import plot_partition
+from spinney.tree.partition._quad_tree import QuadTree, QuadTreeClassifier, QuadTreeRegressor
+from spinney.tree.quinlan._c45 import C45Classifier
+from spinney.tree.quinlan._c45_rules import C45Rules
+from spinney.tree.quinlan._id3 import ID3Classifier
+from spinney.tree.quinlan._multiway_tree import MultiwayTree
+from spinney.tree.quinlan._quinlan import information_gain
+from spinney.tree.triplet._estimators import ComparisonTreeClassifier, ComparisonTreeRegressor
+from spinney.tree.triplet.tree import ComparisonTree
 
 __all__ = [
     "C45Classifier",

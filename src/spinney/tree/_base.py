@@ -21,11 +21,11 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
-from spinney._labels import encode_labels
-from spinney._model_methods import ModelMethods
-from spinney._progress import progress_hook
-from spinney._table import Schema, Table, fit_table, read_table
-from spinney._threads import effective_n_jobs
+from spinney.data.labels import encode_labels
+from spinney.data.table import Schema, Table, fit_table, read_table
+from spinney.models.methods import ModelMethods
+from spinney.runtime.progress import progress_hook
+from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import _prune
 from spinney.tree._tree import Tree
 
@@ -65,7 +65,7 @@ def html_with_tree(estimator: Any, html: str) -> str:
     """Return scikit-learn's notebook representation with the tree below it, once there is one."""
     if not hasattr(estimator, "tree_"):
         return html
-    from spinney.tree._svg import export_svg
+    from spinney.tree.export._svg import export_svg
 
     return f'{html}<div style="overflow-x: auto">{export_svg(estimator, max_depth=4)}</div>'
 

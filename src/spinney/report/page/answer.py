@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from spinney.report.comparison import Comparison, ModelResult
+from spinney.comparison.comparison import Comparison, ModelResult
 from spinney.report.page.numbers import Measure
 from spinney.report.page.words import model_name
 

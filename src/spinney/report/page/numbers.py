@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spinney.report.comparison import Comparison, Estimate
+from spinney.comparison.comparison import Comparison, Estimate
 from spinney.report.page.charts.axis import short_exponent
 
 __all__ = ["Measure", "measure_of", "seconds", "share", "size", "value"]

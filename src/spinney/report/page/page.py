@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from spinney.io._atomic_write import replaced_file
-from spinney.report.comparison import Comparison
+from spinney.comparison.comparison import Comparison
+from spinney.io.atomic_write import replaced_file
 from spinney.report.evidence import Evidence
 from spinney.report.page import numbers
 from spinney.report.page.answer import best_of, say_answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from spinney.report.comparison import Comparison, ModelResult
+from spinney.comparison.comparison import Comparison, ModelResult
 from spinney.report.page import numbers
 from spinney.report.page.answer import best_of
 from spinney.report.page.charts.axis import Axis, padded

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup, escape
 
-from spinney.tree._describe import fit_text, text_width
+from spinney.tree.export.describe import fit_text, text_width
 
 __all__ = [
     "LARGEST",

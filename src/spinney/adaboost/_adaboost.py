@@ -1,0 +1,83 @@
+"""What both AdaBoosts share: learners that are trees in the core, or of any other make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spinney.data.table import Schema
+from spinney.forest._member_trees import LazyTrees, tree_of_subset
+from spinney.forest.base import ForestStore
+from spinney.models.methods import ModelMethods
+
+__all__ = ["Learners"]
+
+
+class Learners(ModelMethods):
+    """The learners of an ensemble: `_store` if they are in the core, `_others` if not."""
+
+    estimator_: Any
+    n_features_in_: int
+    warm_start = False
+    _store: ForestStore
+    _schema: Schema
+    _seeds: list[int]
+    _trees: Any
+    _others: list[Any]
+
+    def _forget(self) -> None:
+        for name in ("_store", "_trees", "_others"):
+            self.__dict__.pop(name, None)
+
+    def _is_native(self) -> bool:
+        return "_store" in vars(self)
+
+    @property
+    def categories_(self) -> list[Any]:
+        """The categories of each column, None where it is numeric; of Spinney's own trees only."""
+        if not self._is_native():
+            raise AttributeError(
+                f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
+                "not Spinney's trees"
+            )
+        return list(self._schema.categories)
+
+    @property
+    def estimators_(self) -> Any:
+        """The learners; Spinney's trees are made one by one, when they are asked for."""
+        if not self._is_native():
+            if "_others" not in vars(self):
+                raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
+            return self._others
+        return self._trees
+
+    @estimators_.setter
+    def estimators_(self, value: Any) -> None:
+        self._others = value
+
+    def _make_fitted_tree(self, index: int) -> Any:
+        tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
+        tree.random_state = self._seeds[index]
+        columns = np.arange(self.n_features_in_)
+        return tree_of_subset(tree, self._store.tree(index), columns, self._schema)
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def _set_store(self, store: ForestStore) -> None:
+        self._store = store
+        self._trees = LazyTrees(len(store), self._make_fitted_tree)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if self._is_native():
+            self._set_store(self._store)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state.pop("_trees", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._is_native() or "_others" in vars(self)

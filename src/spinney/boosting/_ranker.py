@@ -1,0 +1,339 @@
+"""Boosting for rankings."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import ndcg_score
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d
+
+from spinney.boosting.base import BaseBoosting
+
+__all__ = ["GradientBoostingRanker"]
+
+
+class GradientBoostingRanker(BaseBoosting):
+    """Gradient boosting for rankings.
+
+    Rows come in groups, such as the documents found for a query, and only their order within a
+    group counts. For each pair of rows of which one is more relevant, the loss is the logistic one
+    of the difference of their scores; LambdaMART weighs the pairs by what swapping the two would
+    change in NDCG. Trees, categories, missing values, constraints and stopping are those of
+    `GradientBoostingRegressor`.
+
+    Parameters
+    ----------
+    loss : {"ndcg", "pairwise"}, default="ndcg"
+        LambdaMART for NDCG, or all pairs alike.
+    ndcg_at : int, default=30
+        Places of a group that count: pairs with a row among them are learned from, and NDCG of so
+        many places is watched.
+    learning_rate, n_estimators, growth, max_leaf_nodes, max_depth, min_samples_leaf
+        As in `GradientBoostingRegressor`.
+    min_hessian_leaf, min_split_gain, l2_regularization, l1_regularization
+        As in `GradientBoostingRegressor`.
+    subsample, sampling, max_features, max_features_tree, max_features_level, max_bins
+        As in `GradientBoostingRegressor`.
+    max_set_categories
+        As in `GradientBoostingRegressor`.
+    categorical_features, monotonic_cst, interaction_cst
+        As in `GradientBoostingRegressor`.
+    early_stopping, n_folds, validation_fraction, n_iter_no_change, tol
+        As in `GradientBoostingRegressor`; groups are not divided. "auto" stops early if
+        `n_estimators` is "auto" and there are 10 groups.
+    warm_start, random_state, n_jobs, verbose, callbacks
+        As in `GradientBoostingRegressor`.
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        Rounds that the model has.
+    growth_ : str
+        How its trees grew.
+    train_score_, validation_score_ : ndarray of shape (n_rounds,)
+        1 - NDCG, or the mean loss of a pair, after each round; the mean over groups in which there
+        is anything to order.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column in what all questions took off the objective.
+    categories_ : list of (ndarray or None)
+        Categories of each column; None if it is numeric.
+    n_features_in_ : int
+        Columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spinney.ensemble import GradientBoostingRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X, query = rng.normal(size=(1000, 3)), np.repeat(np.arange(100), 10)
+    >>> relevance = np.digitize(X[:, 0] + 0.3 * rng.normal(size=1000), [0, 1, 2])
+    >>> model = GradientBoostingRanker(n_estimators=20).fit(X, relevance, group=query)
+    >>> bool(model.score(X, relevance, group=query) > 0.9)
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **BaseBoosting._parameter_constraints,
+        "loss": [StrOptions({"ndcg", "pairwise"})],
+        "ndcg_at": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str = "ndcg",
+        ndcg_at: int = 30,
+        learning_rate: float | str = "auto",
+        n_estimators: int | str = "auto",
+        growth: str = "auto",
+        max_leaf_nodes: int | str | None = "auto",
+        max_depth: int | None = None,
+        min_samples_leaf: int | str = "auto",
+        min_hessian_leaf: float = 1e-3,
+        min_split_gain: float = 0.0,
+        l2_regularization: float | str = "auto",
+        l1_regularization: float = 0.0,
+        subsample: float | str = "auto",
+        sampling: str = "uniform",
+        max_features: float | str = "auto",
+        max_features_tree: float = 1.0,
+        max_features_level: float = 1.0,
+        max_bins: int | None = 255,
+        max_set_categories: int | None = 64,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        early_stopping: Any = "auto",
+        n_folds: int | str = "auto",
+        validation_fraction: Any = 0.1,
+        n_iter_no_change: int | str = "auto",
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.ndcg_at = ndcg_at
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.growth = growth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian_leaf = min_hessian_leaf
+        self.min_split_gain = min_split_gain
+        self.l2_regularization = l2_regularization
+        self.l1_regularization = l1_regularization
+        self.subsample = subsample
+        self.sampling = sampling
+        self.max_features = max_features
+        self.max_features_tree = max_features_tree
+        self.max_features_level = max_features_level
+        self.max_bins = max_bins
+        self.max_set_categories = max_set_categories
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.early_stopping = early_stopping
+        self.n_folds = n_folds
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        group: Any = None,
+        eval_set: Any = None,
+        init_score: Any = None,
+    ) -> GradientBoostingRanker:
+        """Boost.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows. Missing values and columns of categories need no preparation.
+        y : array-like of shape (n_rows,)
+            Relevance, from 0; a row of relevance r has a gain of 2^r - 1.
+        group : array-like of shape (n_rows,) or (n_groups,), default=None
+            The group of each row, in any order; or the sizes of groups that follow one another.
+            None: one group.
+        eval_set : tuple (X, y, group), default=None
+            Rows to watch instead of a part of X: early stopping looks at them.
+        init_score : array-like of shape (n_rows,), default=None
+            Scores to start from; they are not part of the model.
+
+        Returns
+        -------
+        GradientBoostingRanker
+            Itself.
+        """
+        ids = _group_ids(group, _num_samples(X))
+        return super().fit(  # type: ignore[no-any-return]
+            X, y, None, eval_set=eval_set, init_score=init_score, groups=ids
+        )
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        eval_set: Any,
+        init_score: Any,
+        groups: Any,
+        time: Any,
+    ) -> Any:
+        order, starts = _contiguous(groups)
+        if order is not None and self._shard is not None:
+            raise ValueError("group: expected the rows of each group side by side")
+        if order is not None and _num_samples(y) == len(order):
+            X, y, sample_weight, init_score = (
+                None if of is None else _safe_indexing(of, order)
+                for of in (X, y, sample_weight, init_score)
+            )
+            groups = groups[order]
+        self._group_starts = starts
+        try:
+            return super()._fit(X, y, sample_weight, eval_set, init_score, groups, time)
+        finally:
+            self._n_groups = len(starts) - 1
+            del self._group_starts
+
+    def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
+        n_groups = self._totals.count(len(self._group_starts) - 1)
+        if self.early_stopping == "auto" and n_groups < 10:
+            return eval_set is not None
+        return super()._stops_early(n_rows, eval_set)
+
+    def _eval_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
+        if not isinstance(eval_set, tuple | list) or len(eval_set) != 3:
+            raise ValueError("eval_set: expected (X, y, group)")
+        X, y, group = eval_set
+        order, starts = _contiguous(_group_ids(group, _num_samples(X)))
+        if order is not None:
+            X, y = _safe_indexing(X, order), _safe_indexing(y, order)
+        return X, y, None, starts
+
+    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+        y = check_array(
+            *(y,),
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="y",
+            estimator=self,
+            ensure_min_samples=0 if self._totals.shared else 1,
+        )
+        y = column_or_1d(y, warn=True)
+        low, high = (float(of[0]) for of in self._totals.extremes(y))
+        if low < 0 or high > 60:
+            raise ValueError(f"y: expected relevances from 0 to 60, got {low:.6g} to {high:.6g}")
+        return y
+
+    def _prepare_loss(self, targets: Any, weights: Any) -> None:
+        self._n_scores = 1
+        self._loss_name = self.loss
+        self._loss_parameter = float(self.ndcg_at)
+
+    def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+        return np.zeros(1)
+
+    def _link(self) -> str:
+        return "identity"
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score rows: those of a group are to be ordered by falling score.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The scores.
+        """
+        return self._raw(X)[:, 0]
+
+    def score(self, X: Any, y: Any, *, group: Any = None, k: int | None = None) -> float:
+        """Mean NDCG over the groups that have a relevant row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            Relevance.
+        group : array-like of shape (n_rows,) or (n_groups,), default=None
+            As in `fit`.
+        k : int or None, default=None
+            Places that count; None: all.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        predicted, y = self.predict(X), np.asarray(y, dtype=np.float64)
+        ids = _group_ids(group, len(predicted))
+        gains = np.exp2(y) - 1
+        scores = []
+        for g in np.unique(ids):
+            rows = np.flatnonzero(ids == g)
+            if gains[rows].max() > 0:
+                scores.append(
+                    1.0 if len(rows) == 1 else ndcg_score([gains[rows]], [predicted[rows]], k=k)
+                )
+        return float(np.mean(scores)) if scores else 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _group_ids(group: Any, n_rows: int) -> Any:
+    """Number the group of each row."""
+    if group is None:
+        return np.zeros(n_rows, dtype=np.intp)
+    group = np.asarray(group)
+    if group.ndim != 1:
+        raise ValueError(f"group: expected one axis, got {group.ndim}")
+    if len(group) == n_rows:
+        return np.unique(group, return_inverse=True)[1]
+    sizes = group
+    if sizes.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != n_rows:
+        raise ValueError(
+            f"group: expected a group for each of {n_rows} rows, or sizes that add up to them, "
+            f"got {len(group)} values"
+        )
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _contiguous(ids: Any) -> tuple[Any, list[int]]:
+    """Order that puts rows of a group side by side (None: they are), and where groups begin."""
+    order = None
+    if len(ids) == 0:  # of a worker that has no rows
+        return None, [0]
+    if (np.diff(ids) < 0).any():
+        order = np.argsort(ids, kind="stable")
+        ids = ids[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(ids) != 0])
+    return order, [*starts.tolist(), len(ids)]

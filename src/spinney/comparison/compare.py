@@ -1,0 +1,519 @@
+"""Cross-validate every learner on one table, on the same folds, and rank them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from os import PathLike
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.comparison.compared import Compared
+from spinney.comparison.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.families import FLAGSHIP, Family, Task, select_families
+from spinney.comparison.folds import Folds, make_folds, most_folds
+from spinney.comparison.measure import Measure, find_measure, r_squared
+from spinney.comparison.progress import Bar, Step
+from spinney.comparison.race import FlagshipTooSlow, Race, Runner
+from spinney.comparison.ranking import rank, simplest_within_one_error
+from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
+from spinney.data.rows import take_rows
+from spinney.data.target import as_column, check_classes, missing_rows, read_target
+
+__all__ = ["compare"]
+
+_MOST_CLASSES = 1_000
+_NO_ERROR = 1e-9  # of the error of the baseline: what rounding leaves
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    models: Any = None,
+    cv: Any = 10,
+    scoring: str | Callable[..., float] | None = None,
+    groups: Any = None,
+    time: Any = None,
+    time_limit: float | None = None,
+    max_rows: int | None = None,
+    max_folds: int | None = None,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+    categorical_features: Any = "from_dtype",
+    verbose: bool = False,
+    callbacks: Iterable[Callable[[Step], object]] | None = None,
+) -> Comparison:
+    """Cross-validate Spinney's learners on a table and rank them.
+
+    Every model sees the same folds, one fold after another. A model that fails is shown with its
+    error, and the others go on; Ctrl-C ends the comparison and keeps the folds that are done.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n_rows, n_features)
+        The columns to learn from: NumPy, pandas, Polars or Arrow.
+    y : array-like or series of shape (n_rows,), or str
+        The column to predict, without missing values; or the name of a column of the data frame
+        `X`, which is then not learned from.
+    task : {"auto", "classification", "regression"}, default="auto"
+        With "auto", text, categories and booleans are classes, and so are whole numbers with at
+        most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
+        unless they are two whole numbers only.)
+    models : iterable of str or estimators, dict, or None, default=None
+        The models to run: names, as `spinney.comparison.families` lists them; estimators of your own;
+        pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
+    cv : int, splitter or iterable of splits, default=10
+        The number of folds (stratified for classification, shuffled with `random_state`), or
+        anything that scikit-learn takes as ``cv``.
+    scoring : str, callable or None, default=None
+        What to rank by: "error", "accuracy", "balanced_accuracy", "f1" (mean over the classes),
+        "log_loss", "brier", "roc_auc", "average_precision"; "rmse", "mae",
+        "median_absolute_error", "mape", "r2"; or a scorer of scikit-learn, greater being better.
+        None is "error", the share of wrong classes, or "rmse", the root mean squared error.
+    groups : array-like of shape (n_rows,), str or None, default=None
+        Rows with the same value are kept together: a fold has all of them or none. Or the name of a
+        column of the data frame `X`, which is then not learned from.
+    time : array-like of shape (n_rows,), str or None, default=None
+        When each row was made, in anything that can be sorted; or the name of a column of the data
+        frame `X`, which is learned from as well if it holds numbers. Every fold is then predicted
+        by models that learned from earlier rows only; the first part of the rows is only learned
+        from.
+    time_limit : float or None, default=None
+        Seconds to be done in, about. Models that take too long are left out, then folds; of a table
+        too large for the default booster some rows are drawn. What was done is in the result.
+        (A model can be stopped in the middle in the main thread only, and not on Windows.)
+    max_rows : int or None, default=None
+        Of more rows than that so many are drawn, targets in their proportions.
+    max_folds : int or None, default=None
+        Run on the first so many of the folds only.
+    random_state : int or None, default=0
+        Seed of the folds and of the models.
+    n_jobs : int or None, default=None
+        Number of threads of each model; None is the value of `spinney.set_num_threads`. Models
+        run one after another, so that their times can be compared.
+    categorical_features : "from_dtype" or array-like, default="from_dtype"
+        Which columns hold categories, for the models that handle them.
+    verbose : bool, default=False
+        Show a progress bar on the standard error.
+    callbacks : iterable of callables or None, default=None
+        Each is called with a `spinney.comparison.progress.Step` before every fit and at the end.
+
+    Returns
+    -------
+    Comparison
+        The results, best first. It prints as a table.
+
+    Examples
+    --------
+    >>> import spinney
+    >>> X, y = spinney.datasets.load_spam(return_X_y=True)
+    >>> result = spinney.compare(X, y, models=["baseline"], cv=5)
+    >>> result.best.name, round(result.best.estimate.mean, 3)
+    ('baseline', 0.394)
+    """
+    X = _as_table(X)
+    named = {
+        name: repr(value)
+        for name, value in (("groups", groups), ("time", time))
+        if isinstance(value, str)
+    }
+    if isinstance(y, str):
+        X, y = _take_out(X, y, "y")
+    if isinstance(groups, str):
+        X, groups = _take_out(X, groups, "groups")
+    if isinstance(time, str):
+        rest, time = _take_out(X, time, "time")
+        X = X if as_column(time)[0].dtype.kind in "iuf" else rest
+    n_rows, n_features = X.shape
+    if n_rows == 0 or n_features == 0:
+        raise ValueError(f"X is empty: {n_rows:,} rows × {n_features:,} columns")
+    is_asked = task != "auto"
+    name = as_column(y)[1]
+    y, task = read_target(y, task)
+    if task == "classification" and not is_asked:
+        check_classes(y, name)
+    if len(y) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
+    classes = np.unique(y) if task == "classification" else None
+    if classes is not None and len(classes) > _MOST_CLASSES:
+        raise ValueError(
+            f"the target has {len(classes):,} classes; up to {_MOST_CLASSES:,} are compared. "
+            "Is it an identifier? If it is a quantity, say task='regression'"
+        )
+    if time_limit == math.inf:
+        time_limit = None
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    for name, most, least in (("max_rows", max_rows, 2), ("max_folds", max_folds, 1)):
+        if most is not None and not (isinstance(most, Integral) and most >= least):
+            raise ValueError(f"{name} must be a whole number of {least} or more, got {most!r}")
+    if isinstance(cv, str) or not (isinstance(cv, Integral | Iterable) or hasattr(cv, "split")):
+        raise ValueError(
+            f"cv must be a number of folds, a splitter or a list of splits, got {cv!r}"
+        )
+    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
+        cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
+        if max_rows is not None and max_rows < n_rows:
+            raise ValueError("max_rows cannot be given beside cv as splits: they name all rows")
+    families = select_families(models, task)
+    given = _given(groups, time, categorical_features, cv, scoring) | named
+    if any(family.is_own for family in families):
+        given["models"] = "models"
+    course = _Course(
+        families=families,
+        task=task,
+        measure=find_measure(task, scoring, classes),
+        cv=cv,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        categorical_features=categorical_features,
+        time_limit=time_limit,
+        max_folds=max_folds,
+        given=given,
+    )
+    table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
+    with ExitStack() as stack:
+        watchers = list(callbacks or [])
+        if verbose:
+            watchers.append(stack.enter_context(Bar()))
+
+        def tell(step: Step) -> None:
+            for watcher in watchers:
+                watcher(step)
+
+        n_most = course.most_rows(y, n_features)
+        if max_rows is not None:
+            n_most = max_rows if n_most is None else min(n_most, max_rows)
+        start = perf_counter()
+        while True:
+            rows = table.draw(n_most, random_state)
+            left = None if time_limit is None else time_limit - (perf_counter() - start)
+            try:
+                return course.run(rows, tell, n_rows, left)
+            except FlagshipTooSlow:
+                n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
+                course = replace(course, starts_again=True)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The table, or rows drawn from it."""
+
+    X: Any
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+    time: NDArray[Any] | None
+    drawn: NDArray[np.intp] | None
+
+    def draw(self, n_most: int | None, random_state: int | None) -> _Rows:
+        if n_most is None or n_most >= len(self.y):
+            return self
+        drawn = draw_rows(self.y, n_most, random_state)
+        groups, time = (None if m is None else m[drawn] for m in (self.groups, self.time))
+        return _Rows(take_rows(self.X, drawn), self.y[drawn], groups, time, drawn)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """Which models run how; the rows come with each run."""
+
+    families: list[Family]
+    task: Task
+    measure: Measure
+    cv: Any
+    random_state: int | None
+    n_jobs: int | None
+    categorical_features: Any
+    time_limit: float | None
+    max_folds: int | None
+    given: dict[str, str]
+    starts_again: bool = False
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether rows may be left out: not where the splits are given row by row."""
+        return isinstance(self.cv, Integral) or hasattr(self.cv, "split")
+
+    def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
+        """Return from how many rows the flagship can learn several times within the limit."""
+        runs_flagship = any(family.name == FLAGSHIP for family in self.families)
+        if self.time_limit is None or not runs_flagship or not self.may_draw:
+            return None
+        n_outputs = len(np.unique(y)) if self.task == "classification" else 1
+        n_outputs = 1 if n_outputs == 2 else n_outputs
+        return affordable_rows(self.time_limit / 3, n_features, n_outputs)
+
+    def run(
+        self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
+    ) -> Comparison:
+        """Run all models on these rows, in so many seconds."""
+        notes = [self.measure.note] if self.measure.note else []
+        if rows.drawn is not None:
+            notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
+            if self.time_limit is not None:
+                notes[-1] += f", so that several folds fit into {self.time_limit:.0f} s"
+        cv = self.cv
+        if rows.drawn is not None and isinstance(cv, Integral):
+            cv = min(cv, most_folds(rows.y, self.task))
+        folds = make_folds(
+            rows.y,
+            self.task,
+            cv,
+            groups=rows.groups,
+            time=rows.time,
+            random_state=self.random_state,
+            notes=notes,
+        )
+        runners = [
+            Runner(family, partial(self._make, family))
+            for family in sorted(self.families, key=self._turn)
+        ]
+        classes = np.unique(rows.y) if self.task == "classification" else None
+        splits = folds.splits[: self.max_folds]
+        race = Race(
+            runners,
+            rows.X,
+            rows.y,
+            classes,
+            splits,
+            self.measure,
+            seconds,
+            tell,
+            may_draw=self.may_draw and not self.starts_again,
+        )
+        n_folds = race.run()
+        if race.ended_by == "Ctrl-C" and n_folds == 0:
+            raise KeyboardInterrupt
+        _refuse_what_no_model_reads(race)
+        if race.ended_by is not None:
+            notes.append(f"ended by {race.ended_by} after {n_folds} of {len(folds.splits)} folds")
+        return self._summarise(rows, folds, race, n_folds, notes)
+
+    def _turn(self, family: Family) -> int:
+        """Return when a family has its turn: the cheap ones first, at a restart the flagship."""
+        return -1 if self.starts_again and family.name == FLAGSHIP else family.effort
+
+    def _make(self, family: Family) -> Any:
+        model = family.make(self.task, self.random_state, self.n_jobs)
+        # The baseline looks at no column, so it does not need to be told about them.
+        if not family.is_own and "categorical_features" in model.get_params():
+            model.set_params(categorical_features=self.categorical_features)
+        return model
+
+    def _summarise(
+        self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[str]
+    ) -> Comparison:
+        splits = _measured_folds(race, folds.splits[:n_folds], self.measure, notes)
+        n_folds = len(splits)
+        order = {family.name: place for place, family in enumerate(self.families)}
+        runners = sorted(race.runners, key=lambda runner: order[runner.family.name])
+        results = [_result(runner, self.task, rows.y, splits) for runner in runners]
+        sign = self.measure.sign
+        test_share = float(np.mean([len(test) / len(train) for train, test in splits] or [0.0]))
+        ranked = rank(results, sign, test_share)
+        notes.extend(_too_good(ranked, self.task, self.measure))
+        return Comparison(
+            task=self.task,
+            metric=self.measure.name,
+            greater_is_better=self.measure.greater_is_better,
+            n_rows=len(rows.y),
+            n_features=rows.X.shape[1],
+            n_folds=n_folds,
+            stratified=folds.words.startswith("stratified"),
+            results=ranked,
+            notes=notes,
+            folds=folds.words,
+            n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
+            simpler=simplest_within_one_error(
+                ranked, sign, {family.name: family.complexity for family in self.families}
+            ),
+            compared=Compared(
+                X=rows.X,
+                y=rows.y,
+                rows=rows.drawn,
+                classes=race.classes,
+                measure=self.measure,
+                splits=splits,
+                makers={runner.family.name: runner.make for runner in runners},
+                trials={runner.family.name: runner.trials for runner in runners},
+                random_state=self.random_state,
+                given=self.given,
+            ),
+        )
+
+
+def _refuse_what_no_model_reads(race: Race) -> None:
+    """Raise the error that all models have in common, of those that look at columns at all."""
+    failures = [runner.failure for runner in race.runners if runner.family.complexity > 0]
+    if len(failures) < 2 or len(set(failures)) > 1:
+        return
+    kind, _, said = (failures[0] or "").partition(": ")
+    if kind in ("ValueError", "TypeError"):
+        dates = re.search(r"\((Date|Duration|Time)", said)
+        hint = "; spinney.io.decide_kinds(X).prepare(X) makes numbers of dates" if dates else ""
+        raise ValueError(f"no model can be fitted: {said}{hint}")
+
+
+def _too_good(ranked: list[ModelResult], task: Task, measure: Measure) -> list[str]:
+    """Say so if numbers are predicted without error: then they were computed from the columns."""
+    named = {model.name: model.estimate for model in ranked}
+    best, baseline = ranked[0].estimate if ranked else None, named.get("baseline")
+    if task != "regression" or measure.greater_is_better or best is None or baseline is None:
+        return []
+    if not best.mean < _NO_ERROR * baseline.mean:
+        return []
+    return [
+        f"{ranked[0].name} makes no error: the target seems to be computed from columns, "
+        "which may not be known when it is to be predicted"
+    ]
+
+
+def _measured_folds(
+    race: Race, splits: list[tuple[Any, Any]], measure: Measure, notes: list[str]
+) -> list[tuple[Any, Any]]:
+    """Leave out folds on which the measure cannot be told of any model, and models that lack it."""
+    running = [runner for runner in race.runners if runner.runs]
+    measured = [
+        number
+        for number in range(len(splits))
+        if any(np.isfinite(runner.trials[number].score) for runner in running)
+    ]
+    if running and not measured:
+        why = (
+            "is a class missing in each?" if race.classes is not None else "are targets too large?"
+        )
+        raise ValueError(f"{measure.name} cannot be told on any fold: {why}")
+    if len(measured) < len(splits) and running:
+        left_out = len(splits) - len(measured)
+        notes.append(f"{measure.name} cannot be told on {left_out} of {len(splits)} folds")
+    for runner in running:
+        runner.trials = [runner.trials[number] for number in measured]
+        if not all(np.isfinite(trial.score) for trial in runner.trials):
+            runner.failure = f"{measure.name} is not finite on some fold"
+    return [splits[number] for number in measured]
+
+
+def _result(
+    runner: Runner, task: Task, y: NDArray[Any], splits: list[tuple[Any, Any]]
+) -> ModelResult:
+    family, trials = runner.family, runner.trials[: len(splits)]
+    size = trials[0].size if trials else None
+    if not runner.runs or not trials:
+        return ModelResult(
+            family.name, family.title, size=size, failure=runner.failure, skipped=runner.skipped
+        )
+    r2 = None
+    if task == "regression":
+        shares = [
+            r_squared(y[test], t.predicted) for t, (_, test) in zip(trials, splits, strict=True)
+        ]
+        r2 = Estimate.from_folds(shares) if np.isfinite(shares).all() else None
+    return ModelResult(
+        family.name,
+        family.title,
+        estimate=Estimate.from_folds([trial.score for trial in trials]),
+        r2=r2,
+        fit_seconds=float(np.mean([trial.fit_seconds for trial in trials])),
+        predict_seconds=float(np.mean([trial.predict_seconds for trial in trials])),
+        size=size,
+    )
+
+
+def _given(
+    groups: Any, time: Any, categorical_features: Any, cv: Any, scoring: Any
+) -> dict[str, str]:
+    """Return the arguments that a result cannot tell by itself, as Python says them."""
+    given = {}
+    if not isinstance(cv, Integral):
+        given["cv"] = "cv"
+    if scoring is not None and not isinstance(scoring, str):
+        given["scoring"] = "scoring"
+    given |= {
+        name: name for name, value in (("groups", groups), ("time", time)) if value is not None
+    }
+    if not (isinstance(categorical_features, str) and categorical_features == "from_dtype"):
+        plain = isinstance(categorical_features, list) and len(categorical_features) <= 20
+        said = repr(categorical_features) if plain else "categorical_features"
+        given["categorical_features"] = said
+    return given
+
+
+def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
+    """Return groups or times as an array, one for each row and none missing."""
+    if marks is None:
+        return None
+    missing = missing_rows(marks)
+    if len(missing) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, {name} has {len(missing):,}")
+    if missing.any():
+        raise ValueError(f"{name} is missing in {missing.sum():,} of {n_rows:,} rows")
+    return as_column(marks)[0]
+
+
+def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the rows of a split as numbers, which may be given as a mask."""
+    rows = np.asarray(rows)
+    if rows.dtype == np.bool_:
+        if len(rows) != n_rows:
+            raise ValueError(f"cv has a mask of {len(rows):,} rows, X has {n_rows:,}")
+        rows = np.flatnonzero(rows)
+    if not len(rows) or rows.dtype.kind not in "iu":
+        raise ValueError("cv: expected splits of row numbers, neither part empty")
+    if rows.min() < -n_rows or rows.max() >= n_rows:
+        raise ValueError(f"cv: expected row numbers below {n_rows:,}, got {rows.max():,}")
+    return rows % n_rows
+
+
+def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
+    """Part a data frame into the other columns and the one that an argument names."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise ValueError(
+            f"{argument}: expected values, got the name {name!r}, and X is no data frame that has "
+            "names"
+        )
+    if name not in frame.columns:
+        from spinney.io._table_file import unknown_column
+
+        raise unknown_column(
+            name, [str(column) for column in frame.columns], f"X (given as {argument})"
+        )
+    return frame.drop(name).to_native(), frame[name].to_native()
+
+
+def _as_table(X: Any) -> Any:
+    """Return X itself if it has rows and columns; a list of rows as an array, or as a table."""
+    if isinstance(X, str | PathLike):
+        raise ValueError(
+            f"X: expected a table, got the path {str(X)!r}; read it with "
+            "data = spinney.io.read_training_table(path, target), and compare data.X and data.y"
+        )
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("X: expected a data frame, got a lazy one; collect() it first")
+    if not hasattr(X, "shape"):
+        rows = X
+        X = np.asarray(rows)
+        if X.dtype.kind == "U":  # beside text NumPy makes text of numbers, too: keep them apart
+            import pyarrow as pa
+
+            columns = zip(*rows, strict=True)
+            X = pa.table({f"x{number}": list(values) for number, values in enumerate(columns)})
+    if len(X.shape) != 2:
+        raise ValueError(f"X must have two dimensions, got shape {tuple(X.shape)}")
+    names = list(getattr(X, "columns", [])) if not hasattr(X, "column_names") else X.column_names
+    if len(set(map(str, names))) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X: expected column names that differ, got {twice!r} twice")
+    return X

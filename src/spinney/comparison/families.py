@@ -1,0 +1,322 @@
+"""The learners that `compare` runs: the one place where a learner family adds itself.
+
+To add a family, write a function that makes the estimator and put a `Family` into `FAMILIES`,
+simpler families first. Nothing else needs to know: the shell's help, ``--models`` and the table
+read this list. Import inside the function, so that listing the families loads none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from itertools import chain, count
+from typing import Any, Literal
+
+__all__ = ["FAMILIES", "FLAGSHIP", "Family", "Task", "select_families"]
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A learner that `compare` can run.
+
+    Attributes
+    ----------
+    name : str
+        The class name in snake case without the task, as it is typed in the shell.
+    title : str
+        A few words for people.
+    make : callable
+        ``make(task, random_state, n_jobs)`` returns an estimator that is not fitted yet.
+    tasks : tuple of {"classification", "regression"}
+        The tasks the family can do; it is left out of the others.
+    effort : int
+        How much time it takes among the others, roughly: the cheap ones are run first.
+    complexity : int
+        How hard a model is to take in: 0 a number, 1 a line, 2 a tree, 3 densities and
+        neighbourhoods, 4 sums of questions, 5 hundreds of trees.
+    is_own : bool
+        Whether it is an estimator that the caller brought along.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Task, int | None, int | None], Any]
+    tasks: tuple[Task, ...] = ("classification", "regression")
+    effort: int = 3
+    complexity: int = 5
+    is_own: bool = False
+
+
+def _baseline(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+
+
+def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_neighbors import (
+        ScaledNeighborsClassifier,
+        ScaledNeighborsRegressor,
+    )
+
+    kind = ScaledNeighborsClassifier if task == "classification" else ScaledNeighborsRegressor
+    return kind(random_state=random_state, n_jobs=n_jobs)
+
+
+def _local_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
+
+    kind = ScaledLocalClassifier if task == "classification" else ScaledLocalRegressor
+    return kind(random_state=random_state, n_jobs=n_jobs)
+
+
+def _mixture(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_mixture import ScaledMixtureClassifier
+
+    return ScaledMixtureClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
+def _linear_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_linear import ScaledLinearRegression
+
+    return ScaledLinearRegression(random_state=random_state, n_jobs=n_jobs)
+
+
+def _ridge(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_linear import ScaledRidge
+
+    return ScaledRidge(random_state=random_state, n_jobs=n_jobs)
+
+
+def _logistic_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_linear import ScaledLogisticRegression
+
+    return ScaledLogisticRegression(random_state=random_state, n_jobs=n_jobs)
+
+
+def _perceptron(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.comparison.scaled_linear import ScaledPerceptron
+
+    return ScaledPerceptron(random_state=random_state, n_jobs=n_jobs)
+
+
+def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    tree = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
+    return tree(random_state=random_state, n_jobs=n_jobs)
+
+
+def _decision_tree_pruned(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.tree._pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+
+    tree = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor
+    return tree(random_state=random_state, n_jobs=n_jobs)
+
+
+def _bagging(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import BaggingClassifier, BaggingRegressor
+
+    bagging = BaggingClassifier if task == "classification" else BaggingRegressor
+    return bagging(n_estimators=100, random_state=random_state, n_jobs=n_jobs)
+
+
+def _random_forest(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    return forest(random_state=random_state, n_jobs=n_jobs)
+
+
+def _extra_trees(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    forest = ExtraTreesClassifier if task == "classification" else ExtraTreesRegressor
+    return forest(random_state=random_state, n_jobs=n_jobs)
+
+
+def _boosting(task: Task, random_state: int | None, n_jobs: int | None, **params: Any) -> Any:
+    from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+
+    boosting = GradientBoostingClassifier if task == "classification" else GradientBoostingRegressor
+    return boosting(random_state=random_state, n_jobs=n_jobs, **params)
+
+
+def _boosted_stumps(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    return _boosting(task, random_state, n_jobs, max_leaf_nodes=2, n_estimators=1000)
+
+
+def _boosted_small_trees(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    return _boosting(task, random_state, n_jobs, max_leaf_nodes=5, n_estimators=300)
+
+
+def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
+
+    kind = AdaBoostClassifier if task == "classification" else AdaBoostRegressor
+    return kind(n_estimators=200, random_state=random_state, n_jobs=n_jobs)
+
+
+# What the others are measured against: it is in every comparison that a time limit allows.
+FLAGSHIP = "gradient_boosting"
+
+FAMILIES: tuple[Family, ...] = (
+    Family("baseline", "the commonest class, or the mean", _baseline, effort=0, complexity=0),
+    Family(
+        "linear_regression",
+        "least squares, columns scaled",
+        _linear_regression,
+        ("regression",),
+        effort=1,
+        complexity=1,
+    ),
+    Family(
+        "ridge",
+        "least squares, shrunk by leave-one-out",
+        _ridge,
+        ("regression",),
+        effort=1,
+        complexity=1,
+    ),
+    Family(
+        "logistic_regression",
+        "a line in the log-odds, columns scaled",
+        _logistic_regression,
+        ("classification",),
+        effort=2,
+        complexity=1,
+    ),
+    Family(
+        "perceptron",
+        "a line by its mistakes, averaged",
+        _perceptron,
+        ("classification",),
+        effort=1,
+        complexity=1,
+    ),
+    Family(
+        "decision_tree_pruned",
+        "CART pruned by cross-validation",
+        _decision_tree_pruned,
+        effort=2,
+        complexity=2,
+    ),
+    Family("decision_tree", "CART grown to the end", _decision_tree, effort=1, complexity=2),
+    Family(
+        "k_neighbors",
+        "15 nearest of at most 50,000 rows, columns scaled",
+        _k_neighbors,
+        effort=5,
+        complexity=3,
+    ),
+    Family(
+        "mixture",
+        "Gaussian mixtures and Bayes' rule",
+        _mixture,
+        ("classification",),
+        effort=5,
+        complexity=3,
+    ),
+    Family(
+        "local_regression",
+        "a plane at each place, from at most 20,000 rows",
+        _local_regression,
+        effort=6,
+        complexity=3,
+    ),
+    Family(
+        "ada_boost",
+        "200 stumps that vote; of numbers the median of small trees",
+        _ada_boost,
+        effort=2,
+        complexity=4,
+    ),
+    Family(
+        "boosted_stumps",
+        "1,000 questions, one after another",
+        _boosted_stumps,
+        effort=4,
+        complexity=4,
+    ),
+    Family(
+        "boosted_small_trees",
+        "300 trees of five leaves, boosted",
+        _boosted_small_trees,
+        effort=4,
+        complexity=5,
+    ),
+    Family(
+        "random_forest",
+        "100 trees, some columns at each node",
+        _random_forest,
+        effort=2,
+        complexity=5,
+    ),
+    Family("extra_trees", "100 trees, random thresholds", _extra_trees, effort=2, complexity=5),
+    Family("bagging", "100 trees on bootstrap samples", _bagging, effort=5, complexity=5),
+    Family(FLAGSHIP, "boosted trees", _boosting, effort=3, complexity=5),
+)
+
+
+def select_families(models: Any, task: Task) -> list[Family]:
+    """Return the families of these models, in this order; all that can do `task` for None.
+
+    A model is a name, an estimator, or a pair of both; a dictionary has estimators by name.
+    """
+    if models is None:
+        return [family for family in FAMILIES if task in family.tasks]
+    if isinstance(models, str) or hasattr(models, "fit"):
+        models = [models]
+    if isinstance(models, Mapping):
+        models = models.items()
+    by_name = {family.name: family for family in FAMILIES}
+    selected: dict[str, Family] = {}
+    for model in models:
+        if hasattr(model, "fit") or (isinstance(model, tuple) and len(model) == 2):
+            family = _own_family(model, task, {*by_name, *selected})
+            selected[family.name] = family
+            continue
+        if model not in by_name:
+            close = get_close_matches(str(model), by_name, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
+            raise ValueError(f"models has no {model!r}; {hint}")
+        if task not in by_name[model].tasks:
+            raise ValueError(f"models: {model!r} cannot do {task}")
+        selected[model] = by_name[model]
+    if not selected:
+        raise ValueError(f"models is empty; there are: {', '.join(by_name)}")
+    return list(selected.values())
+
+
+def _own_family(model: Any, task: Task, taken: Collection[str]) -> Family:
+    """Return the family of an estimator that is given, or of a name and an estimator."""
+    from sklearn.base import is_classifier, is_regressor
+
+    name, estimator = model if isinstance(model, tuple) else (None, model)
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise ValueError(f"models: expected an estimator for {name!r}, got {estimator!r}")
+    if isinstance(estimator, type):
+        raise ValueError(f"models: expected an estimator, got the class {estimator.__name__}")
+    kind = type(estimator).__name__
+    other = is_regressor if task == "classification" else is_classifier
+    if other(estimator):
+        raise ValueError(f"models: {name or kind} cannot do {task}")
+    if name is None:
+        words = re.sub(r"(Classifier|Regressor)$", "", kind) or kind
+        first = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
+        numbered = (f"{first}_{number}" for number in count(2))
+        name = next(name for name in chain([first], numbered) if name not in taken)
+    elif name in taken or not isinstance(name, str):
+        raise ValueError(f"models: expected a name that is not taken, got {name!r}")
+    return Family(name, kind, partial(_clone, estimator), (task,), is_own=True)
+
+
+def _clone(estimator: Any, task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    from sklearn.base import clone
+
+    return clone(estimator, safe=False)

@@ -1,0 +1,130 @@
+"""Parameters of a learner inside another estimator, set as if they were that estimator's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.conformal.group_scale import GroupScale, learn_group_scale
+from spinney.conformal.mixins import HeldOut
+from spinney.conformal.rules import check_coverage
+from spinney.data.table import Schema, Table, read_table
+
+__all__ = ["LearnerIntervals", "LearnerParams", "LearnerSets"]
+
+
+class LearnerParams:
+    """Mixin of estimators that prepare a table for one learner: ``ScaledRidge(alphas=[1.0])``.
+
+    What the learner takes and the estimator itself does not goes through to the learner, over the
+    values that the estimator would choose. Such a parameter is an attribute as every other, so that
+    `get_params`, `set_params`, `clone` and a grid search treat it as one; it is there only where it
+    was set. The estimator's constructor takes ``**learner_params`` and hands them to
+    `_keep_learner_params`.
+    """
+
+    _learner_class: type[Any]
+
+    def learner_param_names(self) -> list[str]:
+        """Return the names of the learner's parameters that can be set here."""
+        own = type(self)._get_param_names()  # type: ignore[attr-defined]
+        names = self._learner_class._get_param_names()
+        return [name for name in names if name not in own]
+
+    def _keep_learner_params(self, params: dict[str, Any]) -> None:
+        names = self.learner_param_names()
+        for name, value in params.items():
+            if name not in names:
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}")
+            setattr(self, name, value)
+
+    def _learner_params(self) -> dict[str, Any]:
+        kept = vars(self)
+        return {name: kept[name] for name in self.learner_param_names() if name in kept}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, and those of the learner that were set."""
+        own: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
+        return {**own, **self._learner_params()}
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, the learner's included."""
+        names = self.learner_param_names()
+        self._keep_learner_params({name: params[name] for name in params if name in names})
+        others = {name: params[name] for name in params if name not in names}
+        return super().set_params(**others)  # type: ignore[misc]
+
+
+class LearnerIntervals:
+    """Intervals of an estimator whose learner, fitted as ``estimator_``, has them.
+
+    Learners of numbers know no categories: how large their errors are in each is learned here.
+    """
+
+    def _learn_groups(self, table: Table, schema: Schema) -> None:
+        """Learn from the rows that the learner held out, if it knows them by now."""
+        self._group_scale: GroupScale | None = None
+        self._held_out: HeldOut | None = None
+        learner = self.estimator_  # type: ignore[attr-defined]
+        if not schema.has_categories or vars(learner).get("_errors") is None:
+            return
+        held = learner._held_out_rows()
+        errors = np.abs(held.truth - held.told).reshape(len(held), -1)
+        if held.rows is None or errors.shape[1] != 1:
+            return
+        learned = learn_group_scale(table.take(held.rows), schema, errors[:, 0])
+        if learned is not None:
+            self._group_scale, own = learned
+            self._held_out = replace(held, scale=own.reshape(held.truth.shape))
+
+    def _points_of(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return X
+
+    @property
+    def interval_method_(self) -> str:
+        """What intervals are made from, in words."""
+        groups, held = (vars(self).get(name) for name in ("_group_scale", "_held_out"))
+        if groups is not None and held is not None:
+            n_columns = len(groups.columns)
+            units = f"in units of {n_columns} column{'' if n_columns == 1 else 's'} of categories"
+            return f"conformal, {len(held):,} {held.source}, {units}"
+        method: str = self.estimator_.interval_method_  # type: ignore[attr-defined]
+        return method
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Any:
+        """Predict intervals with the learner."""
+        check_is_fitted(self)
+        points = self._points_of(X)
+        learner = self.estimator_  # type: ignore[attr-defined]
+        groups, held = (vars(self).get(name) for name in ("_group_scale", "_held_out"))
+        if groups is None or held is None or method != "auto":
+            return learner.predict_interval(points, coverage, method)
+        coverage = check_coverage(coverage)
+        told, scale = learner._told_and_scale(points)
+        factors = groups.of(read_table(self, X, self._schema))  # type: ignore[attr-defined]
+        ends = held.interval(told[:, None], (scale * factors)[:, None], coverage)
+        return ends.reshape(len(told), 2)
+
+
+class LearnerSets:
+    """Sets of classes of an estimator whose learner, fitted as ``estimator_``, has them."""
+
+    def _points_of(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return X
+
+    @property
+    def set_method_(self) -> str:
+        """What sets are made from, in words."""
+        method: str = self.estimator_.set_method_  # type: ignore[attr-defined]
+        return method
+
+    def predict_set(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Any:
+        """Predict sets of classes with the learner."""
+        check_is_fitted(self)
+        points = self._points_of(X)
+        return self.estimator_.predict_set(points, coverage, method)  # type: ignore[attr-defined]

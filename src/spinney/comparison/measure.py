@@ -1,0 +1,250 @@
+"""What models are ranked by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.comparison.families import Task
+
+__all__ = ["MEASURES", "Measure", "class_probabilities", "find_measure", "r_squared"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that tells how well a model predicts.
+
+    Attributes
+    ----------
+    name, title : str
+        As it is typed, and as a table's head shows it.
+    task : {"classification", "regression"} or None
+        What it measures; None for scorers of scikit-learn's.
+    greater_is_better : bool
+        Whether a larger number is better.
+    needs : {"predictions", "probabilities", "model"}
+        What `calculate` gets beside the truth: predictions; probabilities (rows × classes) and the
+        classes; or (a scorer) the model and X.
+    calculate : callable
+    percent : bool
+        Whether it is shown in percent.
+    note : str
+        What a reader should know about it.
+    """
+
+    name: str
+    title: str
+    task: Task | None
+    greater_is_better: bool
+    needs: Literal["predictions", "probabilities", "model"]
+    calculate: Callable[..., float]
+    percent: bool = False
+    note: str = ""
+
+    @property
+    def sign(self) -> float:
+        """What turns the measure into a loss: −1 where greater is better."""
+        return -1.0 if self.greater_is_better else 1.0
+
+    def of(self, model: Any, X: Any, y: Array, classes: Array | None = None) -> float:
+        """Measure a fitted model on rows of a table."""
+        if self.needs == "model":
+            return float(self.calculate(model, X, y))
+        if self.needs == "predictions":
+            return float(self.calculate(y, np.asarray(model.predict(X)).reshape(len(y))))
+        assert classes is not None
+        return float(self.calculate(y, class_probabilities(model, X, classes), classes))
+
+
+def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
+    """Return the probabilities of all `classes`; those that a model never saw have none."""
+    told = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if len(model.classes_) == len(classes):
+        return told
+    all_classes = np.zeros((len(told), len(classes)))
+    all_classes[:, np.searchsorted(classes, model.classes_)] = told
+    return all_classes
+
+
+def _error(y: Array, predicted: Array) -> float:
+    return float(np.mean(predicted != y))
+
+
+def _accuracy(y: Array, predicted: Array) -> float:
+    return float(np.mean(predicted == y))
+
+
+def _balanced_accuracy(y: Array, predicted: Array) -> float:
+    right = predicted == y
+    return float(np.mean([right[y == label].mean() for label in np.unique(y)]))
+
+
+def _f1(y: Array, predicted: Array) -> float:
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(y, predicted, average="macro", zero_division=0))
+
+
+def _log_loss(y: Array, probabilities: Array, classes: Array) -> float:
+    told = probabilities[np.arange(len(y)), np.searchsorted(classes, y)]
+    # A class that a model rules out costs as much as single precision lets it.
+    return float(-np.log(np.maximum(told, np.finfo(np.float32).eps)).mean())
+
+
+def _brier(y: Array, probabilities: Array, classes: Array) -> float:
+    truth = classes[None, :] == y[:, None]
+    return float(((probabilities - truth) ** 2).sum(axis=1).mean())
+
+
+def _over_classes(
+    y: Array, probabilities: Array, classes: Array, area: Callable[..., float]
+) -> float:
+    """Average over classes told from the rest; of two classes the second one alone counts."""
+    numbers = [1] if len(classes) == 2 else range(len(classes))
+    areas = []
+    for number in numbers:
+        truth = y == classes[number]
+        if truth.any() and not truth.all():
+            areas.append(float(area(truth, probabilities[:, number])))
+    return float(np.mean(areas)) if areas else float("nan")
+
+
+def _roc_auc(y: Array, probabilities: Array, classes: Array) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return _over_classes(y, probabilities, classes, roc_auc_score)
+
+
+def _average_precision(y: Array, probabilities: Array, classes: Array) -> float:
+    from sklearn.metrics import average_precision_score
+
+    return _over_classes(y, probabilities, classes, average_precision_score)
+
+
+def _rmse(y: Array, predicted: Array) -> float:
+    return float(np.sqrt(np.mean((predicted - y) ** 2)))
+
+
+def _mae(y: Array, predicted: Array) -> float:
+    return float(np.mean(np.abs(predicted - y)))
+
+
+def _median_absolute_error(y: Array, predicted: Array) -> float:
+    return float(np.median(np.abs(predicted - y)))
+
+
+def _mape(y: Array, predicted: Array) -> float:
+    return float(np.mean(np.abs(predicted - y) / np.maximum(np.abs(y), np.finfo(float).eps)))
+
+
+def r_squared(y: Array, predicted: Array) -> float:
+    """Return the share of the variance that is explained; NaN where there is none."""
+    spread = np.mean((y - y.mean()) ** 2)
+    return float(1 - np.mean((predicted - y) ** 2) / spread) if spread > 0 else float("nan")
+
+
+def _of_classes(name: str, title: str, greater: bool, calculate: Any, **more: Any) -> Measure:
+    return Measure(name, title, "classification", greater, "predictions", calculate, **more)
+
+
+def _of_probabilities(name: str, title: str, greater: bool, calculate: Any) -> Measure:
+    return Measure(name, title, "classification", greater, "probabilities", calculate)
+
+
+def _of_numbers(name: str, title: str, greater: bool, calculate: Any, **more: Any) -> Measure:
+    return Measure(name, title, "regression", greater, "predictions", calculate, **more)
+
+
+MEASURES: tuple[Measure, ...] = (
+    _of_classes("error", "error %", False, _error, percent=True),
+    _of_classes("accuracy", "accuracy %", True, _accuracy, percent=True),
+    _of_classes("balanced_accuracy", "balanced acc. %", True, _balanced_accuracy, percent=True),
+    _of_classes("f1", "F1 (macro)", True, _f1),
+    _of_probabilities("log_loss", "log loss", False, _log_loss),
+    _of_probabilities("brier", "Brier score", False, _brier),
+    _of_probabilities("roc_auc", "ROC AUC", True, _roc_auc),
+    _of_probabilities("average_precision", "avg. precision", True, _average_precision),
+    _of_numbers("rmse", "RMSE", False, _rmse),
+    _of_numbers("mae", "MAE", False, _mae),
+    _of_numbers("median_absolute_error", "median AE", False, _median_absolute_error),
+    _of_numbers("mape", "MAPE %", False, _mape, percent=True),
+    _of_numbers("r2", "R²", True, r_squared),
+)
+
+
+# Scorers of scikit-learn's that look at one of two classes, and need to be told which.
+_OF_ONE_CLASS = {
+    "precision": "precision_score",
+    "recall": "recall_score",
+    "jaccard": "jaccard_score",
+}
+
+
+def find_measure(
+    task: Task, scoring: str | Callable[..., float] | None, classes: Array | None = None
+) -> Measure:
+    """Return the measure of that name (the first one for the task if None), or a scorer."""
+    ours = [measure for measure in MEASURES if measure.task == task]
+    if scoring is None:
+        return ours[0]
+    for measure in MEASURES:
+        if measure.name != scoring:
+            continue
+        if measure.task != task:
+            raise _wrong_task(measure.name, measure.task, task)
+        return measure
+    if isinstance(scoring, str):
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        known = [m.name for m in ours]
+        if scoring not in get_scorer_names():
+            close = get_close_matches(scoring, [*known, *get_scorer_names()], n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            raise ValueError(f"scoring has no {scoring!r}; {hint}")
+        scorer = get_scorer(scoring)
+        if _task_of(scorer) not in (None, task):
+            raise _wrong_task(scoring, _task_of(scorer), task)
+        if scoring in _OF_ONE_CLASS and classes is not None:
+            return _of_one_class(scoring, classes)
+        return Measure(scoring, scoring, None, True, "model", scorer)
+    if not callable(scoring):
+        raise ValueError(f"scoring must be a name or a callable, got {scoring!r}")
+    name = getattr(scoring, "__name__", "score")
+    return Measure(name, name, None, True, "model", scoring)
+
+
+def _wrong_task(name: str, its_task: Task | None, task: Task) -> ValueError:
+    ours = ", ".join(measure.name for measure in MEASURES if measure.task == task)
+    return ValueError(f"scoring={name!r} is for {its_task}, and this is {task}; there are: {ours}")
+
+
+def _task_of(scorer: Any) -> Task | None:
+    """Tell what a scorer of scikit-learn's measures, by the module of its function."""
+    module = str(getattr(getattr(scorer, "_score_func", None), "__module__", ""))
+    if module.endswith("._regression"):
+        return "regression"
+    return "classification" if module.endswith(("._classification", "._ranking")) else None
+
+
+def _of_one_class(name: str, classes: Array) -> Measure:
+    import sklearn.metrics
+
+    if len(classes) != 2:
+        raise ValueError(
+            f"scoring={name!r} is for two classes, and the target has {len(classes):,}; "
+            f"say {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}"
+        )
+    score = getattr(sklearn.metrics, _OF_ONE_CLASS[name])
+
+    def calculate(y: Array, predicted: Array) -> float:
+        return float(score(y, predicted, pos_label=classes[1], zero_division=0))
+
+    note = f"{name} is that of class {str(classes[1])!r}"
+    return Measure(name, name, "classification", True, "predictions", calculate, note=note)

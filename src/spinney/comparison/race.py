@@ -1,0 +1,332 @@
+"""Run models over folds, fold by fold, within a time limit.
+
+All models run on a fold before any runs on the next, so that whenever it ends, at a time limit or
+at Ctrl-C, they can be compared on the same folds.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.comparison.deadline import TimeUp, deadline
+from spinney.comparison.families import FLAGSHIP, Family
+from spinney.comparison.measure import Measure, class_probabilities
+from spinney.comparison.number_format import shown_time
+from spinney.comparison.progress import Step
+from spinney.comparison.sample import FEWEST_DRAWN
+from spinney.data.rows import take_rows
+
+__all__ = ["FlagshipTooSlow", "Race", "Runner", "Trial"]
+
+Rows = NDArray[np.intp]
+
+_WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than folds
+_LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
+_NEGLIGIBLE = 0.02  # of the time of the flagship
+_SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
+_LONGEST_FAILURE = 300  # characters: some errors quote all rows
+_MOST_PROBABILITIES = 4_000_000  # of a model, all rows and classes; more are not kept
+
+
+class FlagshipTooSlow(Exception):
+    """The model that must be in every comparison does not end a fold in its time."""
+
+
+class _NoProbabilities(Exception):
+    """A model cannot be measured by its probabilities."""
+
+
+class _NotMeasured(Exception):
+    """A model was fitted, but its measure cannot be told."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model on a fold: its measure and times, and what it said of the test rows."""
+
+    score: float
+    fit_seconds: float
+    predict_seconds: float
+    size: int | None
+    predicted: NDArray[Any]
+    probabilities: NDArray[np.float32] | None
+
+    @property
+    def seconds(self) -> float:
+        """All the time it took."""
+        return self.fit_seconds + self.predict_seconds
+
+
+@dataclass
+class Runner:
+    """A model in the race, and how it has done so far."""
+
+    family: Family
+    make: Callable[[], Any]
+    trials: list[Trial] = field(default_factory=list)
+    failure: str | None = None
+    skipped: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still in the race."""
+        return self.failure is None and self.skipped is None
+
+    @property
+    def fold_seconds(self) -> float:
+        """How long it takes on a fold, by those that it has run."""
+        return sum(trial.seconds for trial in self.trials) / max(len(self.trials), 1)
+
+
+@dataclass
+class Race:
+    """Models over folds.
+
+    Attributes
+    ----------
+    runners : list of Runner
+        In the order in which they run on the first fold; later the quickest comes first.
+    X, y, classes : table, array, array or None
+        The data; the classes in order.
+    folds : list of (train, test)
+        Row numbers.
+    measure : Measure
+        What they are measured by.
+    seconds : float or None
+        The time limit.
+    tell : callable
+        Is sent a `Step` before every fit and at the end.
+    may_draw : bool
+        Whether the rows may be fewer, should the flagship be too slow.
+    ended_by : str or None
+        What ended it before the last fold.
+    """
+
+    runners: list[Runner]
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any] | None
+    folds: list[tuple[Rows, Rows]]
+    measure: Measure
+    seconds: float | None
+    tell: Callable[[Step], None]
+    may_draw: bool = True
+    ended_by: str | None = None
+
+    def run(self) -> int:
+        """Run; return on how many folds all models that were not left out have run."""
+        self._start = perf_counter()
+        number = 0
+        try:
+            for number in range(len(self.folds)):
+                if number > 0 and not self._has_time_for(number):
+                    self.ended_by = "the time limit"
+                    break
+                self._run_fold(number)
+        except KeyboardInterrupt:
+            self.ended_by = "Ctrl-C"
+        except TimeUp:
+            self.ended_by = "the time limit"
+        total = len(self.folds) * len(self.runners)
+        self.tell(Step("", total, total, 0.0))
+        if self.ended_by and number == 0:
+            for runner in self.runners:
+                if runner.runs and not runner.trials:
+                    runner.skipped = f"not reached before {self.ended_by}"
+        return min((len(r.trials) for r in self.runners if r.runs), default=0)
+
+    def _run_fold(self, number: int) -> None:
+        train, test = self.folds[number]
+        X_train, X_test = take_rows(self.X, train), take_rows(self.X, test)
+        hurried = []
+        for place, runner in enumerate(r for r in list(self.runners) if r.runs):
+            self._tell(runner, number, place)
+            allowed = self._allowed(runner, number)
+            in_time = self._run_model(runner, number, allowed, X_train, X_test)
+            if not in_time and allowed is not None and allowed < self._share():
+                hurried.append(runner)
+        for runner in hurried:
+            # It had less than its share, as the flagship was still to come.
+            if (self._left() or 0.0) * 2 > (self.seconds or 0.0):
+                runner.skipped = None
+                self._tell(runner, number, 0)
+                self._run_model(runner, number, self._allowed(runner, number), X_train, X_test)
+
+    def _run_model(
+        self, runner: Runner, number: int, allowed: float | None, X_train: Any, X_test: Any
+    ) -> bool:
+        """Run a model on a fold; return whether it came to its end in the time it was allowed."""
+        if allowed is not None and allowed <= 0:
+            raise TimeUp
+        try:
+            with deadline(allowed):
+                trial = self._try(runner, number, X_train, X_test)
+            runner.trials.append(trial)
+        except TimeUp:
+            if number > 0 or (self._left() or 0.0) < 0.05:
+                raise
+            if runner.family.name == FLAGSHIP and self._could_draw():
+                raise FlagshipTooSlow from None
+            runner.skipped = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
+            return False
+        except _NoProbabilities:
+            runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
+        except _NotMeasured as error:
+            runner.failure = f"{self.measure.name} cannot be told: {error}"
+        except MemoryError:
+            runner.failure = "MemoryError: not enough memory"
+        except Exception as error:  # whatever goes wrong in one model, the others go on
+            runner.failure = _one_line(error)
+        return True
+
+    def _try(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> Trial:
+        train, test = self.folds[number]
+        start = perf_counter()
+        model = runner.make().fit(X_train, self.y[train])
+        fitted = perf_counter()
+        predicted = np.asarray(model.predict(X_test)).reshape(len(test))
+        predict_seconds = perf_counter() - fitted
+        probabilities = None
+        wanted = self.measure.needs == "probabilities"
+        if self.classes is not None and hasattr(model, "predict_proba"):
+            few = len(self.y) * len(self.classes) <= _MOST_PROBABILITIES
+            if wanted or (few and predict_seconds < _SLOW_PREDICTION):
+                probabilities = class_probabilities(model, X_test, self.classes)
+        elif wanted:
+            raise _NoProbabilities
+        y_test = self.y[test]
+        try:
+            if self.measure.needs == "model":
+                score = float(self.measure.calculate(model, X_test, y_test))
+            elif wanted:
+                score = self.measure.calculate(y_test, probabilities, self.classes)
+            else:
+                score = self.measure.calculate(y_test, predicted)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _NotMeasured(_one_line(error)) from error
+        return Trial(
+            score,
+            fitted - start,
+            predict_seconds,
+            _size_of(model) if number == 0 else None,
+            predicted,
+            None if probabilities is None else probabilities.astype(np.float32),
+        )
+
+    def _left(self) -> float | None:
+        if self.seconds is None:
+            return None
+        return self.seconds - (perf_counter() - self._start)
+
+    def _allowed(self, runner: Runner, number: int) -> float | None:
+        """Return how long a model may take on a fold: on the first one a share of the limit."""
+        left = self._left()
+        if left is None or self.seconds is None or number > 0:
+            return left
+        if runner.family.name == FLAGSHIP:
+            # Should it take longer, half is left to start again with fewer rows.
+            return min(left, self.seconds / 3) if self._could_draw() else 0.8 * left
+        waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
+        # Those who run before the flagship have a sixth of the time.
+        return min(self._share(), max(0.5, left - self.seconds * 5 / 6) if waiting else left)
+
+    def _could_draw(self) -> bool:
+        """Whether it may start again with fewer rows."""
+        return self.may_draw and len(self.y) > FEWEST_DRAWN
+
+    def _share(self) -> float:
+        """Return the seconds that a model may take for its first fold."""
+        if self.seconds is None:
+            return math.inf
+        return self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
+
+    def _fold_seconds(self) -> float:
+        """Estimate how long a fold takes, by those that were run: the first may have been slow."""
+        return sum(r.fold_seconds for r in self.runners if r.runs)
+
+    def _has_time_for(self, number: int) -> bool:
+        left = self._left()
+        if number == 1:
+            self.runners.sort(key=lambda r: r.trials[0].seconds if r.trials else 0.0)
+            if left is not None:
+                self._leave_out_slow_ones(left)
+        return left is None or self._fold_seconds() <= left
+
+    def _leave_out_slow_ones(self, left: float) -> None:
+        """Leave out the slowest models until a fair number of folds fits into what is left.
+
+        The flagship and the best so far stay, and so does a model that takes no more than its share
+        or next to nothing beside the flagship: without it hardly any time would be won. Where these
+        alone leave no time for a second fold, nobody is left out: the first one has been run.
+        """
+        folds = min(_WORTH_FOLDS, len(self.folds)) - 1
+        share = left / folds / len(self.runners) if folds else left
+        tried = [r for r in self.runners if r.trials]
+        # The quickest of the best: the first one, since they are in the order of their times.
+        leader = min(tried, key=lambda r: self.measure.sign * r.trials[0].score, default=None)
+        for runner in tried:
+            if runner.family.name == FLAGSHIP:
+                share = max(share, _NEGLIGIBLE * runner.trials[0].seconds)
+        slow = [
+            r
+            for r in tried
+            if r.runs
+            and r is not leader
+            and r.family.name != FLAGSHIP
+            and r.trials[0].seconds > share
+        ]
+        if self._fold_seconds() - sum(r.trials[0].seconds for r in slow) > left:
+            return
+        for runner in reversed(slow):
+            if self._fold_seconds() * folds <= left:
+                return
+            seconds = shown_time(runner.trials[0].seconds)
+            runner.skipped = f"a fold takes {seconds}, too much for the time limit"
+
+    def _tell(self, runner: Runner, number: int, place: int) -> None:
+        running = [r for r in self.runners if r.runs]
+        left = None
+        if number > 0:
+            known = [r.fold_seconds for r in running]
+            left = sum(known[place:]) + sum(known) * (len(self.folds) - number - 1)
+            limit = self._left()
+            left = left if limit is None else min(left, max(limit, 0.0))
+        done = sum(len(r.trials) for r in self.runners if r.runs)
+        out = len(self.runners) - len(running)
+        total = len(running) * len(self.folds) + out
+        self.tell(Step(runner.family.name, done + out, total, left))
+
+
+def _size_of(model: Any) -> int | None:
+    """Return the bytes of a pickle, without keeping it."""
+
+    class Counter:
+        written = 0
+
+        def write(self, data: Any) -> int:
+            size = len(data) if isinstance(data, bytes) else memoryview(data).nbytes
+            self.written += size
+            return size
+
+    counter = Counter()
+    try:
+        pickle.Pickler(counter, protocol=5).dump(model)
+    except Exception:  # a model that cannot be pickled has no size to tell
+        return None
+    return counter.written
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    text = text if len(text) <= _LONGEST_FAILURE else text[: _LONGEST_FAILURE - 1] + "…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

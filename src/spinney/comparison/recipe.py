@@ -1,0 +1,97 @@
+"""How to get the numbers of a comparison again: five lines of Python, and all settings."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from spinney import __version__
+from spinney.comparison.comparison import Comparison
+
+__all__ = ["Origin", "recipe", "settings"]
+
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the table came from.
+
+    Attributes
+    ----------
+    title : str
+        What to call it.
+    target : str
+        The column to predict.
+    load : list of str
+        Lines of Python that make ``X`` and ``y``.
+    arguments : dict
+        Further arguments of `spinney.compare`, as Python expressions, such as groups.
+    command : str
+        The command that was given, or "".
+    """
+
+    title: str
+    target: str = "y"
+    load: tuple[str, ...] = ("X, y = …  # the table and the column to predict",)
+    arguments: tuple[tuple[str, str], ...] = ()
+    command: str = ""
+
+
+def recipe(comparison: Comparison, origin: Origin) -> str:
+    """Return Python that gives the same numbers."""
+    compared = comparison.compared
+    arguments: dict[str, Any] = {"task": repr(comparison.task)}
+    ran = [r.name for r in comparison.results if not r.skipped]
+    arguments["models"] = repr(ran) if _some_left_out(comparison) else None
+    arguments["cv"] = repr(comparison.n_folds_asked or comparison.n_folds)
+    if comparison.n_folds_asked:
+        arguments["max_folds"] = repr(comparison.n_folds)
+    if compared is not None and compared.rows is not None:
+        arguments["max_rows"] = repr(len(compared.rows))
+    if comparison.metric not in ("error", "rmse"):  # a callable is told below
+        arguments["scoring"] = repr(comparison.metric)
+    arguments |= compared.given if compared is not None else {}
+    arguments.update(origin.arguments)
+    if compared is not None:
+        arguments["random_state"] = repr(compared.random_state)
+    said = ", ".join(f"{name}={value}" for name, value in arguments.items() if value)
+    lines = ["import spinney", *origin.load, f"result = spinney.compare(X, y, {said})"]
+    best = comparison.best
+    if best is not None:
+        lines.append(f"model = result.fit({best.name!r})  # on all rows")
+    return "\n".join(lines)
+
+
+def _some_left_out(comparison: Comparison) -> bool:
+    from spinney.comparison.families import select_families
+
+    ran = {r.name for r in comparison.results if not r.skipped}
+    return ran != {family.name for family in select_families(None, comparison.task)}
+
+
+def settings(comparison: Comparison, origin: Origin) -> dict[str, str]:
+    """Return folds, seed, threads and versions, in the order to show them."""
+    from spinney.runtime.threads import get_num_threads
+
+    said = {}
+    if origin.command:
+        said["command"] = origin.command
+    said["table"] = f"{origin.title} · {comparison.summary}"
+    said["measure"] = comparison.metric_title
+    if comparison.compared is not None:
+        said["seed"] = str(comparison.compared.random_state)
+    said["threads"] = str(get_num_threads())
+    said["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    said["spinney"] = __version__
+    said["Python"] = platform.python_version()
+    for library in _LIBRARIES:
+        try:
+            said[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    said["machine"] = f"{platform.system()} {platform.machine()}"
+    return said

@@ -1,0 +1,112 @@
+"""Linear models for any table: columns scaled, categories as indicators, gaps at the mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from threadpoolctl import threadpool_limits
+
+from spinney.comparison.learner_params import LearnerIntervals
+from spinney.comparison.scaled_table import ScaledTable
+from spinney.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeCV
+
+__all__ = [
+    "ScaledLinearRegression",
+    "ScaledLogisticRegression",
+    "ScaledPerceptron",
+    "ScaledRidge",
+]
+
+
+_SOME_COLUMNS = 100  # with fewer, asking for one thread takes longer than it saves
+_FEW_PRODUCTS = 5e9  # rows times squared columns: a second or so of one thread
+
+
+class _ScaledLinear(ScaledTable):
+    """A linear model on scaled columns.
+
+    Parameters
+    ----------
+    max_rows : int, default=1_000_000
+        Of more rows than that so many are drawn and used.
+    random_state : int or None, default=None
+        Seed of that draw, and of what the model draws.
+    n_jobs : int or None, default=None
+        Number of threads.
+    categorical_features : "from_dtype" or array-like, default="from_dtype"
+        Which columns hold categories.
+
+    Attributes
+    ----------
+    estimator_ : object
+        The linear model.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_rows: int = 1_000_000,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        categorical_features: Any = "from_dtype",
+        **learner_params: Any,
+    ) -> None:
+        super().__init__(
+            max_rows=max_rows,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            categorical_features=categorical_features,
+            **learner_params,
+        )
+
+    def _fit_learner(self, learner: Any, points: Any, y: Any) -> Any:
+        # Factorisations of some hundred columns gain next to nothing by BLAS's threads, which wait
+        # for each other by spinning: beside other work they take ten times as long.
+        n_rows, n_columns = points.shape
+        if n_columns < _SOME_COLUMNS or n_rows * float(n_columns) ** 2 > _FEW_PRODUCTS:
+            return learner.fit(points, y)
+        with threadpool_limits(limits=1, user_api="blas"):
+            return learner.fit(points, y)
+
+
+class ScaledLinearRegression(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]
+    """Least squares for tables as they come."""
+
+    _learner_class = LinearRegression
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return LinearRegression(n_jobs=self.n_jobs)
+
+
+class ScaledRidge(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]
+    """Ridge regression for tables as they come, the penalty by leaving out each row in turn."""
+
+    _learner_class = RidgeCV
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return RidgeCV(alphas=np.logspace(-3, 5, 17), n_jobs=self.n_jobs)
+
+
+class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
+    """Logistic regression for tables as they come."""
+
+    _learner_class = LogisticRegression
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return LogisticRegression(max_iter=1000, n_jobs=self.n_jobs)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes."""
+        points = self._read(X)
+        return self.estimator_.predict_proba(points)
+
+
+class ScaledPerceptron(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
+    """The averaged perceptron for tables as they come."""
+
+    _learner_class = Perceptron
+
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        return Perceptron(variant="average", random_state=self.random_state)

@@ -1,0 +1,126 @@
+"""Learners of numbers for any table: numbers scaled, categories as indicators, gaps at the mean."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from spinney.comparison.learner_params import LearnerIntervals, LearnerParams
+from spinney.data.rows import take_rows
+from spinney.data.table import Table, fit_table, read_table
+from spinney.models.methods import ModelMethods
+
+__all__ = ["ScaledTable"]
+
+_MOST_INDICATORS = 20  # of a column: its commonest categories
+
+
+class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
+    """Base class of learners that get a table as scaled numbers; not to be used directly."""
+
+    def __init__(
+        self,
+        *,
+        max_rows: int = 20_000,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        categorical_features: Any = "from_dtype",
+        **learner_params: Any,
+    ) -> None:
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.categorical_features = categorical_features
+        self._keep_learner_params(learner_params)
+
+    @abstractmethod
+    def _unfitted(self, n_rows: int, n_columns: int) -> Any:
+        """Make the learner."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Keep the rows, or some drawn by chance where there are more than `max_rows`."""
+        y = np.asarray(y)
+        if len(y) > self.max_rows:
+            random = np.random.default_rng(self.random_state)
+            rows = np.sort(random.choice(len(y), self.max_rows, replace=False))
+            X, y = take_rows(X, rows), y[rows]
+        table, self._schema = fit_table(self, X, y, categorical_features=self.categorical_features)
+        self._learn_scales(table)
+        points = self._points(table)
+        learner = self._unfitted(*points.shape).set_params(**self._learner_params())
+        self.estimator_ = self._fit_learner(learner, points, y)
+        if isinstance(self, LearnerIntervals):
+            self._learn_groups(table, self._schema)
+        if hasattr(self.estimator_, "classes_"):
+            self.classes_ = self.estimator_.classes_
+        return self
+
+    def _fit_learner(self, learner: Any, points: NDArray[np.float64], y: Any) -> Any:
+        return learner.fit(points, y)
+
+    def _learn_scales(self, table: Table) -> None:
+        self._scales: list[Any] = []
+        for f, column in enumerate(_columns(table)):
+            if self._schema.categories[f] is not None:
+                counts = np.bincount(column[column >= 0], minlength=1)
+                common = np.argsort(-counts, kind="stable")[:_MOST_INDICATORS]
+                self._scales.append(np.sort(common))
+                continue
+            known = column[~np.isnan(column)].astype(np.float64)
+            mean = float(known.mean()) if len(known) else 0.0
+            spread = float(known.std()) if len(known) else 0.0
+            self._scales.append((mean, spread if spread > 0 else 1.0))
+
+    def _points(self, table: Table) -> NDArray[np.float64]:
+        parts = []
+        for scale, column in zip(self._scales, _columns(table), strict=True):
+            if isinstance(scale, tuple):
+                mean, spread = scale
+                parts.append(np.nan_to_num((column.astype(np.float64) - mean) / spread)[:, None])
+            else:
+                parts.append((column[:, None] == scale[None, :]).astype(np.float64))
+        return np.concatenate(parts, axis=1)
+
+    def point_names(self) -> list[str]:
+        """Return a name for each number that the learner gets: a column, or ``column=category``."""
+        check_is_fitted(self)
+        names = self._schema.names
+        out: list[str] = []
+        for f, scale in enumerate(self._scales):
+            name = f"column {f}" if names is None else str(names[f])
+            categories = self._schema.categories[f]
+            if categories is None:
+                out.append(name)
+            else:
+                known = [code for code in scale if code < len(categories)]
+                out += [f"{name}={categories[code]}" for code in known]
+                out += [f"{name}=?"] * (len(scale) - len(known))  # a column without a value
+        return out
+
+    def _read(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self._points(read_table(self, X, self._schema))
+
+    def _points_of(self, X: Any) -> NDArray[np.float64]:
+        return self._read(X)
+
+    def predict(self, X: Any) -> Any:
+        """Predict from the scaled table."""
+        points = self._read(X)
+        return self.estimator_.predict(points)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _columns(table: Table) -> list[Any]:
+    if table.columns is not None:
+        return list(table.columns)
+    return list(table.to_matrix().T)

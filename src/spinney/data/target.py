@@ -1,0 +1,249 @@
+"""The target of a comparison: one column of classes or numbers, none missing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinney.comparison.families import Task
+
+__all__ = ["StrayValue", "as_column", "check_classes", "infer_task", "missing_rows", "read_target"]
+
+# Whole numbers are taken for classes up to this many different ones; more are a quantity.
+_MAX_INTEGER_CLASSES = 20
+_FEW_ROWS = 20  # with fewer, classes that nearly all differ prove nothing
+
+
+class StrayValue(ValueError):
+    """A target has values that it should not have; `row` is the first, counted from 0.
+
+    Whoever knows where that row is in a file can say so: ``error.at("line 17")``.
+    """
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message.format(place=f"row {row + 1:,}"))
+        self.message, self.row = message, row
+
+    def at(self, place: str) -> ValueError:
+        """Return the error with another place in place of the row."""
+        return ValueError(self.message.format(place=place))
+
+
+def read_target(
+    y: Any,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    to_learn: bool = True,
+) -> tuple[NDArray[Any], Task]:
+    """Turn the target into an array and settle the task.
+
+    Parameters
+    ----------
+    y : array-like, series or data frame of one column
+        The target.
+    task : {"auto", "classification", "regression"}, default="auto"
+        With "auto" it is inferred, see `infer_task`.
+    to_learn : bool, default=True
+        Whether it is learned from, for which one class is none.
+
+    Returns
+    -------
+    y : array of shape (n_rows,)
+        Numbers for regression; numbers, booleans or text for classification.
+    task : {"classification", "regression"}
+    """
+    if task not in ("auto", "classification", "regression"):
+        raise ValueError(f"task must be 'auto', 'classification' or 'regression', got {task!r}")
+    values, name = as_column(y)
+    missing = missing_rows(values)
+    if missing.any():
+        rows = "all rows" if missing.all() else f"{missing.sum():,} of {missing.size:,} rows"
+        raise ValueError(f"target {name!r} is missing in {rows}")
+    values = _settle_dtype(values, name)
+    if task == "auto":
+        task = "classification" if _is_declared_category(y) else infer_task(values)
+    if task == "regression":
+        return _as_numbers(values, name), task
+    return _as_classes(values, name, to_learn), task
+
+
+def infer_task(y: NDArray[Any]) -> Task:
+    """Tell classes from quantities.
+
+    Text, categories and booleans are classes. So are whole numbers with at most 20 different
+    values that occur twice or more on average, and decimal numbers when they are two whole
+    numbers only, such as 0.0 and 1.0. Everything else is a quantity.
+    """
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    distinct = np.unique(y)
+    if y.dtype.kind == "f":
+        whole = np.isfinite(distinct).all() and np.array_equal(distinct, np.rint(distinct))
+        two_whole = len(distinct) == 2 and whole
+        return "classification" if two_whole else "regression"
+    few = len(distinct) <= _MAX_INTEGER_CLASSES and 2 * len(distinct) <= len(y)
+    return "classification" if few else "regression"
+
+
+def check_classes(y: NDArray[Any], name: str) -> None:
+    """Refuse texts that were taken for classes though nearly every row has one of its own.
+
+    They are often numbers, of which some are not written as such.
+    """
+    if y.dtype.kind not in "OU" or len(y) < _FEW_ROWS:
+        return
+    n_classes = len(np.unique(y))
+    if 2 * n_classes <= len(y):
+        return
+    count, row = _find_stray(y)
+    if not count:  # codes such as 0117
+        return
+    are = "value is no number" if count == 1 else "values are no numbers"
+    raise StrayValue(
+        f"target {_plain(name)} was taken for classes, as {count:,} {are} "
+        f"(the first is {_plain(str(y[row]))} in {{place}}), but {len(y):,} rows have "
+        f"{n_classes:,} different values; write numbers plainly, or say task='classification'",
+        row,
+    )
+
+
+def _find_stray(y: NDArray[Any]) -> tuple[int, int]:
+    """Count the texts that are no numbers, and find the first."""
+    stray = [row for row, text in enumerate(y) if not _is_number(text)]
+    return len(stray), stray[0] if stray else 0
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        return math.isfinite(float(text)) and "_" not in str(text)
+    except ValueError:
+        return False
+
+
+def _plain(text: str) -> str:
+    """Quote a text that stands in a message with a place to fill in."""
+    short = text if len(text) <= 40 else text[:39] + "…"
+    return repr(short).replace("{", "{{").replace("}", "}}")
+
+
+def missing_rows(y: Any) -> NDArray[np.bool_]:
+    """Return a mask of the rows in which the target has no value."""
+    values, _ = as_column(y)
+    missing = np.zeros(len(values), dtype=np.bool_)
+    if values.dtype.kind == "f":
+        missing[:] = np.isnan(values)
+    elif values.dtype.kind in "mM":
+        missing[:] = np.isnat(values)
+    elif values.dtype == object:
+        missing[:] = [_is_missing(value) for value in values]
+    return missing
+
+
+def as_column(y: Any) -> tuple[NDArray[Any], str]:
+    """Return the target as a one-dimensional array, and its name (``y`` if it has none)."""
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(column, nw.DataFrame) and column.shape[1] == 1:
+        column = column[column.columns[0]]
+    if isinstance(column, nw.Series):
+        name = str(column.name) if column.name else "y"
+        # Nulls would turn whole numbers into decimal ones, and NaN is no null everywhere.
+        if column.null_count() > 0:
+            values = np.empty(len(column), dtype=object)
+            values[:] = column.to_list()
+            return values, name
+        return column.to_numpy(), name
+    if isinstance(column, nw.DataFrame):
+        raise ValueError(f"target 'y' must be one column, got {column.shape[1]}")
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(object), None)
+    # A list goes through object: NumPy would read ["a", nan] as the two words "a" and "nan".
+    array = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"target 'y' must be one column, got shape {array.shape}")
+    return array, "y"
+
+
+def _is_declared_category(y: Any) -> bool:
+    """Whether the target is a series, or a frame of one column, whose type says categories."""
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(column, nw.DataFrame) and column.shape[1] == 1:
+        column = column[column.columns[0]]
+    return isinstance(column, nw.Series) and isinstance(column.dtype, nw.Categorical | nw.Enum)
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' NA and NaT are told by their type's name, so that pandas need not be imported.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
+    """Give an array of Python objects the dtype that its values have in common."""
+    if y.dtype.kind in "mM":
+        raise ValueError(f"target {name!r} holds dates; turn them into numbers or classes")
+    if y.dtype.kind in "cV":
+        kind = {"c": "complex numbers", "V": "records"}[y.dtype.kind]
+        raise ValueError(f"target {name!r} must hold text or numbers, got {kind}")
+    if y.dtype != object:
+        return y
+    if all(isinstance(value, bool | np.bool_) for value in y):
+        return y.astype(bool)
+    if all(isinstance(value, int | np.integer) for value in y):
+        whole = np.asarray(y.tolist())
+        return whole if whole.dtype != object else y.astype(np.float64)  # beyond 64 bits
+    if any(isinstance(value, str) for value in y):
+        if not all(isinstance(value, str) for value in y):
+            raise ValueError(f"target {name!r} mixes text with other values")
+        return y
+    try:
+        return y.astype(np.float64)  # also Decimal
+    except (TypeError, ValueError):
+        kind = type(y[0]).__name__
+        raise ValueError(f"target {name!r} must hold text or numbers, got {kind}") from None
+
+
+def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
+    if y.dtype.kind == "S":
+        raise ValueError(f"target {name!r} must hold numbers for regression, got bytes")
+    if y.dtype.kind not in "biuf":
+        count, row = _find_stray(y)
+        if not count:
+            raise ValueError(
+                f"target {name!r} must hold numbers for regression, got texts such as {str(y[0])!r}"
+            )
+        are = "value is none" if count == 1 else f"of {len(y):,} values are none"
+        raise StrayValue(
+            f"target {_plain(name)} must hold numbers for regression; {count:,} {are}, "
+            f"the first is {_plain(str(y[row]))} in {{place}}",
+            row,
+        )
+    numbers = y.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"target {name!r} holds infinite values")
+    if numbers.size and numbers.min() == numbers.max():
+        raise ValueError(f"target {name!r} has one value only: {numbers[0]:g}")
+    return numbers
+
+
+def _as_classes(y: NDArray[Any], name: str, to_learn: bool) -> NDArray[Any]:
+    if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            raise ValueError(f"target {name!r} holds infinite values")
+        if not np.array_equal(y, np.rint(y)):
+            raise ValueError(
+                f"target {name!r} holds fractions, which cannot be classes; "
+                "turn them into text, or use task='regression'"
+            )
+        y = y.astype(np.int64)
+    if to_learn and y.size and len(np.unique(y)) == 1:
+        raise ValueError(f"target {name!r} has one class only: {y[0]!s}")
+    return y

@@ -1,0 +1,183 @@
+"""Leaf values of forests in fewer bits, and what that changes.
+
+Values of numbers are moved to the nearest point of a grid, one for each tree and output, from the
+lowest leaf to the highest. Leaves of one output of classes are rounded to parts of 2**bits - 1 and
+leaves that are then alike share one list of parts.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
+
+from spinney.boosting._regressor import _LOG_LINK
+from spinney.models.packing import ARRAYS, Arrays, lengths_of, on_grid, pack
+
+__all__ = ["compacted"]
+
+_BITS = (None, 8, 16)
+_LARGEST_EXPONENT = 700  # beyond which exponentials are no numbers
+_SHOWN = ("leaf_impurity", "inner_value", "inner_impurity")  # by pictures and importances alone
+
+
+def compacted(model: Any, bits: int | None) -> Any:
+    """Return a model with a compact forest; `bits` is as in `compact` of the estimators."""
+    if bits not in _BITS or isinstance(bits, bool):
+        raise ValueError(f"bits: expected 8, 16 or None, got {bits!r}")
+    store = model._store
+    arrays = store.core.state()
+    before = sum(array.nbytes for array in arrays.values())
+    n_trees = len(store)
+    change, size = np.zeros(n_trees), np.ones(n_trees)  # fractions of classes are at most 1
+    grid = np.empty((0, store.width, 2))
+    if store.shape[1] and store.shape[2] == 1:
+        change = _share_classes(arrays, store.width, bits)
+    elif bits is not None:
+        if store.shape[1]:
+            raise ValueError(
+                f"bits: expected None for {store.shape[2]} outputs of classes, got {bits}"
+            )
+        change, size, grid = _round_numbers(arrays, store.width, bits)
+    if bits is not None:
+        for name in _SHOWN:
+            arrays[name] = arrays[name].astype(np.float32).astype(np.float64)
+    of_predictions = _of_predictions(model, change, size)
+    facts = {
+        "bits": bits,
+        "leaf_change": float(change.max(initial=0.0)),
+        "prediction_change": of_predictions,
+        "relative_change": _of_exponentials(model, of_predictions),
+        "bytes_before": before,
+        "bytes_after": sum(array.nbytes for array in pack(arrays, grid).values()),
+    }
+    smaller = store.with_arrays(arrays, grid, facts)
+    out = copy.copy(model)
+    if hasattr(out, "_set_store"):
+        out._set_store(smaller)
+    else:
+        out._store = smaller
+    if "_last_scores" in vars(out):
+        out._last_scores = None  # of the leaves as they were
+    return out
+
+
+def _of_predictions(
+    model: Any, change: NDArray[np.float64], size: NDArray[np.float64]
+) -> float | None:
+    """Return how much a prediction (of a booster: its score) can change, None if that is open.
+
+    `change` has the largest change of a leaf in each tree, `size` the largest leaf.
+    """
+    if not change.any():
+        return 0.0
+    per_round = getattr(model, "_trees_per_round", None)
+    if per_round is not None:
+        change, size = change.reshape(-1, per_round), size.reshape(-1, per_round)
+        size = np.vstack([size, np.full(per_round, np.abs(model._baseline).max())])
+        return float((change.sum(axis=0) + _of_sums(size)).max(initial=0.0))
+    if not (is_classifier(model) or is_regressor(model)):
+        return 0.0  # what counts is the leaf that a row is in, or how deep it is
+    if hasattr(model, "_set_store") or getattr(model, "voting", "soft") == "hard":
+        return None  # a vote may go to another class
+    return float(change.mean() + _of_sums(size / len(size)))
+
+
+def _of_sums(size: NDArray[np.float64]) -> Any:
+    """Return how much two sums can differ by their own rounding, whatever is added up.
+
+    Each of n numbers is rounded at most n times (Higham 2002, section 4.2), once more in a mean; in
+    both sums that is half a unit of the last place each.
+    """
+    return (size * ((len(size) + 1) * np.finfo(np.float64).eps)).sum(axis=0)
+
+
+def _of_exponentials(model: Any, change: float | None) -> float | None:
+    """Return by which share predictions can change that are exponentials of scores."""
+    loss = getattr(model, "loss", None)
+    if change is None or not (isinstance(loss, str) and loss in _LOG_LINK):
+        return None
+    if change == 0 or change > _LARGEST_EXPONENT:
+        return None if change else 0.0
+    return math.expm1(change) + 4 * float(np.finfo(np.float64).eps)  # both are rounded, too
+
+
+def _round_numbers(
+    arrays: Arrays, width: int, bits: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Move values to grids; return the largest change and value in each tree, and the grids."""
+    lengths = lengths_of(arrays["sizes"], "values")
+    values = arrays["values"].reshape(-1, width)
+    grid = np.zeros((len(lengths), width, 2))
+    ends = np.cumsum(lengths // width)
+    for tree, end in enumerate(ends):
+        own = values[end - lengths[tree] // width : end]
+        grid[tree, :, 0] = own.min(axis=0)
+        # Halves, so that a range beyond the largest number is none.
+        grid[tree, :, 1] = 2 * (own.max(axis=0) / 2 - own.min(axis=0) / 2) / (2**bits - 1)
+    leaf_grid = np.repeat(grid, lengths // width, axis=0)
+    low, step = leaf_grid[:, :, 0], leaf_grid[:, :, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        codes = np.where(step > 0, np.rint((values - low) / step), 0)
+    moved = on_grid(grid, arrays["sizes"], np.clip(codes, 0, 2**bits - 1).reshape(-1))
+    if not np.isfinite(moved).all():
+        raise ValueError("compact: expected leaf values that are finite numbers")
+    change = np.abs(moved - arrays["values"]).reshape(-1, width).max(axis=1)
+    size = np.abs(values).max(axis=1)
+    arrays["values"] = moved
+    starts = ends - lengths // width
+    return np.maximum.reduceat(change, starts), np.maximum.reduceat(size, starts), grid
+
+
+def _share_classes(arrays: Arrays, width: int, bits: int | None) -> NDArray[np.float64]:
+    """Round and share class fractions of mixed leaves; return the largest change in each tree."""
+    sizes = arrays["sizes"].reshape(-1, len(ARRAYS)).astype(np.int64)
+    weights = ("leaf_weight", "leaf_weight_exact", "leaf_rows")
+    names = ("leaf_class", *weights, "mixed_counts", "values")
+    lengths = {name: lengths_of(arrays["sizes"], name) for name in names}
+    at = dict.fromkeys(names, 0)
+    change = np.zeros(len(sizes))
+    new_values: list[Any] = []
+    new_counts: list[Any] = []
+    for tree in range(len(sizes)):
+        own = {}
+        for name in names:
+            length = int(lengths[name][tree])
+            own[name] = arrays[name][at[name] : at[name] + length]
+            at[name] += length
+        mixed = np.flatnonzero(own["leaf_class"] >= width)
+        row = own["leaf_class"][mixed].astype(np.int64) - width
+        fractions = own["values"].reshape(-1, width)[row] if len(own["values"]) else None
+        if fractions is None:
+            weight = next(own[name] for name in weights if len(own[name]))[mixed]
+            counts = own["mixed_counts"].reshape(-1, width)[row].astype(np.float64)
+            fractions = counts / weight[:, None].astype(np.float64)
+        parts = fractions if bits is None else _parts(fractions, 2**bits - 1)
+        shared, place = np.unique(parts, axis=0, return_inverse=True)
+        if bits is None and 2 * len(shared) >= len(row) and len(own["mixed_counts"]):
+            new_counts.append(own["mixed_counts"])  # counts take half the room of fractions
+            new_values.append(own["values"])
+        else:
+            values = shared if bits is None else shared / shared.sum(axis=1, keepdims=True)
+            own["leaf_class"][mixed] = (width + place.reshape(-1)).astype(np.uint32)
+            change[tree] = np.abs(values[place.reshape(-1)] - fractions).max(initial=0.0)
+            new_values.append(values.reshape(-1))
+            new_counts.append(np.empty(0, dtype=np.float32))
+    for name, pieces in (("values", new_values), ("mixed_counts", new_counts)):
+        column = list(ARRAYS).index(name)
+        sizes[:, column] = [len(piece) for piece in pieces]
+        arrays[name] = np.concatenate([np.empty(0, dtype=arrays[name].dtype), *pieces])
+    arrays["sizes"] = sizes.astype(np.uint64).reshape(-1)
+    return change
+
+
+def _parts(fractions: NDArray[np.float64], whole: int) -> NDArray[np.float64]:
+    """Round fractions to whole numbers of parts; no leaf is left without any."""
+    parts: NDArray[np.float64] = np.rint(fractions * whole)
+    none = np.flatnonzero(parts.sum(axis=1) == 0)
+    parts[none, fractions[none].argmax(axis=1)] = 1
+    return parts

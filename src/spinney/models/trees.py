@@ -1,0 +1,168 @@
+"""Trees and ensembles of trees as sums over leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from spinney import _core
+from spinney.adaboost._adaboost_classifier import AdaBoostClassifier
+from spinney.adaboost._adaboost_regressor import AdaBoostRegressor
+from spinney.boosting._regressor import _LOG_LINK
+from spinney.boosting.base import BaseBoosting
+from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
+from spinney.forest._classifier import ForestClassifier
+from spinney.forest._isolation import IsolationForest
+from spinney.forest._regressor import ForestRegressor
+from spinney.models.form import (
+    BoostedVotes,
+    Exponential,
+    Floats,
+    Isolation,
+    Logistic,
+    NotExpressible,
+    Numbers,
+    OneClass,
+    SeveralShares,
+    Shares,
+    Softmax,
+    SortedQuantiles,
+    TreeScores,
+    TwoClasses,
+    WeightedMedian,
+)
+from spinney.tree._base import BaseTree
+from spinney.tree._tree import Tree
+
+__all__ = ["read_trees"]
+
+_TINY = np.finfo(np.float64).eps  # the least probability whose logarithm AdaBoost takes
+
+
+def read_trees(model: Any) -> tuple[TreeScores, Any]:
+    """Return the scores and the outcome of a tree or an ensemble of trees."""
+    if isinstance(model, BaseTree):
+        return _averaged(model, [model.tree_], hard=False)
+    if isinstance(model, ForestClassifier | ForestRegressor):
+        return _averaged(model, _trees(model), hard=getattr(model, "voting", "soft") == "hard")
+    if isinstance(model, BaggingClassifier | BaggingRegressor):
+        _require_trees(model)
+        return _averaged(model, _trees(model), hard=getattr(model, "voting", "soft") == "hard")
+    if isinstance(model, BaseBoosting):
+        return _boosted(model)
+    if isinstance(model, AdaBoostClassifier):
+        _require_trees(model)
+        return _voted(model)
+    if isinstance(model, AdaBoostRegressor):
+        _require_trees(model)
+        return _median(model)
+    if isinstance(model, IsolationForest):
+        return _isolated(model)
+    raise NotExpressible(
+        "expected a decision tree, a forest, bagging, AdaBoost or gradient boosting of trees, an "
+        "isolation forest, a linear model or a classifier or regressor by nearest neighbours"
+    )
+
+
+def _trees(model: Any) -> list[Tree]:
+    return [model._store.tree(t) for t in range(len(model._store))]
+
+
+def _require_trees(model: Any) -> None:
+    if not model._is_native():
+        learner = type(model.estimators_[0]).__name__
+        raise NotExpressible(f"its learners are {learner}, expected Spinney's decision trees")
+
+
+def _for_all(trees: Sequence[Tree], values: list[Floats]) -> TreeScores:
+    width = values[0].shape[1]
+    return TreeScores(list(trees), values, [None] * len(trees), np.zeros(width))
+
+
+def _averaged(model: Any, trees: list[Tree], hard: bool) -> tuple[TreeScores, Any]:
+    n_outputs = trees[0].n_outputs
+    if not is_classifier(model):
+        values = [tree.value[:, :, 0] for tree in trees]
+        return _for_all(trees, values), Numbers(flat=n_outputs == 1, divisor=float(len(trees)))
+    values = [_class_values(tree, hard) for tree in trees]
+    outcome = Shares if n_outputs == 1 else SeveralShares
+    return _for_all(trees, values), outcome(model.classes_, float(len(trees)))
+
+
+def _class_values(tree: Tree, hard: bool) -> Floats:
+    """Shares of the classes of all outputs, one after another, or votes for the largest."""
+    of_outputs = [tree.value[:, k, :n] for k, n in enumerate(tree.n_classes)]
+    if hard:
+        of_outputs = [np.eye(v.shape[1])[v.argmax(axis=1)] for v in of_outputs]
+    return np.concatenate(of_outputs, axis=1)
+
+
+def _boosted(model: Any) -> tuple[TreeScores, Any]:
+    n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
+    trees = [model._store.tree(t) for t in range(n_trees)]
+    values = [tree.value[:, :, 0] for tree in trees]
+    per_round = model._trees_per_round
+    one_each = model._n_targets == 1
+    adds_to = [t % per_round if one_each else None for t in range(n_trees)]
+    scores = TreeScores(trees, values, adds_to, np.asarray(model._baseline, dtype=np.float64))
+    return scores, _boosting_outcome(model)
+
+
+def _boosting_outcome(model: Any) -> Any:
+    loss = getattr(model, "loss", None)
+    if is_classifier(model):
+        if model.n_classes_ == 1:
+            return OneClass(model.classes_)
+        if model._n_scores > 1:
+            return Softmax(model.classes_)
+        return TwoClasses(model.classes_, 2.0 if loss == "exponential" else 1.0)
+    if model._levels:
+        places = np.argsort(np.argsort(model._levels, kind="stable"), kind="stable")
+        return SortedQuantiles([int(place) for place in places])
+    flat = model._n_targets == 1
+    if isinstance(loss, str) and loss in _LOG_LINK:
+        return Exponential(flat)
+    if isinstance(loss, str) and loss == "cross_entropy":
+        return Logistic(flat)
+    return Numbers(flat)
+
+
+def _voted(model: Any) -> tuple[TreeScores, Any]:
+    trees = _trees(model)
+    n = model.n_classes_
+    weights = model.estimator_weights_[: len(trees)]
+    values = []
+    for tree, weight in zip(trees, weights, strict=True):
+        shares = tree.value[:, 0]
+        if model.algorithm == "real":
+            logs = np.log(np.maximum(shares, _TINY))
+            values.append((n - 1) * (logs - logs.mean(axis=1, keepdims=True)))
+        else:
+            values.append(np.where(np.eye(n, dtype=bool)[shares.argmax(axis=1)], weight, 0.0))
+    scores = _for_all(trees, values)
+    if n == 1:
+        return scores, OneClass(model.classes_)
+    total = float(weights.sum())
+    return scores, BoostedVotes(model.classes_, total, model.algorithm == "real")
+
+
+def _median(model: Any) -> tuple[TreeScores, Any]:
+    trees = _trees(model)
+    values = [tree.value[:, 0] for tree in trees]
+    n = len(trees)
+    scores = TreeScores(trees, values, list(range(n)), np.zeros(n))
+    return scores, WeightedMedian(model.estimator_weights_[:n])
+
+
+def _isolated(model: Any) -> tuple[TreeScores, Any]:
+    trees = _trees(model)
+    values = []
+    for tree in trees:
+        usual = {n: _core.mean_path_length(float(n)) for n in np.unique(tree.n_node_samples)}
+        rest = np.array([usual[n] for n in tree.n_node_samples])
+        values.append((tree.compute_node_depths() - 1 + rest)[:, np.newaxis])
+    usual_length = len(trees) * _core.mean_path_length(float(model.max_samples_))
+    return _for_all(trees, values), Isolation(float(usual_length), float(model.offset_))

@@ -1,0 +1,284 @@
+"""Where the nodes of a drawn tree go, and the drawing of one with matplotlib.
+
+`tidy_layout` also serves `export_svg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from spinney.tree.export.describe import (
+    NamedTree,
+    checked_names,
+    default_feature_names,
+    require_binary,
+    require_tree,
+    validated,
+)
+from spinney.tree.export._graphviz import LINE_MARKS, NodeColours, NodeLabels
+
+__all__ = ["plot_tree", "tidy_layout"]
+
+
+def tidy_layout(
+    children: Sequence[Sequence[int]],
+    sizes: Sequence[float],
+    sibling_gap: float = 0.0,
+    cousin_gap: float = 0.0,
+) -> list[float]:
+    """Place each node across the direction in which the tree grows.
+
+    A parent stands midway between its first and last child, and subtrees are pushed together
+    until, on some level, they are a gap apart (Reingold and Tilford's drawing, with sizes).
+
+    Parameters
+    ----------
+    children : sequence of sequences of int
+        The children of each node, in order. A node comes before its children; node 0 is the root.
+    sizes : sequence of float
+        How much room each node takes.
+    sibling_gap, cousin_gap : float, default=0.0
+        The gap between the children of one node, and between other neighbours of a level.
+
+    Returns
+    -------
+    centres : list of float
+        The middle of each node; the outermost edge is at zero.
+
+    Examples
+    --------
+    >>> tidy_layout([[1, 2], [3, 4], [], [], []], [1.0] * 5)
+    [1.5, 1.0, 2.0, 0.5, 1.5]
+    """
+    n_nodes = len(children)
+    shift = [0.0] * n_nodes  # of a node against its parent
+    # The outline of each finished subtree: lowest and highest edge a level, deepest level first,
+    # against the subtree's root. Lists are handed up and joined, never copied whole.
+    outline: list[list[list[float]]] = [[] for _ in range(n_nodes)]
+    for node in reversed(range(n_nodes)):
+        own = [-sizes[node] / 2, sizes[node] / 2]
+        if not children[node]:
+            outline[node] = [own]
+            continue
+        merged = outline[children[node][0]]
+        outline[children[node][0]] = []
+        places = [0.0]
+        for child in children[node][1:]:
+            other = outline[child]
+            outline[child] = []
+            common = min(len(merged), len(other))
+            place = max(
+                merged[-1 - level][1]
+                - other[-1 - level][0]
+                + (cousin_gap if level else sibling_gap)
+                for level in range(common)
+            )
+            places.append(place)
+            merged = _joined(merged, other, place)
+        middle = (places[0] + places[-1]) / 2
+        for child, place in zip(children[node], places, strict=True):
+            shift[child] = place - middle
+        for edges in merged:
+            edges[0] -= middle
+            edges[1] -= middle
+        merged.append(own)
+        outline[node] = merged
+    centres = [0.0] * n_nodes
+    centres[0] = -min(edges[0] for edges in outline[0])
+    for node in range(n_nodes):
+        for child in children[node]:
+            centres[child] = centres[node] + shift[child]
+    return centres
+
+
+def _joined(first: list[list[float]], second: list[list[float]], place: float) -> list[list[float]]:
+    """The outline of two neighbouring subtrees, the second one moved to `place`."""
+    for edges in second:
+        edges[0] += place
+        edges[1] += place
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    for level in range(1, len(shorter) + 1):
+        longer[-level] = [first[-level][0], second[-level][1]]
+    return longer
+
+
+@validated(
+    {
+        "decision_tree": "no_validation",
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "feature_names": ["array-like", None],
+        "class_names": ["array-like", "boolean", None],
+        "label": [StrOptions({"all", "root", "none"})],
+        "filled": ["boolean"],
+        "impurity": ["boolean"],
+        "node_ids": ["boolean"],
+        "proportion": ["boolean"],
+        "rounded": ["boolean"],
+        "precision": [Interval(Integral, 0, None, closed="left"), None],
+        "ax": "no_validation",
+        "fontsize": [Interval(Integral, 0, None, closed="left"), None],
+    }
+)
+def plot_tree(
+    decision_tree: Any,
+    *,
+    max_depth: int | None = None,
+    feature_names: Any = None,
+    class_names: Any = None,
+    label: str = "all",
+    filled: bool = False,
+    impurity: bool = True,
+    node_ids: bool = False,
+    proportion: bool = False,
+    rounded: bool = False,
+    precision: int | None = 3,
+    ax: Any = None,
+    fontsize: int | None = None,
+) -> list[Any]:
+    """Plot a decision tree with matplotlib.
+
+    Use the ``figsize`` or ``dpi`` arguments of ``plt.figure`` to control the size. `export_svg`
+    draws a picture that stays readable for larger trees.
+
+    Parameters
+    ----------
+    decision_tree : estimator
+        The fitted decision tree to be plotted.
+
+    max_depth : int, default=None
+        The maximum depth of the representation; None means no limit.
+
+    feature_names : array-like of str, default=None
+        Names of the features. If None, generic names are used ("x[0]", "x[1]", ...); for a tree
+        fitted with categorical columns, its own `feature_names_in_` where it has them.
+
+    class_names : array-like of str or True, default=None
+        Names of the classes in the order of `classes_`; True shows "y[0]", "y[1]", ...
+        Not used for several outputs.
+
+    label : {"all", "root", "none"}, default="all"
+        At which nodes to write what each number is.
+
+    filled : bool, default=False
+        Whether to paint the nodes by majority class, value, or purity (several outputs).
+
+    impurity : bool, default=True
+        Whether to show the impurity.
+
+    node_ids : bool, default=False
+        Whether to show the nodes' numbers.
+
+    proportion : bool, default=False
+        Whether to show shares in place of counts.
+
+    rounded : bool, default=False
+        Whether to round the corners of the boxes.
+
+    precision : int, default=3
+        Number of decimals of impurity, threshold and value.
+
+    ax : matplotlib axes, default=None
+        Axes to plot to, the current ones if None. Any previous content is cleared.
+
+    fontsize : int, default=None
+        Size of the text. If None, as large as fits.
+
+    Returns
+    -------
+    annotations : list of artists
+        The annotation boxes that make up the tree.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from spinney.tree import DecisionTreeClassifier, plot_tree
+    >>> clf = DecisionTreeClassifier().fit([[0], [1]], [0, 1])
+    >>> [box.get_text() for box in plot_tree(clf, impurity=False, label="none")]
+    ['x[0] <= 0.5\\n2\\n[1, 1]', '1\\n[1, 0]', 'True  ', '1\\n[0, 1]', '  False']
+    """
+    feature_names = checked_names(feature_names)
+    class_names = checked_names(class_names)
+    require_tree(decision_tree)
+    require_binary(decision_tree, "plot_tree")
+    import matplotlib.pyplot as plt
+    from matplotlib.text import Annotation
+
+    feature_names = default_feature_names(decision_tree, feature_names)
+    tree = NamedTree(decision_tree, feature_names)
+    labels = NodeLabels(
+        tree,
+        LINE_MARKS,
+        feature_names=feature_names,
+        class_names=class_names,
+        label=label,
+        impurity=impurity,
+        node_ids=node_ids,
+        proportion=proportion,
+        precision=precision,
+    )
+    colours = NodeColours(tree) if filled else None
+    if ax is None:
+        ax = plt.gca()
+    ax.clear()
+    ax.set_axis_off()
+
+    shown = list(tree.walk(None if max_depth is None else max_depth + 1))
+    index = {node: i for i, (node, _, _) in enumerate(shown)}
+    children: list[list[int]] = [[] for _ in shown]
+    for i, (_, _, parent) in enumerate(shown):
+        if parent >= 0:
+            children[index[parent]].append(i)
+    across = tidy_layout(children, [1.0] * len(shown))
+    n_across = max(across) + 0.5
+    n_levels = max(depth for _, depth, _ in shown) + 1
+    # Left to right across the axes, and down, as fractions of them.
+    places = [
+        (x / n_across, (n_levels - depth - 0.5) / n_levels)
+        for x, (_, depth, _) in zip(across, shown, strict=True)
+    ]
+    for i, (node, depth, parent) in enumerate(shown):
+        common: dict[str, Any] = {"zorder": 100 - 10 * depth, "xycoords": "axes fraction"}
+        if fontsize is not None:
+            common["fontsize"] = fontsize
+        cut = max_depth is not None and depth > max_depth
+        own = ax.get_facecolor() if colours is None or cut else colours(node)
+        boxed: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "bbox": {"fc": "grey" if cut else own} | ({"boxstyle": "round"} if rounded else {}),
+            "arrowprops": {"arrowstyle": "<-", "edgecolor": plt.rcParams["text.color"]},
+        }
+        text = "\n  (...)  \n" if cut else labels(node)
+        if parent < 0:
+            ax.annotate(text, places[i], **boxed, **common)
+            continue
+        above = places[index[parent]]
+        ax.annotate(text, above, places[i], **boxed, **common)
+        if parent == 0 and not cut:
+            halfway = ((above[0] + places[i][0]) / 2, (above[1] + places[i][1]) / 2)
+            if node == tree.children_left[0]:
+                ax.annotate("True  ", halfway, ha="right", **common)
+            else:
+                ax.annotate("  False", halfway, ha="left", **common)
+
+    annotations = [artist for artist in ax.get_children() if isinstance(artist, Annotation)]
+    canvas = ax.figure.canvas  # that of SVG or PDF, or of no backend at all, has no renderer
+    renderer = canvas.get_renderer() if hasattr(canvas, "get_renderer") else None
+    renderer = ax.figure._get_renderer() if renderer is None else renderer
+    for annotation in annotations:
+        annotation.update_bbox_position_size(renderer)
+    if fontsize is None:
+        boxes = [patch.get_window_extent() for a in annotations if (patch := a.get_bbox_patch())]
+        room = ax.get_window_extent()
+        size = annotations[0].get_fontsize() * min(
+            room.width / n_across / max(box.width for box in boxes),
+            room.height / n_levels / max(box.height for box in boxes),
+        )
+        for annotation in annotations:
+            annotation.set_fontsize(size)
+    return annotations

@@ -1,0 +1,307 @@
+"""Ways to tell which of two pivots a row is closer to: vectors, matrices, strings, oracles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.utils.validation import validate_data
+
+from spinney import _core
+from spinney.data.strings import encode_strings, read_strings
+from spinney.tree.triplet.tree import Closer, Indices
+
+__all__ = ["METRICS", "Rows", "read_rows"]
+
+_KERNELS = {"euclidean", "manhattan", "chebyshev", "cosine"}
+_SAME_ORDER = {"cityblock": "manhattan", "sqeuclidean": "euclidean"}  # as far as comparisons go
+_CDIST = {
+    *("braycurtis", "canberra", "correlation", "dice", "hamming", "jaccard", "jensenshannon"),
+    *("mahalanobis", "minkowski", "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath"),
+    "yule",
+}
+_STRINGS = {"edit", "hamming"}
+
+# Every name that the parameter `metric` may have.
+METRICS = {"auto", "precomputed", "oracle", *_KERNELS, *_SAME_ORDER, *_CDIST, *_STRINGS}
+
+Metric = Callable[[Any, Any], float]
+
+
+class Rows(ABC):
+    """Rows of one kind, which can be compared with pivots of the same kind."""
+
+    n_rows: int
+
+    @abstractmethod
+    def closer(self, pivots: Any, n_threads: int) -> Closer:
+        """Make the function that answers; x are numbers of these rows, a and b of pivots."""
+
+    @abstractmethod
+    def take(self, rows: Indices) -> Any:
+        """Keep only some rows, as pivots."""
+
+    @abstractmethod
+    def read(self, estimator: Any, X: Any) -> Any:
+        """Read rows of the same kind that are to be predicted."""
+
+    def name(self, place: int, row: int) -> str:
+        """Name one of these rows, which was `row` in training."""
+        return f"row {row}"
+
+    def order(self) -> Indices:
+        """Give an order of the rows that does not depend on the one they came in, if one exists."""
+        return np.arange(self.n_rows)
+
+
+def read_rows(estimator: Any, X: Any) -> Rows:
+    """Read training rows; `metric` and `oracle` of the estimator decide as what."""
+    metric, oracle = estimator.metric, estimator.oracle
+    if metric == "auto" and oracle is not None:
+        metric = "oracle"
+    if metric == "oracle":
+        if oracle is None:
+            raise ValueError("oracle: expected a callable with metric='oracle', got None")
+        return ObjectRows(_as_objects(X), oracle)
+    if oracle is not None:
+        raise ValueError(f"oracle: expected None with metric={metric!r}, got {oracle!r}")
+    if metric == "precomputed":
+        matrix = validate_data(estimator, X, dtype=np.float64)
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                "X: expected a square matrix of distances with metric='precomputed', got shape "
+                f"{matrix.shape}"
+            )
+        return MatrixRows(matrix)
+    strings = read_strings(X, required=metric == "edit")
+    if strings is not None:
+        if metric == "auto":
+            metric = "edit"
+        if not callable(metric) and metric not in _STRINGS:
+            raise ValueError(
+                "metric: expected 'edit', 'hamming' or a callable, as X has strings, got "
+                f"{metric!r}"
+            )
+        return StringRows(strings, metric)
+    values = validate_data(estimator, X, dtype=np.float64, order="C")
+    if metric == "auto":
+        metric = "euclidean"
+    return VectorRows(values, metric if callable(metric) else _SAME_ORDER.get(metric, metric))
+
+
+# ------------------------------------------------------------------------------------ vectors
+
+
+class VectorRows(Rows):
+    """Rows of numbers, and a metric: a kernel's name, another name of cdist, or a callable."""
+
+    def __init__(
+        self, values: NDArray[np.float64], metric: str | Metric, options: Any = None
+    ) -> None:
+        self.metric = metric
+        self.n_rows = len(values)
+        # What depends on the training rows is found once, and holds for all that come later.
+        self.options = _statistics(values, metric) if options is None else options
+        self.values = _unit(values) if metric == "cosine" else values
+
+    def order(self) -> Indices:
+        first = self.values[:, 0]
+        order = np.argsort(first, kind="stable")
+        if (np.diff(first[order]) > 0).all():
+            return order
+        return np.lexsort(self.values.T[::-1])
+
+    def take(self, rows: Indices) -> VectorRows:
+        return _copy(self, values=self.values[rows], n_rows=len(rows))
+
+    def read(self, estimator: Any, X: Any) -> VectorRows:
+        values = validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+        return VectorRows(values, self.metric, self.options)
+
+    def closer(self, pivots: VectorRows, n_threads: int) -> Closer:
+        if callable(self.metric):
+            return _closer_by_calls(self.values, pivots.values, self.metric)
+        if self.metric not in _KERNELS:
+            return self._closer_by_cdist(pivots)
+        metric = self.metric
+
+        def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
+            out = np.empty(len(x), dtype=np.bool_)
+            _core.closer_vectors(metric, self.values, pivots.values, x, a, b, n_threads, out)
+            return out
+
+        return closer
+
+    def _closer_by_cdist(self, pivots: VectorRows) -> Closer:
+        def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
+            # One call for all rows with the same pivots.
+            order = np.lexsort((b, a))
+            changes = (np.diff(a[order]) != 0) | (np.diff(b[order]) != 0)
+            cuts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(x)]])
+            out = np.empty(len(x), dtype=np.bool_)
+            for first, last in pairwise(cuts):
+                group = order[first:last]
+                pair = pivots.values[[a[group[0]], b[group[0]]]]
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    distances = cdist(self.values[x[group]], pair, self.metric, **self.options)
+                out[group] = distances[:, 0] < distances[:, 1]
+            return out
+
+        return closer
+
+
+def _statistics(values: NDArray[np.float64], metric: str | Metric) -> dict[str, Any]:
+    """What cdist would find out anew at each call."""
+    if metric == "seuclidean":
+        variance = values.var(axis=0, ddof=min(1, len(values) - 1))
+        return {"V": np.where(variance > 0, variance, 1.0)}
+    if metric == "mahalanobis" and len(values) > 1:
+        return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(values, rowvar=False)))}
+    if metric == "mahalanobis":
+        return {"VI": np.eye(values.shape[1])}
+    return {}
+
+
+def _unit(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale rows to length one, those of huge and tiny numbers too; zero stays zero."""
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    scaled = values / np.where(largest > 0, largest, 1.0)
+    length = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
+    return scaled / np.where(length > 0, length, 1.0)
+
+
+def _closer_by_calls(rows: Any, pivots: Any, metric: Metric) -> Closer:
+    def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
+        triplets = zip(x.tolist(), a.tolist(), b.tolist(), strict=True)
+        answers = (metric(rows[i], pivots[j]) < metric(rows[i], pivots[k]) for i, j, k in triplets)
+        return np.fromiter(answers, dtype=np.bool_, count=len(x))
+
+    return closer
+
+
+# ------------------------------------------------------------------------------------ matrices
+
+
+class MatrixRows(Rows):
+    """Distances that are known: row i has those of row i to all training rows."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.columns: Any = None
+        self.n_rows = len(matrix)
+
+    def take(self, rows: Indices) -> MatrixRows:
+        return _copy(self, matrix=None, columns=rows, n_rows=len(rows))
+
+    def read(self, estimator: Any, X: Any) -> MatrixRows:
+        return MatrixRows(validate_data(estimator, X, dtype=np.float64, reset=False))
+
+    def closer(self, pivots: MatrixRows, n_threads: int) -> Closer:
+        matrix, columns = self.matrix, pivots.columns
+
+        def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
+            if columns is not None:
+                a, b = columns[a], columns[b]
+            return np.asarray(matrix[x, a] < matrix[x, b])
+
+        return closer
+
+
+# ------------------------------------------------------------------------------------- strings
+
+
+class StringRows(Rows):
+    """Strings, and a metric: "edit", "hamming" or a callable."""
+
+    def __init__(self, strings: list[str], metric: str | Metric) -> None:
+        self.strings = strings
+        self.metric = metric
+        self.n_rows = len(strings)
+
+    def name(self, place: int, row: int) -> str:
+        return repr(self.strings[place])
+
+    def order(self) -> Indices:
+        return np.array(sorted(range(self.n_rows), key=self.strings.__getitem__), dtype=np.intp)
+
+    def take(self, rows: Indices) -> StringRows:
+        return StringRows([self.strings[i] for i in rows.tolist()], self.metric)
+
+    def read(self, estimator: Any, X: Any) -> StringRows:
+        strings = read_strings(X, required=True)
+        assert strings is not None
+        return StringRows(strings, self.metric)
+
+    def encoded(self) -> Any:
+        """Strings for the core."""
+        return _core.Strings(*encode_strings(self.strings))
+
+    def closer(self, pivots: StringRows, n_threads: int) -> Closer:
+        if callable(self.metric):
+            return _closer_by_calls(self.strings, pivots.strings, self.metric)
+        metric = self.metric
+        rows, others = self.encoded(), pivots.encoded()
+
+        def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
+            out = np.empty(len(x), dtype=np.bool_)
+            _core.closer_strings(metric, rows, others, x, a, b, n_threads, out)
+            return out
+
+        return closer
+
+
+# ------------------------------------------------------------------------------------- oracles
+
+
+class ObjectRows(Rows):
+    """Objects that only an oracle knows."""
+
+    def __init__(self, objects: NDArray[Any], oracle: Callable[..., Any]) -> None:
+        self.objects = objects
+        self.oracle = oracle
+        self.n_rows = len(objects)
+
+    def take(self, rows: Indices) -> ObjectRows:
+        return ObjectRows(self.objects[rows], self.oracle)
+
+    def read(self, estimator: Any, X: Any) -> ObjectRows:
+        return ObjectRows(_as_objects(X), self.oracle)
+
+    def closer(self, pivots: ObjectRows, n_threads: int) -> Closer:
+        def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
+            told = self.oracle(self.objects[x], pivots.objects[a], pivots.objects[b])
+            answers = np.asarray(told)
+            if answers.shape != x.shape or answers.dtype.kind not in "biu":
+                raise ValueError(
+                    f"oracle: expected {len(x)} answers, true or false, got shape "
+                    f"{answers.shape} and dtype {answers.dtype}"
+                )
+            return answers.astype(np.bool_)
+
+        return closer
+
+
+def _as_objects(X: Any) -> NDArray[Any]:
+    """An array whose items (or rows) are the objects."""
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    if not isinstance(X, np.ndarray):
+        items = list(X)
+        X = np.empty(len(items), dtype=object)
+        for i, item in enumerate(items):
+            X[i] = item
+    if X.ndim == 0 or len(X) == 0:
+        raise ValueError("X: expected at least one object, got none")
+    return X
+
+
+def _copy(rows: Any, **changes: Any) -> Any:
+    other = object.__new__(type(rows))
+    vars(other).update(vars(rows))
+    vars(other).update(changes)
+    return other
