@@ -24,7 +24,7 @@ from spinney.ensemble import (
     GradientBoostingRegressor,
     _shard,
 )
-from spinney.forest.base import ForestStore
+from spinney.models.forest_store import ForestStore
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from shard_process import fit_in_process

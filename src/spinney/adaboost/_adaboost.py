@@ -8,7 +8,7 @@ import numpy as np
 
 from spinney.data.table import Schema
 from spinney.forest._member_trees import LazyTrees, tree_of_subset
-from spinney.forest.base import ForestStore
+from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 
 __all__ = ["Learners"]

@@ -24,12 +24,14 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.adaboost._adaboost import Learners
 from spinney.conformal.mixins import IntervalsOnRequest
+from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.table import fit_table
-from spinney.forest.base import ForestStore, all_or_nothing, read_for_core
+from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
+from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import DecisionTreeRegressor, ExtraTreeRegressor
-from spinney.tree._base import core_table, core_targets, encode_numbers
+from spinney.tree.base import encode_numbers
 
 __all__ = ["AdaBoostRegressor"]
 

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
+from spinney.data.core_table import read_for_core
 from spinney.data.table import Schema
-from spinney.forest.base import ForestStore, read_for_core
+from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from spinney import _core
 from spinney.boosting._settings import Settings
 from spinney.boosting._target_statistics import Statistic, ordered_statistics
+from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table
 from spinney.distributed.shard import Shard, agree_on_bins
 from spinney.distributed.totals import Totals
-from spinney.forest.base import ForestStore
-from spinney.tree._base import core_table
+from spinney.models.forest_store import ForestStore
 
 __all__ = ["Bins", "Booster", "Trial", "best_round", "statistics_of"]
 

@@ -29,14 +29,15 @@ from spinney.boosting._interaction_sets import interaction_sets
 from spinney.boosting._settings import Settings, settle
 from spinney.boosting._validation_split import split_rows
 from spinney.conformal.mixins import HeldOut, thinned
-from spinney.data.table import Schema, Table, fit_table, read_table
+from spinney.data.core_table import core_table
+from spinney.data.table import Schema, Table, check_same_columns, fit_table, read_table
 from spinney.distributed.partitioned_rows import PartedTable
 from spinney.distributed.shard import Shard, agree_on_columns, narrow_targets, read_part
 from spinney.distributed.totals import Totals
-from spinney.forest.base import ForestStore, all_or_nothing, check_same_columns
+from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
+from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._base import core_table
 
 __all__ = ["BaseBoosting"]
 

@@ -11,7 +11,8 @@ from spinney.boosting.base import BaseBoosting
 from spinney.distributed.exchange import Exchange
 from spinney.distributed.shard import Shard
 from spinney.distributed.totals import RowNumbers, Totals
-from spinney.forest.base import ForestStore, all_or_nothing
+from spinney.models.forest_store import ForestStore
+from spinney.runtime.rollback import all_or_nothing
 
 __all__ = ["fit_shard"]
 

@@ -12,7 +12,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from spinney.cli._errors import UserError
-from spinney.comparison.families import FAMILIES, Task
+from spinney.comparison.families import FAMILIES
+from spinney.data.target import Task
 
 __all__ = ["MODEL_NAMES", "make_model", "model_titles"]
 

@@ -14,8 +14,8 @@ from spinney.cli._errors import UserError, one_line
 from spinney.cli._model_path import model_path, summary_of_fit
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
 from spinney.cli._table_writer import check_output, is_text, open_writer
-from spinney.comparison.families import Task
 from spinney.comparison.number_format import shown_time
+from spinney.data.target import Task
 
 if TYPE_CHECKING:
     from spinney.cli._calibration_rows import CalibrationRows

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
-from spinney.comparison.families import FLAGSHIP, Family, Task, select_families
+from spinney.comparison.families import FLAGSHIP, Family, select_families
 from spinney.comparison.folds import Folds, make_folds, most_folds
 from spinney.comparison.measure import Measure, find_measure, r_squared
 from spinney.comparison.progress import Bar, Step
@@ -26,7 +26,7 @@ from spinney.comparison.race import FlagshipTooSlow, Race, Runner
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
 from spinney.data.rows import take_rows
-from spinney.data.target import as_column, check_classes, missing_rows, read_target
+from spinney.data.target import Task, as_column, check_classes, missing_rows, read_target
 
 __all__ = ["compare"]
 

@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinney.comparison.families import Task
 from spinney.comparison.measure import MEASURES
+from spinney.data.target import Task
 
 if TYPE_CHECKING:
     from rich.console import Group

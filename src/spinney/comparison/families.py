@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, count
-from typing import Any, Literal
+from typing import Any
 
-__all__ = ["FAMILIES", "FLAGSHIP", "Family", "Task", "select_families"]
+from spinney.data.target import Task
 
-Task = Literal["classification", "regression"]
+__all__ = ["FAMILIES", "FLAGSHIP", "Family", "select_families"]
 
 
 @dataclass(frozen=True)

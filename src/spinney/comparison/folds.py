@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.families import Task
+from spinney.data.target import Task
 
 __all__ = ["Folds", "make_folds", "most_folds", "usual_folds"]
 

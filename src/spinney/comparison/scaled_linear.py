@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from threadpoolctl import threadpool_limits
 
-from spinney.comparison.learner_params import LearnerIntervals
 from spinney.comparison.scaled_table import ScaledTable
 from spinney.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeCV
+from spinney.models.nested_params import LearnerIntervals
 
 __all__ = [
     "ScaledLinearRegression",

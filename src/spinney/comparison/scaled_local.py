@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from spinney.comparison.learner_params import LearnerIntervals, LearnerSets
 from spinney.comparison.scaled_table import ScaledTable
+from spinney.models.nested_params import LearnerIntervals, LearnerSets
 from spinney.neighbors import LocalClassifier, LocalRegression
 
 __all__ = ["ScaledLocalClassifier", "ScaledLocalRegressor"]

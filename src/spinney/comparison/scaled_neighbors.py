@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.comparison.learner_params import LearnerIntervals, LearnerParams, LearnerSets
 from spinney.data.rows import take_rows
 from spinney.models.methods import ModelMethods
+from spinney.models.nested_params import LearnerIntervals, LearnerParams, LearnerSets
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 __all__ = ["ScaledNeighborsClassifier", "ScaledNeighborsRegressor"]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.comparison.learner_params import LearnerIntervals, LearnerParams
 from spinney.data.rows import take_rows
 from spinney.data.table import Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
+from spinney.models.nested_params import LearnerIntervals, LearnerParams
 
 __all__ = ["ScaledTable"]
 

@@ -8,9 +8,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.families import Task
+__all__ = [
+    "StrayValue",
+    "Task",
+    "as_column",
+    "check_classes",
+    "infer_task",
+    "missing_rows",
+    "read_target",
+]
 
-__all__ = ["StrayValue", "as_column", "check_classes", "infer_task", "missing_rows", "read_target"]
+Task = Literal["classification", "regression"]
 
 # Whole numbers are taken for classes up to this many different ones; more are a quantity.
 _MAX_INTEGER_CLASSES = 20

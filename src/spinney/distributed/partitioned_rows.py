@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table
-from spinney.tree._base import core_table
 
 __all__ = ["PartedRows", "PartedTable", "parts_of_table"]
 

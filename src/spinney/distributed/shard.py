@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from spinney import _core
+from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.distributed.partitioned_rows import PartedRows, PartedTable, parts_of_table
 from spinney.distributed.totals import RowNumbers, Totals
 from spinney.runtime.memory import give_back_memory
-from spinney.tree._base import core_table
 
 __all__ = [
     "Shard",

@@ -23,19 +23,16 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
-from spinney.data.table import Schema, fit_table
+from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.table import Schema, check_same_columns, fit_table
 from spinney.forest._member_trees import LazyTrees, tree_of_subset
 from spinney.forest._out_of_bag import as_of_all, grows_whole, means_of_all
-from spinney.forest.base import (
-    ForestStore,
-    all_or_nothing,
-    by_trees,
-    check_same_columns,
-    read_for_core,
-)
 from spinney.forest.base import _n_rows_drawn as n_rows_drawn
+from spinney.forest.base import by_trees
+from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
+from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import (
     DecisionTreeClassifier,
@@ -43,13 +40,7 @@ from spinney.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from spinney.tree._base import (
-    BaseTree,
-    core_table,
-    core_targets,
-    encode_classes,
-    encode_numbers,
-)
+from spinney.tree.base import BaseTree, encode_classes, encode_numbers
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
 

@@ -9,8 +9,8 @@ from spinney import __version__
 from spinney.export._c_outcomes import write_outcome
 from spinney.export._c_scores import write_scores
 from spinney.export._c_text import as_string, comment, table
+from spinney.export.reading import read_form
 from spinney.models.form import Form, NotExpressible
-from spinney.models.reading import read_form
 
 __all__ = ["export_c"]
 

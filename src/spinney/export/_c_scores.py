@@ -14,7 +14,7 @@ from spinney.models.form import (
     PolynomialScores,
     TreeScores,
 )
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
 
 __all__ = ["write_scores"]
 

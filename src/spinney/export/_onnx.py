@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from spinney.export.reading import read_form
 from spinney.models.form import (
     Form,
     LinearScores,
@@ -13,7 +14,6 @@ from spinney.models.form import (
     Shares,
     TreeScores,
 )
-from spinney.models.reading import read_form
 
 __all__ = ["export_onnx"]
 

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from spinney.export._onnx_graph import ML, Graph, tensor_of
 from spinney.models.form import Floats, TreeScores
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
 
 __all__ = ["FIRST_CODE", "add_tree_scores"]
 

@@ -11,7 +11,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, _num_samples, check_is_fitted
 
-from spinney.forest.base import BaseForest, all_or_nothing
+from spinney.forest.base import BaseForest
+from spinney.runtime.rollback import all_or_nothing
 from spinney.tree import ExtraTreeRegressor
 
 __all__ = ["RandomTreesEmbedding"]

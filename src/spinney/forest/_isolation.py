@@ -13,23 +13,17 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from spinney import _core
-from spinney.data.table import Schema
+from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.table import Schema, check_same_columns
 from spinney.forest._member_trees import LazyTrees, tree_of_subset
-from spinney.forest.base import (
-    ForestShare,
-    ForestStore,
-    all_or_nothing,
-    by_trees,
-    check_same_columns,
-    draw_seed,
-    learn_table,
-    read_for_core,
-)
+from spinney.forest.base import ForestShare, by_trees, draw_seed, learn_table
+from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
+from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import ExtraTreeRegressor
-from spinney.tree._base import BaseTree, core_table, core_targets
+from spinney.tree.base import BaseTree
 
 __all__ = ["IsolationForest"]
 

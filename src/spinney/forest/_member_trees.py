@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spinney.data.table import Schema
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
 
 __all__ = ["LazyTrees", "tree_of_subset"]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -25,143 +23,25 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
-from spinney.data.table import Schema, Table, fit_table, read_table
+from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.table import Schema, Table, check_same_columns, fit_table, read_table
 from spinney.forest._member_trees import LazyTrees, tree_of_subset
+from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
-from spinney.models.packing import Arrays, pack, unpack
 from spinney.runtime.progress import progress_hook
+from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._base import (
-    BaseTree,
-    core_table,
-    core_targets,
-    encode_classes,
-    encode_numbers,
-)
-from spinney.tree._tree import Tree
+from spinney.tree.base import BaseTree, encode_classes, encode_numbers
 
 __all__ = [
     "BaseForest",
     "ForestShare",
-    "ForestStore",
-    "all_or_nothing",
     "by_trees",
-    "check_same_columns",
     "draw_seed",
     "learn_table",
-    "read_for_core",
 ]
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-
-
-class ForestStore:
-    """The trees of a forest in the core, with pickling.
-
-    Parameters
-    ----------
-    criterion : str
-        What the trees were grown by.
-    n_classes : sequence of int
-        Classes of each output; empty for numbers.
-    n_outputs : int
-        Columns of the target.
-    inner_values : bool
-        Whether values of inner nodes are stored, as they do not follow from the leaves.
-    n_categories : sequence of int
-        Categories of each feature, 0 for a numeric one.
-    """
-
-    def __init__(
-        self,
-        criterion: str,
-        n_classes: Any,
-        n_outputs: int,
-        inner_values: bool,
-        n_categories: Any,
-    ) -> None:
-        self.shape = (
-            criterion,
-            [int(k) for k in n_classes],
-            int(n_outputs),
-            bool(inner_values),
-            [int(k) for k in n_categories],
-        )
-        self.core = _core.Forest(*self.shape)
-        self.grid: NDArray[np.float64] | None = None  # of leaf values, once compact
-        self.compaction: dict[str, Any] | None = None  # and what that changed
-
-    def __len__(self) -> int:
-        return len(self.core)
-
-    @property
-    def width(self) -> int:
-        """Numbers per leaf."""
-        return self.shape[2] * max(self.shape[1], default=1)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the trees take."""
-        return int(self.core.nbytes)
-
-    def tree(self, index: int) -> Tree:
-        """Return a tree as parallel arrays."""
-        _, n_classes, n_outputs, _, n_categories = self.shape
-        return Tree.from_arrays(
-            self.core.expand(index),
-            n_features=len(n_categories),
-            n_classes=n_classes or np.ones(n_outputs, dtype=np.intp),
-            n_categories=n_categories,
-        )
-
-    def part(self, first: int, last: int) -> ForestStore:
-        """Copy the trees [first, last)."""
-        copied = ForestStore(*self.shape)
-        copied.core = self.core.part(first, last)
-        return copied
-
-    def extend(self, more: ForestStore) -> None:
-        """Add copies of other trees after these."""
-        self.core.extend(more.core)
-
-    def __getstate__(self) -> dict[str, Any]:
-        arrays = self.core.state()
-        if self.grid is None:
-            return {"shape": self.shape, "arrays": arrays}
-        # Trees that were added or taken away since are not on the grid.
-        grid = self.grid if len(self.grid) == len(self) else self.grid[:0]
-        return {
-            "shape": self.shape,
-            "packed": pack(arrays, grid),
-            "grid": grid,
-            "compaction": self.compaction,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.shape = tuple(state["shape"])  # type: ignore[assignment]
-        self.core = _core.Forest(*self.shape)
-        self.grid = state.get("grid")
-        self.compaction = state.get("compaction")
-        arrays = state["arrays"] if self.grid is None else unpack(state["packed"], self.grid)
-        self._fill(arrays)
-
-    def with_arrays(
-        self, arrays: Arrays, grid: NDArray[np.float64], compaction: dict[str, Any]
-    ) -> ForestStore:
-        """Return a store of the same shape with other arrays, which is packed in files."""
-        out = ForestStore(*self.shape)
-        out.grid, out.compaction = grid, compaction
-        out._fill(arrays)
-        return out
-
-    def _fill(self, arrays: Arrays) -> None:
-        """Have the core view the arrays, which nobody may write to from now on."""
-        kept = {}
-        for name, array in arrays.items():
-            # Arrays of another byte order come in this machine's.
-            kept[name] = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
-            kept[name].flags.writeable = False
-        self.core.restore(kept, effective_n_jobs(None))
 
 
 @dataclass(frozen=True)
@@ -711,48 +591,6 @@ def draw_seed(estimator: Any) -> int:
     if estimator._share is not None:
         return int(estimator._share.seed)
     return int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator that goes on from an earlier fit as it was if this one fails."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        if estimator.warm_start and "_store" in before:
-            vars(estimator).clear()
-            vars(estimator).update(before)
-        raise
-
-
-def check_same_columns(before: Schema, now: Schema) -> None:
-    """Refuse to go on with columns of other kinds than the trees grown so far know."""
-    if len(before.categories) != len(now.categories) or any(
-        (a is None) != (b is None) or (a is not None and b is not None and not np.array_equal(a, b))
-        for a, b in zip(before.categories, now.categories, strict=True)
-    ):
-        raise ValueError(
-            "warm_start goes on with the same columns and categories; X has others than in the "
-            "fit before"
-        )
-
-
-def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
-    """Read rows for a fitted ensemble, checked against what its fit saw."""
-    check_is_fitted(estimator)
-    if (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in _FLOATS
-        and X.shape[1] == estimator.n_features_in_
-        and X.shape[0] > 0
-        and not schema.has_categories
-        and schema.names is None
-    ):
-        # Nothing can be wrong with it but infinities, for which the core looks on its way.
-        return _core.Table.from_matrix(X, known_finite=False)
-    return core_table(read_table(estimator, X, schema), schema)
 
 
 def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:

@@ -63,7 +63,7 @@ def _set_columns(model: Any, source: Any) -> None:
 
 def read_tree(source: Any, target: type) -> Any:
     """Make a tree of Spinney's of a fitted tree."""
-    from spinney.tree._tree import Tree
+    from spinney.models.tree import Tree
 
     model: Any = target(**shared_params(source, target))
     _set_columns(model, source)
@@ -84,7 +84,7 @@ def read_tree(source: Any, target: type) -> Any:
 
 def read_forest(source: Any, target: type) -> Any:
     """Make a forest of Spinney's of a fitted forest."""
-    from spinney.forest.base import ForestStore
+    from spinney.models.forest_store import ForestStore
 
     params = shared_params(source, target)
     model: Any = target(**{**params, "warm_start": False, "oob_score": False})

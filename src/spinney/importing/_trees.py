@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.forest.base import ForestStore
+from spinney.models.forest_store import ForestStore
 
 __all__ = ["SourceTree", "append_tree", "tree_arrays"]
 

@@ -20,8 +20,8 @@ from spinney.forest._regressor import ForestRegressor
 from spinney.forest.base import BaseForest
 from spinney.inspection._importances import Importances, standard_errors
 from spinney.inspection._table_view import as_numbers, as_targets
-from spinney.tree._base import BaseTree
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
+from spinney.tree.base import BaseTree
 
 __all__ = ["impurity_importance"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.models.form import TreeScores
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
 
 __all__ = ["Boxes", "LeafBoxes", "find_cuts"]
 

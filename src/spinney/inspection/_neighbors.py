@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.boosting.base import BaseBoosting
 from spinney.forest._classifier import ForestClassifier
 from spinney.forest._regressor import ForestRegressor
-from spinney.tree._base import BaseTree
+from spinney.tree.base import BaseTree
 
 __all__ = ["LeafNeighbors", "leaf_neighbors"]
 

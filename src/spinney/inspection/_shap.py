@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from spinney.export.linear_models import LINEAR_MODELS
 from spinney.inspection._explanation import Explanation
 from spinney.inspection._shap_linear import explain_linear
 from spinney.inspection._shap_sampling import explain_by_sampling
 from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_stored, read_sum
 from spinney.inspection._table_view import TableView
 from spinney.models.form import NotExpressible
-from spinney.models.linear import LINEAR_MODELS
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["explain", "shap_interaction_values", "shap_values"]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from spinney.export.linear_models import read_linear
 from spinney.inspection._shap_trees import Parts
 from spinney.models.form import LargestScore, Numbers, Sides, Softmax, TwoClasses
-from spinney.models.linear import read_linear
 
 __all__ = ["explain_linear"]
 

@@ -12,14 +12,14 @@ from sklearn.base import is_classifier
 from spinney import _core
 from spinney.adaboost._anyboost import BaseAnyBoost
 from spinney.adaboost._anyboost import _Constant as Constant
-from spinney.forest.base import read_for_core
+from spinney.data.core_table import read_for_core
+from spinney.export.tree_models import read_trees
 from spinney.inspection._tree_sums import TreeSum as StoredSum
 from spinney.inspection._tree_sums import read_tree_sum
 from spinney.models import form as _form
 from spinney.models.form import NotExpressible, TreeScores
-from spinney.models.trees import read_trees
-from spinney.tree._base import BaseTree
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
+from spinney.tree.base import BaseTree
 
 __all__ = ["Parts", "TreeSum", "explain_trees", "read_sum"]
 

@@ -13,14 +13,15 @@ from sklearn.base import is_classifier
 
 from spinney import _core
 from spinney.boosting.base import BaseBoosting
+from spinney.data.core_table import core_table
 from spinney.data.table import read_table
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
+from spinney.export.tree_models import _boosting_outcome, read_trees
 from spinney.forest._classifier import ForestClassifier
 from spinney.forest._regressor import ForestRegressor
-from spinney.forest.base import ForestStore
 from spinney.models import form as _form
-from spinney.models.trees import _boosting_outcome, read_trees
-from spinney.tree._base import BaseTree, core_table
+from spinney.models.forest_store import ForestStore
+from spinney.tree.base import BaseTree
 
 __all__ = ["TreeSum", "read_tree_sum"]
 

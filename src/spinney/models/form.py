@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
 
 __all__ = [
     "BoostedVotes",

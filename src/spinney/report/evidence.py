@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from spinney.comparison.families import Task
 from spinney.comparison.number_format import shown_moment
+from spinney.data.target import Task
 
 __all__ = [
     "Calibration",

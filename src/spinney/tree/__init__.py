@@ -1,12 +1,12 @@
 """Decision trees: growing, pruning and reading them."""
 
+from spinney.models.tree import Tree
 from spinney.tree._estimators import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from spinney.tree._tree import Tree
 from spinney.tree.export._graphviz import export_graphviz
 from spinney.tree.export._plot import plot_tree
 from spinney.tree.export._rules import Rule, export_rules

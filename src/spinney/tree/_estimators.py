@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from spinney.conformal.mixins import IntervalsOnRequest, SetsOnRequest
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._base import BaseTree
+from spinney.tree.base import BaseTree
 
 __all__ = [
     "DecisionTreeClassifier",

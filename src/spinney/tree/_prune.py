@@ -17,7 +17,7 @@ from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from spinney import _core
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
 
 __all__ = ["by_cross_validation", "by_reduced_error", "link_alphas"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.comparison.learner_params import LearnerParams
 from spinney.models.methods import ModelMethods
+from spinney.models.nested_params import LearnerParams
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["PrunedTreeClassifier", "PrunedTreeRegressor"]

@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from spinney.tree.export._plot import tidy_layout
 from spinney.tree.export.describe import (
     ELLIPSIS,
     ReadableTree,
@@ -28,7 +29,6 @@ from spinney.tree.export.describe import (
     text_width,
     validated,
 )
-from spinney.tree.export._plot import tidy_layout
 
 __all__ = ["export_svg"]
 

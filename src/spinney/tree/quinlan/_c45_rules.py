@@ -16,10 +16,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from spinney import _core
 from spinney.conformal.mixins import SetsOnRequest
+from spinney.data.core_table import core_table, core_targets
 from spinney.data.table import Schema, Table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._base import core_table, core_targets
 from spinney.tree.export._rules import CategoryCondition, Condition, NumericCondition, Rule
 from spinney.tree.quinlan._c45 import C45Classifier
 

@@ -21,11 +21,12 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney.conformal.mixins import SetsOnRequest
+from spinney.data.core_table import core_table, core_targets
 from spinney.data.table import Schema, Table, _kind, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._base import core_table, core_targets, encode_classes, html_with_tree
+from spinney.tree.base import encode_classes, html_with_tree
 from spinney.tree.quinlan._describe_multiway import NamedMultiwayTree
 from spinney.tree.quinlan._multiway_tree import MultiwayTree
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from spinney.conformal.mixins import IntervalsOnRequest, SetsOnRequest
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._base import encode_classes
+from spinney.tree.base import encode_classes
 from spinney.tree.triplet.queries import METRICS, Rows, read_rows
 from spinney.tree.triplet.tree import (
     Closer,

@@ -6,11 +6,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.export.linear_models import LINEAR_MODELS, read_linear, read_polynomial
+from spinney.export.neighbor_models import NEIGHBOR_MODELS, read_neighbors
+from spinney.export.tree_models import read_trees
 from spinney.linear_model import PolynomialRegression
 from spinney.models.form import Form, NotExpressible
-from spinney.models.linear import LINEAR_MODELS, read_linear, read_polynomial
-from spinney.models.neighbors import NEIGHBOR_MODELS, read_neighbors
-from spinney.models.trees import read_trees
 
 __all__ = ["read_form"]
 

@@ -34,8 +34,8 @@ from spinney.models.form import (
     TwoClasses,
     WeightedMedian,
 )
-from spinney.tree._base import BaseTree
-from spinney.tree._tree import Tree
+from spinney.models.tree import Tree
+from spinney.tree.base import BaseTree
 
 __all__ = ["read_trees"]
 

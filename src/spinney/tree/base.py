@@ -21,44 +21,17 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
+from spinney.data.core_table import core_table, core_targets
 from spinney.data.labels import encode_labels
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
+from spinney.models.tree import Tree
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import _prune
-from spinney.tree._tree import Tree
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNLIMITED = int(np.iinfo(np.int64).max)
-
-
-def core_table(table: Table, schema: Schema) -> Any:
-    """Hand the rows to the core; it keeps the arrays alive."""
-    if table.matrix is not None:
-        return _core.Table.from_matrix(table.matrix)
-    if table.columns is not None:
-        counts = [-1 if values is None else len(values) for values in schema.categories]
-        return _core.Table.from_columns(table.columns, counts)
-    sparse = table.sparse
-    if sparse.nnz >= 2**31:
-        raise ValueError(f"X: expected fewer than 2**31 stored values, got {sparse.nnz}")
-    return _core.Table.from_csc(
-        sparse.data,
-        np.ascontiguousarray(sparse.indices, dtype=np.int32),
-        np.ascontiguousarray(sparse.indptr, dtype=np.int32),
-        table.n_rows,
-    )
-
-
-def core_targets(y: Any, n_classes: Any, weights: Any) -> Any:
-    """Hand targets, (n_rows, n_outputs), and weights to the core; it keeps the arrays alive."""
-    integral = (
-        weights is not None
-        and bool(np.all(weights == np.floor(weights)))
-        and float(weights.sum()) < 2**30  # products of two such sums are exact in the core
-    )
-    return _core.Targets(np.ascontiguousarray(y.T), [int(k) for k in n_classes], weights, integral)
 
 
 def html_with_tree(estimator: Any, html: str) -> str:
