@@ -18,10 +18,10 @@ from spinney.boosting.base import BaseBoosting
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
 from spinney.conformal.mixins import HeldOut, IntervalMixin
 from spinney.data.table import Table, read_table
+from spinney.models.form import LOG_LINK
 
 __all__ = ["GradientBoostingRegressor"]
 
-_LOG_LINK = ("poisson", "gamma", "tweedie")
 _IN_UNITS_OF_Y = ("squared_error", "absolute_error", "huber", "quantile")
 
 
@@ -178,7 +178,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
                     "huber",
                     "quantile",
                     "cross_entropy",
-                    *_LOG_LINK,
+                    *LOG_LINK,
                 }
             ),
             callable,
@@ -328,7 +328,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             levels = np.atleast_1d(self._level())
             return np.array([self._quantile(targets, weights, level) for level in levels])
         mean = self._totals.mean(targets, weights)
-        if self.loss in _LOG_LINK:
+        if self.loss in LOG_LINK:
             return np.log(mean)
         if self.loss == "cross_entropy":
             inside = np.clip(mean, 1e-15, 1 - 1e-15)
@@ -354,7 +354,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
     def _link(self) -> str:
         if self._n_targets > 1 and self.loss != "squared_error":
             raise ValueError("scorer: expected one number to predict, got several outputs")
-        if self.loss in _LOG_LINK:
+        if self.loss in LOG_LINK:
             return "exponential"
         if self.loss == "cross_entropy":
             return "probability"
@@ -367,7 +367,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             places = np.argsort(np.argsort(self._levels, kind="stable"), kind="stable")
             return np.sort(raw, axis=1)[:, places]
         raw = raw if self._n_targets > 1 else raw[:, 0]
-        if self.loss in _LOG_LINK:
+        if self.loss in LOG_LINK:
             return np.exp(raw)
         if self.loss == "cross_entropy":
             return 1 / (1 + np.exp(-raw))
@@ -419,14 +419,14 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         told = np.asarray(self._to_target(raw))
         if self._levels:
             return np.column_stack([told.min(axis=1), told.max(axis=1)]), None
-        if self.loss not in _LOG_LINK:
+        if self.loss not in LOG_LINK:
             return told, None
         # Errors of counts and amounts grow with them, as the loss says.
         power = {"poisson": 1.0, "gamma": 2.0}.get(self.loss, float(self.tweedie_power))
         return told, np.maximum(told, np.finfo(np.float64).tiny) ** (power / 2)
 
     def _clip(self, ends: Any) -> Any:
-        if self.loss in _LOG_LINK:
+        if self.loss in LOG_LINK:
             return np.maximum(ends, 0.0)
         return np.clip(ends, 0.0, 1.0) if self.loss == "cross_entropy" else ends
 

@@ -11,13 +11,13 @@ from sklearn.base import is_classifier
 from spinney import _core
 from spinney.adaboost._adaboost_classifier import AdaBoostClassifier
 from spinney.adaboost._adaboost_regressor import AdaBoostRegressor
-from spinney.boosting._regressor import _LOG_LINK
 from spinney.boosting.base import BaseBoosting
 from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from spinney.forest._classifier import ForestClassifier
 from spinney.forest._isolation import IsolationForest
 from spinney.forest._regressor import ForestRegressor
 from spinney.models.form import (
+    LOG_LINK,
     BoostedVotes,
     Exponential,
     Floats,
@@ -123,7 +123,7 @@ def _boosting_outcome(model: Any) -> Any:
         places = np.argsort(np.argsort(model._levels, kind="stable"), kind="stable")
         return SortedQuantiles([int(place) for place in places])
     flat = model._n_targets == 1
-    if isinstance(loss, str) and loss in _LOG_LINK:
+    if isinstance(loss, str) and loss in LOG_LINK:
         return Exponential(flat)
     if isinstance(loss, str) and loss == "cross_entropy":
         return Logistic(flat)

@@ -26,6 +26,14 @@ _PUBLIC = frozenset(
     }
 )
 
+# Packages and modules whose classes users import from another package.
+_PUBLISHED_BY = {
+    "spinney.adaboost": "spinney.ensemble",
+    "spinney.boosting": "spinney.ensemble",
+    "spinney.forest": "spinney.ensemble",
+    "spinney.models.tree": "spinney.tree",
+}
+
 # Parts of fitted models that users do not import, and where they are defined now.
 _PARTS = {
     "spinney.GroupScale": "spinney.conformal.group_scale",
@@ -38,7 +46,7 @@ _PARTS = {
     ),
     "spinney.ensemble.BoostingSettings": "spinney.boosting._settings:Settings",
     "spinney.ensemble.Constant": "spinney.adaboost._anyboost:_Constant",
-    "spinney.ensemble.ForestStore": "spinney.forest.base",
+    "spinney.ensemble.ForestStore": "spinney.models.forest_store",
     "spinney.ensemble.Statistic": "spinney.boosting._target_statistics",
     "spinney.linear_model.LinearErrors": "spinney.linear_model._errors",
     "spinney.linear_model.Solution": "spinney.linear_model._least_squares",
@@ -167,9 +175,13 @@ def name_of_class(kind: type[Any]) -> str | None:
     for name in _PARTS:
         if _place_of_part(name) == place:
             return name
-    packages = _PUBLIC if kind.__module__.startswith("spinney.") else _THEIRS
+    defined_in = kind.__module__
+    for owner, public in _PUBLISHED_BY.items():
+        if f"{defined_in}.".startswith(f"{owner}."):
+            defined_in = public
+    packages = _PUBLIC if defined_in.startswith("spinney.") else _THEIRS
     for package in packages:
-        within = f"{kind.__module__}.".startswith(f"{package}.")
+        within = f"{defined_in}.".startswith(f"{package}.")
         if within and kind.__qualname__ in _listed(package):
             name = f"{package}.{kind.__qualname__}"
             return name if class_called(name) is kind else None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from spinney.boosting._regressor import _LOG_LINK
+from spinney.models.form import LOG_LINK
 from spinney.models.packing import ARRAYS, Arrays, lengths_of, on_grid, pack
 
 __all__ = ["compacted"]
@@ -99,7 +99,7 @@ def _of_sums(size: NDArray[np.float64]) -> Any:
 def _of_exponentials(model: Any, change: float | None) -> float | None:
     """Return by which share predictions can change that are exponentials of scores."""
     loss = getattr(model, "loss", None)
-    if change is None or not (isinstance(loss, str) and loss in _LOG_LINK):
+    if change is None or not (isinstance(loss, str) and loss in LOG_LINK):
         return None
     if change == 0 or change > _LARGEST_EXPONENT:
         return None if change else 0.0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from spinney.models.tree import Tree
 
 __all__ = [
+    "LOG_LINK",
     "BoostedVotes",
     "Exponential",
     "Form",
@@ -37,6 +38,8 @@ __all__ = [
     "TwoClasses",
     "WeightedMedian",
 ]
+
+LOG_LINK = ("poisson", "gamma", "tweedie")  # losses whose predictions are exponentials of scores
 
 Floats = NDArray[np.float64]
 
