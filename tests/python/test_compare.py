@@ -439,7 +439,7 @@ def test_single_fold_has_no_standard_error() -> None:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_pruned_tree(task: families.Task) -> None:
-    from spinney.tree._pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+    from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
     y = LABELS if task == "classification" else NUMBERS
     cls = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor

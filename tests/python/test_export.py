@@ -22,12 +22,12 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from spinney.tree.export._graphviz import export_graphviz
 from spinney.tree.export._plot import plot_tree, tidy_layout
 from spinney.tree.export._rules import export_rules, is_missing
 from spinney.tree.export._svg import export_svg
 from spinney.tree.export._text import export_text
 from spinney.tree.export.describe import format_number, format_set, format_share
+from spinney.tree.export.graphviz import export_graphviz
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -29,7 +29,7 @@ from spinney.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.forest._out_of_bag import _less_variable, as_of_all, means_of_all
+from spinney.forest.out_of_bag import _less_variable, as_of_all, means_of_all
 from spinney.neighbors import KNeighborsRegressor
 
 TOWNS = np.array(["calm", "usual", "wild"])

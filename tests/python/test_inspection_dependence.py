@@ -26,8 +26,8 @@ from spinney.inspection import (
     partial_dependence,
 )
 from spinney.inspection._category_order import order_categories
-from spinney.inspection._table_view import TableView
 from spinney.inspection._tree_sums import read_tree_sum
+from spinney.inspection.table_view import TableView
 from spinney.linear_model import LinearRegression
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 

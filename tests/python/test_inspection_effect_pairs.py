@@ -16,7 +16,7 @@ from spinney import plot
 from spinney.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from spinney.inspection import accumulated_local_effects
 from spinney.inspection._category_order import order_categories
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 from spinney.tree import DecisionTreeRegressor
 
 PAIRS = [("number", "colour"), ("colour", "number"), ("colour", "shape"), ("shape", "whole")]

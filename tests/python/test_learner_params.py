@@ -14,7 +14,7 @@ from spinney.comparison.scaled_linear import ScaledLogisticRegression
 from spinney.comparison.scaled_local import ScaledLocalRegressor
 from spinney.comparison.scaled_neighbors import ScaledNeighborsClassifier
 from spinney.linear_model import LogisticRegression
-from spinney.tree._pruned_tree import PrunedTreeClassifier
+from spinney.tree.pruned_tree import PrunedTreeClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2))

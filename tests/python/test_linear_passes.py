@@ -10,9 +10,9 @@ from scipy.optimize import approx_fprime
 from layouts import LAYOUTS, lay_out
 from reference.slow_logistic import measure_slowly
 from spinney import _core
-from spinney.linear_model._design import Design
 from spinney.linear_model._least_squares import collect_moments
 from spinney.linear_model._logistic_loss import LogisticObjective
+from spinney.linear_model.design import Design
 
 NOTHING = np.empty(0)
 THREADS = (1, 2, 3, 7)

@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression as Theirs
 from estimator_checks import run_estimator_checks
 from reference.slow_logistic import measure_slowly
 from spinney.linear_model import LogisticRegression
-from spinney.linear_model._design import Design
 from spinney.linear_model._quasi_separation import has_parting_direction
+from spinney.linear_model.design import Design
 
 
 def make_rows(n, d, n_classes=2, seed=0, correlation=0.0):

@@ -25,9 +25,9 @@ from spinney.ensemble import (
     RandomForestRegressor,
 )
 from spinney.linear_model import LinearRegression
-from spinney.model_file._container import container_pieces, read_container, read_header
 from spinney.model_file._description import describe
 from spinney.model_file._rebuilding import rebuild
+from spinney.model_file.container import container_pieces, read_container, read_header
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 6))
@@ -233,7 +233,7 @@ def test_what_is_written_is_what_safetensors_writes(
 
 
 def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spinney.model_file._container._LONGEST_HEADER", 1000)
+    monkeypatch.setattr("spinney.model_file.container._LONGEST_HEADER", 1000)
     with pytest.raises(ValueError, match="100 arrays are too many"):
         list(container_pieces({}, {str(i): np.zeros(1) for i in range(100)}))
 

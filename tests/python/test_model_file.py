@@ -50,9 +50,9 @@ from spinney.ensemble import (
 from spinney.io import read_about
 from spinney.linear_model import LinearRegression, LogisticRegression, PolynomialRegression
 from spinney.mixture import MixtureClassifier, PlugInClassifier
-from spinney.model_file._allowed_classes import _THEIRS
 from spinney.model_file._description import describe
 from spinney.model_file._rebuilding import rebuild
+from spinney.model_file.allowed_classes import _THEIRS
 from spinney.neighbors import HNSW, KNeighborsClassifier, KNeighborsRegressor
 from spinney.tree import (
     C45Rules,

@@ -20,9 +20,9 @@ from spinney import plot
 from spinney.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from spinney.inspection import partial_dependence as our_dependence
 from spinney.inspection import permutation_importance as our_importance
-from spinney.inspection._importances import own_importances
-from spinney.inspection._table_view import TableView
-from spinney.plot._calculate_scores import calculate_confusion
+from spinney.inspection.importances import own_importances
+from spinney.inspection.table_view import TableView
+from spinney.plot.calculate_scores import calculate_confusion
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 mpl.use("agg")

@@ -28,7 +28,7 @@ from sklearn.svm import LinearSVC
 import spinney
 from spinney import plot
 from spinney.ensemble import AdaBoostClassifier, RandomForestClassifier
-from spinney.plot._calculate_scores import (
+from spinney.plot.calculate_scores import (
     calculate_precision_recall,
     calculate_roc,
     read_told,

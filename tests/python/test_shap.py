@@ -34,7 +34,7 @@ from spinney.ensemble import (
     RandomForestRegressor,
 )
 from spinney.inspection import Explanation, explain, shap_interaction_values, shap_values
-from spinney.inspection._shap_trees import _usual_cover, read_sum
+from spinney.inspection.shap.trees import _usual_cover, read_sum
 from spinney.linear_model import LinearRegression, LogisticRegression, Ridge
 from spinney.mixture import GaussianMixture
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor

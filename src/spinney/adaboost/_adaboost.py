@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spinney.data.table import Schema
-from spinney.forest._member_trees import LazyTrees, tree_of_subset
+from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 

@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from spinney.adaboost._anyboost import BaseAnyBoost
 from spinney.adaboost._anyboost_losses import CLASS_LOSSES, Loss, as_loss
+from spinney.adaboost.anyboost import BaseAnyBoost
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.labels import encode_labels
 from spinney.tree import DecisionTreeRegressor

@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
-from spinney.adaboost._anyboost import BaseAnyBoost, best_constant
 from spinney.adaboost._anyboost_losses import NUMBER_LOSSES, Loss, as_loss
+from spinney.adaboost.anyboost import BaseAnyBoost, best_constant
 from spinney.conformal.mixins import IntervalsOnRequest
 from spinney.tree import DecisionTreeRegressor
 

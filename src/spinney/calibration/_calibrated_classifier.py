@@ -10,13 +10,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.calibration._calibrators import CALIBRATIONS, Calibrator
-from spinney.calibration._probabilities import (
+from spinney.calibration._wrapper import Wrapper
+from spinney.calibration.probabilities import (
     fold_shares,
     held_out_shares,
     read_classes,
     unit_of_margins,
 )
-from spinney.calibration._wrapper import Wrapper
 from spinney.conformal.rules import Floats
 from spinney.data.table import check_rows
 

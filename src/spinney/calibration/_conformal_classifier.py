@@ -12,8 +12,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.calibration._probabilities import held_out_shares, read_classes, unit_of_margins
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
+from spinney.calibration.probabilities import held_out_shares, read_classes, unit_of_margins
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut
 from spinney.conformal.rules import SET_METHODS, Floats, check_coverage, class_scores, sets_within
@@ -193,7 +193,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         self.method_ = "cross"
 
     def _fold_shares(self, X: Any, y: Any, weights: Any, classes: Any) -> Floats:
-        from spinney.calibration._probabilities import fold_shares
+        from spinney.calibration.probabilities import fold_shares
 
         folds = self._folds(X, y)
         return fold_shares(self._model(), X, y, weights, classes, folds, self._unit)

@@ -47,7 +47,7 @@ class CalibrationRows:
             return model.predict_set(X, coverage, calibration=(self._X, self._y))
         import numpy as np
 
-        from spinney.calibration._probabilities import held_out_shares, unit_of_margins
+        from spinney.calibration.probabilities import held_out_shares, unit_of_margins
         from spinney.conformal.mixins import HeldOut
         from spinney.conformal.rules import class_scores, sets_within
 

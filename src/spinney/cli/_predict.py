@@ -359,7 +359,7 @@ def _as_matrix(piece: Any) -> Any:
 def _known(names: list[str], piece: Any) -> list[str]:
     for name in names:
         if name not in piece.column_names:
-            from spinney.io._table_file import unknown_column
+            from spinney.io.table_file import unknown_column
 
             raise unknown_column(name, piece.column_names, "the data")
     return names

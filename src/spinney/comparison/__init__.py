@@ -1,0 +1,1 @@
+"""Cross-validate every family of models on one table and rank them."""

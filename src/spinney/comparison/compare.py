@@ -485,7 +485,7 @@ def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
             "names"
         )
     if name not in frame.columns:
-        from spinney.io._table_file import unknown_column
+        from spinney.io.table_file import unknown_column
 
         raise unknown_column(
             name, [str(column) for column in frame.columns], f"X (given as {argument})"

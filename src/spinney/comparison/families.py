@@ -113,7 +113,7 @@ def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> 
 
 
 def _decision_tree_pruned(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
-    from spinney.tree._pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+    from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
     tree = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor
     return tree(random_state=random_state, n_jobs=n_jobs)

@@ -1,0 +1,1 @@
+"""Conformal prediction: intervals and prediction sets of fitted models."""

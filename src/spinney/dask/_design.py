@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight, check_array
 
 from spinney.dask._rows import Part, Rows
-from spinney.linear_model._design import Design, Floats
+from spinney.linear_model.design import Design, Floats
 
 __all__ = ["PartitionedDesign", "PartitionedTargets", "read_design"]
 

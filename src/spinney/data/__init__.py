@@ -1,0 +1,1 @@
+"""Data frames and arrays as columns, schemas, targets and core tables."""

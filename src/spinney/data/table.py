@@ -30,6 +30,8 @@ __all__ = [
     "Schema",
     "Table",
     "check_rows",
+    "check_same_columns",
+    "column_kind",
     "column_of",
     "fit_table",
     "read_categories",
@@ -160,7 +162,7 @@ def fit_table(
         return table, Schema(None, (None,) * table.n_features)
 
     columns, labels = _split(estimator, X, is_frame, True)
-    by_dtype = (_kind(column) == "categories" for column in columns)
+    by_dtype = (column_kind(column) == "categories" for column in columns)
     is_categorical = by_dtype if from_dtype else _declared(categorical_features, labels)
     wanted = [... if flag else None for flag in is_categorical]
     table, categories = _read_columns(estimator, columns, labels, wanted, allow_nan)
@@ -222,7 +224,7 @@ def read_categories(X: Any, schema: Schema | None = None) -> tuple[Table, Schema
     if schema is None:
         named = [one for one in frame.iter_columns() if isinstance(one.name, str)]
         series = {one.name: _column(one) for one in named}
-        found = [name for name, column in series.items() if _kind(column) == "categories"]
+        found = [name for name, column in series.items() if column_kind(column) == "categories"]
         known: list[Any] = [_sorted_categories(_levels(series[name])[0]) for name in found]
         schema = Schema(np.array(found, dtype=object), tuple(known))
     columns: list[Array] = []
@@ -454,7 +456,7 @@ def _is_null(value: Any) -> bool:
     return type(value).__name__ in _NULLS or bool(value != value)  # pandas' NA would not be a bool
 
 
-def _kind(column: Column) -> str:
+def column_kind(column: Column) -> str:
     """'numbers', 'categories', 'nulls' (and nothing else) or 'unsupported'."""
     if not isinstance(column, np.ndarray):
         if column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean):
@@ -485,7 +487,7 @@ def _read_columns(
     out: list[Array] = []
     categories: list[Array | None] = []
     for label, column, want in zip(labels, columns, wanted, strict=True):
-        kind = _kind(column)
+        kind = column_kind(column)
         refusal = ""
         if kind == "unsupported":
             refusal = "numbers, booleans, strings or a categorical dtype"
@@ -541,7 +543,7 @@ def _floats(column: Column, labels: Sequence[Any]) -> Array:
 def _levels(column: Column) -> tuple[Array, Array]:
     """Find the distinct values of a column and each row's index among them (-1 where missing)."""
     codes: Any
-    if _kind(column) == "nulls":
+    if column_kind(column) == "nulls":
         return np.empty(0, dtype=object), np.full(len(column), -1)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         levels, codes = np.unique(column, return_inverse=True)

@@ -25,10 +25,9 @@ from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.table import Schema, check_same_columns, fit_table
-from spinney.forest._member_trees import LazyTrees, tree_of_subset
-from spinney.forest._out_of_bag import as_of_all, grows_whole, means_of_all
-from spinney.forest.base import _n_rows_drawn as n_rows_drawn
-from spinney.forest.base import by_trees
+from spinney.forest.base import by_trees, n_rows_drawn
+from spinney.forest.member_trees import LazyTrees, tree_of_subset
+from spinney.forest.out_of_bag import as_of_all, grows_whole, means_of_all
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook

@@ -9,13 +9,12 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from spinney import _core
-from spinney.adaboost._adaboost_classifier import AdaBoostClassifier
-from spinney.adaboost._adaboost_regressor import AdaBoostRegressor
+from spinney.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from spinney.boosting.base import BaseBoosting
-from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
-from spinney.forest._classifier import ForestClassifier
-from spinney.forest._isolation import IsolationForest
-from spinney.forest._regressor import ForestRegressor
+from spinney.ensemble import BaggingClassifier, BaggingRegressor
+from spinney.forest import IsolationForest
+from spinney.forest.classifier import ForestClassifier
+from spinney.forest.regressor import ForestRegressor
 from spinney.models.form import (
     LOG_LINK,
     BoostedVotes,
@@ -37,7 +36,7 @@ from spinney.models.form import (
 from spinney.models.tree import Tree
 from spinney.tree.base import BaseTree
 
-__all__ = ["read_trees"]
+__all__ = ["boosting_outcome", "read_trees"]
 
 _TINY = np.finfo(np.float64).eps  # the least probability whose logarithm AdaBoost takes
 
@@ -108,10 +107,10 @@ def _boosted(model: Any) -> tuple[TreeScores, Any]:
     one_each = model._n_targets == 1
     adds_to = [t % per_round if one_each else None for t in range(n_trees)]
     scores = TreeScores(trees, values, adds_to, np.asarray(model._baseline, dtype=np.float64))
-    return scores, _boosting_outcome(model)
+    return scores, boosting_outcome(model)
 
 
-def _boosting_outcome(model: Any) -> Any:
+def boosting_outcome(model: Any) -> Any:
     loss = getattr(model, "loss", None)
     if is_classifier(model):
         if model.n_classes_ == 1:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from spinney.forest._classifier import ForestClassifier
-from spinney.forest._regressor import ForestRegressor
+from spinney.forest.classifier import ForestClassifier
+from spinney.forest.regressor import ForestRegressor
 from spinney.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from spinney.tree._estimators import renamed_criterion
+from spinney.tree.base import renamed_criterion
 
 __all__ = [
     "ExtraTreesClassifier",

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.table import Schema, check_same_columns
-from spinney.forest._member_trees import LazyTrees, tree_of_subset
 from spinney.forest.base import ForestShare, by_trees, draw_seed, learn_table
+from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.table import Schema, Table, check_same_columns, fit_table, read_table
-from spinney.forest._member_trees import LazyTrees, tree_of_subset
+from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
@@ -39,6 +39,7 @@ __all__ = [
     "by_trees",
     "draw_seed",
     "learn_table",
+    "n_rows_drawn",
 ]
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -183,7 +184,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
         n_drawn = n_rows
         if self.bootstrap:
-            n_drawn = _n_rows_drawn(n_rows, self.max_samples, weights)
+            n_drawn = n_rows_drawn(n_rows, self.max_samples, weights)
         n_classes: Any = self.n_classes_ if is_classifier(self) else []
 
         if n_more == 0:
@@ -593,7 +594,7 @@ def draw_seed(estimator: Any) -> int:
     return int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
 
 
-def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
+def n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
     """Rows to draw for each tree."""
     if max_samples is None:
         return n_rows

@@ -1,17 +1,17 @@
 """Why models say what they say: what they lean on, column by column and row by row."""
 
-from spinney.inspection._accumulated import AccumulatedEffects, accumulated_local_effects
-from spinney.inspection._counterfactual import Counterfactual, counterfactual
-from spinney.inspection._dependence import Dependence, partial_dependence
 from spinney.inspection._drop_column import drop_column_importance
-from spinney.inspection._explanation import Explanation
-from spinney.inspection._importances import Importances
-from spinney.inspection._impurity import impurity_importance
 from spinney.inspection._influence import Influence, influence
 from spinney.inspection._interactions import Interactions, interaction_strengths
 from spinney.inspection._neighbors import LeafNeighbors, leaf_neighbors
-from spinney.inspection._permutation import permutation_importance
-from spinney.inspection._shap import explain, shap_interaction_values, shap_values
+from spinney.inspection.accumulated import AccumulatedEffects, accumulated_local_effects
+from spinney.inspection.counterfactuals._counterfactual import Counterfactual, counterfactual
+from spinney.inspection.dependence import Dependence, partial_dependence
+from spinney.inspection.importances import Importances
+from spinney.inspection.impurity import impurity_importance
+from spinney.inspection.permutation import permutation_importance
+from spinney.inspection.shap._explanation import Explanation
+from spinney.inspection.shap._shap_values import explain, shap_interaction_values, shap_values
 
 __all__ = [
     "AccumulatedEffects",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spinney.inspection._answers import Answers
 from spinney.inspection._effect_axis import EffectAxis
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 
 __all__ = ["effects_of_two"]
 

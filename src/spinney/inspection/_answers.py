@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from spinney.inspection._table_view import TableView
 from spinney.inspection._tree_sums import read_tree_sum
+from spinney.inspection.table_view import TableView
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["Answers"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 
 __all__ = ["order_categories"]
 

@@ -10,11 +10,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from spinney.inspection._importances import Importances, score_name
-from spinney.inspection._permutation import read_groups
 from spinney.inspection._row_scores import find_score
-from spinney.inspection._table_view import TableView, as_targets, as_weights
-from spinney.model_selection._refits import fit_again
+from spinney.inspection.importances import Importances, score_name
+from spinney.inspection.permutation import read_groups
+from spinney.inspection.table_view import TableView, as_targets, as_weights
+from spinney.model_selection.refits import fit_again
 
 __all__ = ["drop_column_importance"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.inspection._category_order import order_categories
-from spinney.inspection._dependence import Grid
-from spinney.inspection._table_view import TableView
+from spinney.inspection.dependence import Grid
+from spinney.inspection.table_view import TableView
 
 __all__ = ["EffectAxis", "make_axis"]
 

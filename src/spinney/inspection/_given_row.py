@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from spinney.inspection._table_view import dense
+from spinney.inspection.table_view import dense
 
 __all__ = ["with_row"]
 

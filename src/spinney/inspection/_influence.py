@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from spinney.inspection._table_view import as_numbers, as_vector
+from spinney.inspection.table_view import as_numbers, as_vector
 from spinney.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 
 __all__ = ["Influence", "influence"]

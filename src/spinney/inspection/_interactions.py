@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._answers import Answers
-from spinney.inspection._dependence import draw_rows
-from spinney.inspection._table_view import TableView
+from spinney.inspection.dependence import draw_rows
+from spinney.inspection.table_view import TableView
 
 __all__ = ["Interactions", "interaction_strengths"]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.boosting.base import BaseBoosting
-from spinney.forest._classifier import ForestClassifier
-from spinney.forest._regressor import ForestRegressor
+from spinney.forest.classifier import ForestClassifier
+from spinney.forest.regressor import ForestRegressor
 from spinney.tree.base import BaseTree
 
 __all__ = ["LeafNeighbors", "leaf_neighbors"]

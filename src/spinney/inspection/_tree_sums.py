@@ -15,10 +15,10 @@ from spinney import _core
 from spinney.boosting.base import BaseBoosting
 from spinney.data.core_table import core_table
 from spinney.data.table import read_table
-from spinney.ensemble._bagging import BaggingClassifier, BaggingRegressor
-from spinney.export.tree_models import _boosting_outcome, read_trees
-from spinney.forest._classifier import ForestClassifier
-from spinney.forest._regressor import ForestRegressor
+from spinney.ensemble import BaggingClassifier, BaggingRegressor
+from spinney.export.tree_models import boosting_outcome, read_trees
+from spinney.forest.classifier import ForestClassifier
+from spinney.forest.regressor import ForestRegressor
 from spinney.models import form as _form
 from spinney.models.forest_store import ForestStore
 from spinney.tree.base import BaseTree
@@ -185,7 +185,7 @@ def read_tree_sum(model: Any) -> TreeSum | None:
         start = np.zeros(width)
         return TreeSum(model, model._store.core, n_trees, width, False, hard, start, outcome)
     if isinstance(model, BaseBoosting):
-        outcome = _boosting_outcome(model)
+        outcome = boosting_outcome(model)
         if model._n_targets > 1 or type(outcome) not in _OUTCOMES:
             return None
         n_trees = model._n_rounds * model._n_boosters * model._trees_per_round

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from spinney.io._column_kind import ColumnKind
     from spinney.io._column_kinds import ColumnKinds, decide_kinds
     from spinney.io._leakage import suspect_leakage
-    from spinney.io._table_file import TableFile, read_pieces, read_table
     from spinney.io._training_table import TrainingTable, read_training_table
+    from spinney.io.table_file import TableFile, read_pieces, read_table
     from spinney.model_file.files import describe, load, read_about, save
 
 __all__ = [
@@ -33,14 +33,14 @@ __all__ = [
 _NAMES = {
     "ColumnKind": "spinney.io._column_kind",
     "ColumnKinds": "spinney.io._column_kinds",
-    "TableFile": "spinney.io._table_file",
+    "TableFile": "spinney.io.table_file",
     "TrainingTable": "spinney.io._training_table",
     "decide_kinds": "spinney.io._column_kinds",
     "describe": "spinney.model_file.files",
     "load": "spinney.model_file.files",
     "read_about": "spinney.model_file.files",
-    "read_pieces": "spinney.io._table_file",
-    "read_table": "spinney.io._table_file",
+    "read_pieces": "spinney.io.table_file",
+    "read_table": "spinney.io.table_file",
     "read_training_table": "spinney.io._training_table",
     "save": "spinney.model_file.files",
     "suspect_leakage": "spinney.io._leakage",

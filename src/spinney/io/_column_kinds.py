@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind
 from spinney.io._form import Misfit, as_type, date_order, dated
-from spinney.io._table_file import unknown_column
+from spinney.io.table_file import unknown_column
 
 __all__ = ["ColumnKinds", "as_arrow", "decide_kinds"]
 

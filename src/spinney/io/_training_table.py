@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from spinney.io._column_kinds import ColumnKinds, decide_kinds
-from spinney.io._table_file import read_table, unknown_column
+from spinney.io.table_file import read_table, unknown_column
 
 if TYPE_CHECKING:
     from spinney.data.target import Task

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from spinney import _core
-from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
 from spinney.linear_model._newton import NOTHING, ROUNDED, Minimum, hold_common
+from spinney.linear_model.design import Floats
 
 __all__ = ["minimise_with_absolute"]
 

@@ -17,8 +17,8 @@ from scipy import linalg, special
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, check_method
 from spinney.conformal.rules import Floats, check_coverage
-from spinney.linear_model._design import Design
 from spinney.linear_model._least_squares import Moments, column_lengths
+from spinney.linear_model.design import Design
 
 __all__ = ["LinearErrors", "LinearIntervals", "measure_errors"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from spinney.linear_model._design import Design, Floats
+from spinney.linear_model.design import Design, Floats
 
 __all__ = [
     "Moments",

@@ -11,10 +11,10 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _Theirs
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney.linear_model._design import Design
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
 from spinney.linear_model._summary import Summary, summarise
+from spinney.linear_model.design import Design
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 

@@ -17,7 +17,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
-from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
 from spinney.linear_model._newton import (
     Minimum,
@@ -27,6 +26,7 @@ from spinney.linear_model._newton import (
 )
 from spinney.linear_model._quasi_separation import has_parting_direction
 from spinney.linear_model._summary import Summary, summarise
+from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 

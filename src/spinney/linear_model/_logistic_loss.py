@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.linear_model._design import Design, Floats
+from spinney.linear_model.design import Design, Floats
 
 __all__ = ["LogisticObjective"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
-from spinney.linear_model._design import Floats
 from spinney.linear_model._logistic_loss import LogisticObjective
+from spinney.linear_model.design import Floats
 
 __all__ = [
     "NOTHING",

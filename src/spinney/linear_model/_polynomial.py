@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney.conformal.mixins import read_calibration
-from spinney.linear_model._design import Floats
 from spinney.linear_model._linear_regression import LinearRegression
+from spinney.linear_model.design import Floats
 from spinney.models.methods import ModelMethods
 
 __all__ = ["PolynomialRegression"]

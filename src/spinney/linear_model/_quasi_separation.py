@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from spinney.linear_model._design import Design
+from spinney.linear_model.design import Design
 
 __all__ = ["has_parting_direction"]
 

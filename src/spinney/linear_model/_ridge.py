@@ -17,7 +17,6 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from spinney import _core
-from spinney.linear_model._design import Design, Floats
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._least_squares import (
     Moments,
@@ -26,6 +25,7 @@ from spinney.linear_model._least_squares import (
     reduce_rows,
     solve_least_squares,
 )
+from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 

@@ -16,8 +16,8 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from spinney.mixture._em import Ascent, Components, Rows, climb, core_mixture
 from spinney.mixture._starts import start_by
+from spinney.mixture.em import Ascent, Components, Rows, climb, core_mixture
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 

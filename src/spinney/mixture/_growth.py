@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.mixture._em import (
+from spinney.mixture._starts import start_from_labels
+from spinney.mixture.em import (
     Ascent,
     Components,
     Prior,
@@ -16,7 +17,6 @@ from spinney.mixture._em import (
     core_mixture,
     sum_moments,
 )
-from spinney.mixture._starts import start_from_labels
 
 __all__ = ["GrownMixture", "count_parameters", "grow_mixture"]
 

@@ -12,9 +12,9 @@ from sklearn.base import _fit_context
 from threadpoolctl import threadpool_limits
 
 from spinney.mixture._bayes_rule import BayesRule
-from spinney.mixture._em import Components, Prior, Rows, sum_moments
 from spinney.mixture._gaussian_mixture import GaussianMixture
 from spinney.mixture._growth import GrownMixture, grow_mixture
+from spinney.mixture.em import Components, Prior, Rows, sum_moments
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["MixtureClassifier"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from spinney.mixture._em import Components, Prior, Rows, estimate, sum_moments
+from spinney.mixture.em import Components, Prior, Rows, estimate, sum_moments
 
 __all__ = ["start_by", "start_from_labels"]
 

@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from spinney.model_file._allowed_classes import name_of_class, name_of_score_function
 from spinney.model_file._array_parts import Record, is_plain_array, record_of_array
 from spinney.model_file._search_trees import is_search_tree, parts_of_search_tree
+from spinney.model_file.allowed_classes import name_of_class, name_of_score_function
 
 __all__ = ["Description", "describe"]
 

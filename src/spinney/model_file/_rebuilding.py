@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from spinney.model_file._allowed_classes import class_called, score_function_called
 from spinney.model_file._array_parts import Record, array_from_record, dtype_called
 from spinney.model_file._model_checks import check_model, check_multiway_tree, check_tree
 from spinney.model_file._search_trees import search_tree_from_parts
+from spinney.model_file.allowed_classes import class_called, score_function_called
 
 __all__ = ["rebuild"]
 

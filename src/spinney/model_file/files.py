@@ -67,14 +67,14 @@ def save(
 def write_model(model: Any, path: Path, training: Mapping[str, Any] | None) -> int:
     """Write a model as `save` does, and return how many bytes it takes."""
     from spinney.io.atomic_write import write_whole
-    from spinney.model_file._container import container_pieces
+    from spinney.model_file.container import container_pieces
 
     return write_whole(path, container_pieces(*_contents(model, training)))
 
 
 def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> bytes:
     """Return what `save` would write, for a pipe."""
-    from spinney.model_file._container import container_pieces
+    from spinney.model_file.container import container_pieces
 
     return b"".join(container_pieces(*_contents(model, training)))
 
@@ -113,8 +113,8 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     save : Write a model.
     describe : Say what is in a file.
     """
-    from spinney.model_file._container import read_container
     from spinney.model_file._rebuilding import rebuild
+    from spinney.model_file.container import read_container
 
     if not (isinstance(mmap, bool | np.bool_) or mmap == "auto"):
         raise ValueError(f"mmap: expected True, False or 'auto', got {mmap!r}")
@@ -151,7 +151,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, ``parameters`` (as texts), ``changed`` (names of those that are not the
         defaults), ``features``, ``classes``, ``versions``, ``written`` and ``training``.
     """
-    from spinney.model_file._container import read_header
+    from spinney.model_file.container import read_header
 
     path = os.fsdecode(path)
     header, _ = read_header(path)
@@ -185,7 +185,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> facts["class"], facts["changed"], facts["classes"]
     ('spinney.tree.DecisionTreeClassifier', ['max_depth'], ['no', 'yes'])
     """
-    from spinney.model_file._container import read_header
+    from spinney.model_file.container import read_header
 
     path = os.fsdecode(path)
     header, array_bytes = read_header(path)
@@ -203,8 +203,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _contents(
     model: Any, training: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    from spinney.model_file._about import about_model
     from spinney.model_file._description import describe as describe_state
+    from spinney.model_file.about import about_model
 
     if not hasattr(model, "get_params") or isinstance(model, type):
         what = (

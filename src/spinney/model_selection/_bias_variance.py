@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, indexable
 
-from spinney.model_selection._refits import fit_again, seeds_for
+from spinney.model_selection.refits import fit_again, seeds_for
 
 __all__ = ["BiasVariance", "bias_variance"]
 

@@ -1,0 +1,1 @@
+"""Fitted models as values: trees, forests, and what the scores mean."""

@@ -39,7 +39,7 @@ class ModelMethods:
         estimator
             The model. A file with a model of another class is a ValueError.
         """
-        from spinney.model_file._allowed_classes import class_called
+        from spinney.model_file.allowed_classes import class_called
         from spinney.model_file.files import load, read_about
 
         path = os.fsdecode(path)
@@ -64,7 +64,7 @@ class ModelMethods:
             ``class``, ``parameters`` (as texts), ``changed`` (names of those that are not the
             defaults), ``n_features``, ``features``, ``classes``, ``versions`` and ``compaction``.
         """
-        from spinney.model_file._about import about_model
+        from spinney.model_file.about import about_model
 
         about = about_model(self, None)
         return {name: about[name] for name in about if name not in ("training", "written")}

@@ -28,7 +28,7 @@ _SCALARS = ("code_scale", "top", "ground")
 def write_index(path: Path, state: dict[str, Any], kept: dict[str, Any]) -> None:
     """Write to a file beside `path` and move it there: no reader ever sees half of it."""
     from spinney.io.atomic_write import write_whole
-    from spinney.model_file._container import container_pieces
+    from spinney.model_file.container import container_pieces
 
     arrays = {name: state[name] for name in _ARRAYS if name in state}
     arrays["ids"] = kept["ids"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.inspection import _accumulated
-from spinney.inspection._accumulated import AccumulatedEffects
+from spinney.inspection import accumulated as _accumulated
+from spinney.inspection.accumulated import AccumulatedEffects
 from spinney.plot._style import (
     ACCENT,
     GREY,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.inspection._table_view import as_numbers, as_vector
+from spinney.inspection.table_view import as_numbers, as_vector
 from spinney.plot._calculate_boundary import Boundary, calculate_boundary
 from spinney.plot._style import (
     ACCENT,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 
 __all__ = ["Axis", "Boundary", "calculate_boundary"]
 

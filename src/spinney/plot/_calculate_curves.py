@@ -14,8 +14,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.model_selection import learning_curve as score_by_size
 from sklearn.model_selection import validation_curve as score_by_value
 
-from spinney.inspection._importances import score_name
-from spinney.inspection._table_view import as_vector
+from spinney.inspection.importances import score_name
+from spinney.inspection.table_view import as_vector
 
 __all__ = ["ScoreCurve", "calculate_learning_curve", "calculate_validation_curve"]
 

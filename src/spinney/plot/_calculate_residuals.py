@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._table_view import as_numbers
+from spinney.inspection.table_view import as_numbers
 
 __all__ = ["Residuals", "calculate_residuals"]
 

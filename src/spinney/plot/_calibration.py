@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.plot._calculate_scores import calculate_calibration, read_told
 from spinney.plot._style import GREY, class_colours, legend, shortened, styled
+from spinney.plot.calculate_scores import calculate_calibration, read_told
 
 __all__ = ["calibration"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.plot._calculate_scores import calculate_confusion
 from spinney.plot._style import blues, label_categories, styled, value_scale
+from spinney.plot.calculate_scores import calculate_confusion
 
 __all__ = ["confusion"]
 

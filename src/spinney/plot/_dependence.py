@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.inspection import _dependence
-from spinney.inspection._dependence import MISSING, Dependence, Grid
+from spinney.inspection import dependence as _dependence
+from spinney.inspection.dependence import MISSING, Dependence, Grid
 from spinney.plot._style import (
     ACCENT,
     GREY,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spinney.inspection._importances import Importances, own_importances
-from spinney.inspection._impurity import impurity_importance
-from spinney.inspection._permutation import permutation_importance
+from spinney.inspection.importances import Importances, own_importances
+from spinney.inspection.impurity import impurity_importance
+from spinney.inspection.permutation import permutation_importance
 from spinney.plot._style import ACCENT, GREY, label_categories, note, styled
 
 __all__ = ["importances"]

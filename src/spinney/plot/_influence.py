@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney.inspection import _influence
+from spinney import inspection
 from spinney.plot._style import ACCENT, GREY, legend, mark_points, styled
 
 __all__ = ["influence"]
@@ -55,7 +55,7 @@ def influence(
     """
     if n_named < 0:
         raise ValueError(f"n_named: expected a number from 0 on, got {n_named}")
-    told = _influence.influence(model, X, y, sample_weight)
+    told = inspection.influence(model, X, y, sample_weight)
     ax = styled(ax)
     mark_points(ax, told.leverage, told.standardised, ACCENT, alpha=0.6)
     known = np.isfinite(told.standardised)

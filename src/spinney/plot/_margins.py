@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spinney.plot._calculate_scores import calculate_margins
 from spinney.plot._style import GREY, class_colours, legend, shortened, styled
+from spinney.plot.calculate_scores import calculate_margins
 
 __all__ = ["margins"]
 

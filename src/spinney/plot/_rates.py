@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from spinney.plot._calculate_scores import (
+from spinney.plot._style import GREY, class_colours, legend, shortened, styled
+from spinney.plot.calculate_scores import (
     Rates,
     calculate_precision_recall,
     calculate_roc,
     read_told,
 )
-from spinney.plot._style import GREY, class_colours, legend, shortened, styled
 
 __all__ = ["precision_recall", "roc"]
 

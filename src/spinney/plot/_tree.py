@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.plot._style import GREY, fills, note, shortened, styled
 from spinney.tree import plot_tree
-from spinney.tree.export._graphviz import NodeColours
 from spinney.tree.export.describe import NamedTree, require_binary, require_tree
+from spinney.tree.export.graphviz import NodeColours
 
 __all__ = ["tree"]
 

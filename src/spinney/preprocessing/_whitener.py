@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import threadpool_limits
 
-from spinney.mixture._em import Components, Rows, sum_moments
+from spinney.mixture.em import Components, Rows, sum_moments
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 

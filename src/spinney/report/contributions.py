@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from spinney.comparison.scaled_table import ScaledTable
 from spinney.export.linear_models import LINEAR_MODELS
-from spinney.inspection._shap_linear import explain_linear
-from spinney.inspection._shap_sampling import explain_by_sampling
-from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_sum
+from spinney.inspection.shap.linear import explain_linear
+from spinney.inspection.shap.sampling import explain_by_sampling
+from spinney.inspection.shap.trees import Parts, TreeSum, explain_trees, read_sum
 from spinney.models.form import NotExpressible
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree._pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
+from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
 __all__ = ["Amounts", "ModelExplainer"]
 

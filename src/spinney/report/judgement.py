@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.comparison.compared import Compared
-from spinney.plot._calculate_scores import (
+from spinney.plot.calculate_scores import (
     Rates,
     Told,
     calculate_calibration,

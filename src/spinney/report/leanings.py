@@ -9,10 +9,10 @@ import numpy as np
 from spinney.comparison.compared import Compared
 from spinney.comparison.sample import draw_rows
 from spinney.data.rows import take_rows
-from spinney.inspection._accumulated import accumulated_local_effects
-from spinney.inspection._dependence import partial_dependence
-from spinney.inspection._permutation import permutation_importance
-from spinney.inspection._table_view import TableView
+from spinney.inspection.accumulated import accumulated_local_effects
+from spinney.inspection.dependence import partial_dependence
+from spinney.inspection.permutation import permutation_importance
+from spinney.inspection.table_view import TableView
 from spinney.report.evidence import Dependence, Importances
 
 __all__ = ["FittedOnFold", "dependences", "importances"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spinney.comparison.deadline import TimeUp
 from spinney.comparison.measure import class_probabilities
 from spinney.data.rows import take_rows
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 from spinney.report.certainty import show_rows
 from spinney.report.contributions import Amounts, ModelExplainer
 from spinney.report.evidence import Contributions, ExplainedRow

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.data.target import Task
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 from spinney.report.evidence import ColumnProfile, Histogram, TargetProfile
 
 if TYPE_CHECKING:

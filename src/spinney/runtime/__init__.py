@@ -1,0 +1,1 @@
+"""Threads, progress and memory of a running fit."""

@@ -7,11 +7,11 @@ from spinney.tree._estimators import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from spinney.tree.export._graphviz import export_graphviz
 from spinney.tree.export._plot import plot_tree
 from spinney.tree.export._rules import Rule, export_rules
 from spinney.tree.export._svg import export_svg
 from spinney.tree.export._text import export_text
+from spinney.tree.export.graphviz import export_graphviz
 from spinney.tree.partition._partition import PartitionClassifier, PartitionRegressor
 from spinney.tree.partition._plot_partition import plot_partition
 from spinney.tree.partition._quad_tree import QuadTree, QuadTreeClassifier, QuadTreeRegressor

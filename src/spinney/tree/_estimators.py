@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from spinney.conformal.mixins import IntervalsOnRequest, SetsOnRequest
 from spinney.runtime.threads import effective_n_jobs
-from spinney.tree.base import BaseTree
+from spinney.tree.base import BaseTree, renamed_criterion
 
 __all__ = [
     "DecisionTreeClassifier",
@@ -20,19 +19,6 @@ __all__ = [
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
 ]
-
-
-def renamed_criterion(criterion: str) -> str:
-    """Return what a criterion is called now, with a warning if that is another name."""
-    if not isinstance(criterion, str) or criterion != "friedman_mse":
-        return criterion
-    warnings.warn(
-        'criterion="friedman_mse" is deprecated, as in scikit-learn: it means "squared_error", '
-        "which finds the same splits. Pass that instead.",
-        FutureWarning,
-        stacklevel=3,
-    )
-    return "squared_error"
 
 
 class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):

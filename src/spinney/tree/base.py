@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta
 from math import ceil
 from numbers import Integral, Real
@@ -77,6 +78,19 @@ def encode_numbers(estimator: Any, y: Any, *, check: bool = True) -> Any:
         if np.sum(y) <= 0:
             raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
     return np.reshape(y, (len(y), -1))
+
+
+def renamed_criterion(criterion: str) -> str:
+    """Return what a criterion is called now, with a warning if that is another name."""
+    if not isinstance(criterion, str) or criterion != "friedman_mse":
+        return criterion
+    warnings.warn(
+        'criterion="friedman_mse" is deprecated, as in scikit-learn: it means "squared_error", '
+        "which finds the same splits. Pass that instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return "squared_error"
 
 
 class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):

@@ -1,0 +1,1 @@
+"""Read and draw trees: text, rules, Graphviz, SVG, matplotlib."""

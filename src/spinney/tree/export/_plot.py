@@ -11,7 +11,6 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from spinney.tree.export._graphviz import LINE_MARKS, NodeColours, NodeLabels
 from spinney.tree.export.describe import (
     NamedTree,
     checked_names,
@@ -20,6 +19,7 @@ from spinney.tree.export.describe import (
     require_tree,
     validated,
 )
+from spinney.tree.export.graphviz import LINE_MARKS, NodeColours, NodeLabels
 
 __all__ = ["plot_tree", "tidy_layout"]
 

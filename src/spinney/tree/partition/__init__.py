@@ -1,0 +1,1 @@
+"""Fixed partitions and quad trees."""

@@ -1,0 +1,1 @@
+"""ID3 and C4.5: multiway trees and rules."""

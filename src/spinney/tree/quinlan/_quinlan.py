@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets
-from spinney.data.table import Schema, Table, _kind, fit_table, read_table
+from spinney.data.table import Schema, Table, column_kind, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.threads import effective_n_jobs
@@ -42,7 +42,7 @@ def declared_categories(X: Any, declared: Any) -> Any:
     values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "OUS":
         return declared
-    mask = [_kind(column) == "categories" for column in values.T]
+    mask = [column_kind(column) == "categories" for column in values.T]
     return mask if any(mask) else declared
 
 

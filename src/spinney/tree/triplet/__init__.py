@@ -1,0 +1,1 @@
+"""Trees that compare distances: is x closer to a or to b?"""

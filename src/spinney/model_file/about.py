@@ -21,7 +21,7 @@ _MOST_CLASSES = 1000  # that are listed
 def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
     """Collect what is worth knowing, as JSON."""
     from spinney import __version__
-    from spinney.model_file._allowed_classes import name_of_class
+    from spinney.model_file.allowed_classes import name_of_class
 
     parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     classes = getattr(model, "classes_", None)

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._accumulated_pairs import effects_of_two
 from spinney.inspection._answers import Answers
-from spinney.inspection._dependence import Grid, draw_rows, find_columns
 from spinney.inspection._effect_axis import EffectAxis, make_axis
-from spinney.inspection._table_view import TableView
+from spinney.inspection.dependence import Grid, draw_rows, find_columns
+from spinney.inspection.table_view import TableView
 
 __all__ = ["AccumulatedEffects", "accumulated_local_effects"]
 

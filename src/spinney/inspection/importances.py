@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 
 __all__ = ["Importances", "own_importances", "score_name"]
 

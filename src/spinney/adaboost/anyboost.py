@@ -27,7 +27,7 @@ from spinney.data.table import check_rows
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
 
-__all__ = ["BaseAnyBoost"]
+__all__ = ["BaseAnyBoost", "Constant"]
 
 _LARGEST_STEP = 1e6  # where a loss falls forever, as when classes can be told apart
 
@@ -149,7 +149,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             aim = np.where(derivative > 0, -1, 1)
             moving = np.flatnonzero(weights)
             if len(np.unique(aim[moving])) < 2:
-                return _Constant(aim[moving[0]])
+                return Constant(aim[moving[0]])
         elif even:
             return learner.fit(X, aim)
         if has_fit_parameter(learner, "sample_weight"):
@@ -198,7 +198,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return "estimator_weights_" in vars(self)
 
 
-class _Constant:
+class Constant:
     """A learner that says the same about every row."""
 
     def __init__(self, value: int) -> None:

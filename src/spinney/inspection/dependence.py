@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._answers import Answers
-from spinney.inspection._table_view import TableView
+from spinney.inspection.table_view import TableView
 
 __all__ = ["MISSING", "Dependence", "Grid", "draw_rows", "find_columns", "partial_dependence"]
 

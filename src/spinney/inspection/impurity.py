@@ -11,15 +11,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
-from spinney.boosting._classifier import GradientBoostingClassifier
-from spinney.boosting._regressor import GradientBoostingRegressor
+from spinney.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.boosting.base import BaseBoosting
 from spinney.data.table import read_table
-from spinney.forest._classifier import ForestClassifier
-from spinney.forest._regressor import ForestRegressor
 from spinney.forest.base import BaseForest
-from spinney.inspection._importances import Importances, standard_errors
-from spinney.inspection._table_view import as_numbers, as_targets
+from spinney.forest.classifier import ForestClassifier
+from spinney.forest.regressor import ForestRegressor
+from spinney.inspection.importances import Importances, standard_errors
+from spinney.inspection.table_view import as_numbers, as_targets
 from spinney.models.tree import Tree
 from spinney.tree.base import BaseTree
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from spinney import _core
-from spinney.adaboost._anyboost import BaseAnyBoost
-from spinney.adaboost._anyboost import _Constant as Constant
+from spinney.adaboost.anyboost import BaseAnyBoost, Constant
 from spinney.data.core_table import read_for_core
 from spinney.export.tree_models import read_trees
 from spinney.inspection._tree_sums import TreeSum as StoredSum

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.inspection._leaf_boxes import Boxes, LeafBoxes
-from spinney.inspection._local_search import LocalSearch
+from spinney.inspection.counterfactuals._leaf_boxes import Boxes, LeafBoxes
+from spinney.inspection.counterfactuals._local_search import LocalSearch
 
 __all__ = ["Found", "Goal", "NearestFlip"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from spinney.export.linear_models import read_linear
-from spinney.inspection._shap_trees import Parts
+from spinney.inspection.shap.trees import Parts
 from spinney.models.form import LargestScore, Numbers, Sides, Softmax, TwoClasses
 
 __all__ = ["explain_linear"]

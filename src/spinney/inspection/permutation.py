@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._importances import Importances, score_name, standard_errors
 from spinney.inspection._row_scores import RowScores, find_row_scores, find_score
-from spinney.inspection._table_view import TableView, as_targets, as_weights
 from spinney.inspection._tree_sums import TreeSum, read_tree_sum
+from spinney.inspection.importances import Importances, score_name, standard_errors
+from spinney.inspection.table_view import TableView, as_targets, as_weights
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["permutation_importance", "read_groups"]

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.export.tree_models import read_trees
 from spinney.inspection._given_row import with_row
-from spinney.inspection._leaf_boxes import LeafBoxes, find_cuts
-from spinney.inspection._nearest_flip import Goal, NearestFlip, Point
-from spinney.inspection._table_view import TableView
 from spinney.inspection._tree_sums import TreeSum, read_tree_sum
+from spinney.inspection.counterfactuals._leaf_boxes import LeafBoxes, find_cuts
+from spinney.inspection.counterfactuals._nearest_flip import Goal, NearestFlip, Point
+from spinney.inspection.table_view import TableView
 from spinney.models import form as _form
 
 __all__ = ["Counterfactual", "counterfactual"]

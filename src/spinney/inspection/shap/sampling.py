@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state, get_tags
 
-from spinney.inspection._shap_trees import Parts
-from spinney.inspection._table_view import TableView, stacked
+from spinney.inspection.shap.trees import Parts
+from spinney.inspection.table_view import TableView, stacked
 
 __all__ = ["explain_by_sampling"]
 

@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import StrOptions
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, SetMixin, thinned
 from spinney.data.table import Table
-from spinney.forest._out_of_bag import as_of_all, grows_whole
 from spinney.forest.base import BaseForest
+from spinney.forest.out_of_bag import as_of_all, grows_whole
 
 __all__ = ["ForestClassifier"]
 

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney.export.linear_models import LINEAR_MODELS
-from spinney.inspection._explanation import Explanation
-from spinney.inspection._shap_linear import explain_linear
-from spinney.inspection._shap_sampling import explain_by_sampling
-from spinney.inspection._shap_trees import Parts, TreeSum, explain_trees, read_stored, read_sum
-from spinney.inspection._table_view import TableView
+from spinney.inspection.shap._explanation import Explanation
+from spinney.inspection.shap.linear import explain_linear
+from spinney.inspection.shap.sampling import explain_by_sampling
+from spinney.inspection.shap.trees import Parts, TreeSum, explain_trees, read_stored, read_sum
+from spinney.inspection.table_view import TableView
 from spinney.models.form import NotExpressible
 from spinney.runtime.threads import effective_n_jobs
 

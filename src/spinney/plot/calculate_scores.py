@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._table_view import as_vector
+from spinney.inspection.table_view import as_vector
 
 __all__ = [
     "Calibration",

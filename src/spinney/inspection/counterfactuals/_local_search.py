@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.inspection._leaf_boxes import LeafBoxes
+from spinney.inspection.counterfactuals._leaf_boxes import LeafBoxes
 
 __all__ = ["LocalSearch"]
 

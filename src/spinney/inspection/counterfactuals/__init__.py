@@ -1,0 +1,1 @@
+"""Counterfactuals of tree ensembles by branch and bound."""

@@ -1,0 +1,1 @@
+"""SHAP values: exact for trees and linear models, sampled for others."""
