@@ -24,12 +24,11 @@ import numpy as np
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-with atheris.instrument_imports(include=["spinney.io", "spinney.ensemble", "spinney.tree"]):
+with atheris.instrument_imports(include=["spinney.model_file", "spinney.models", "spinney.ensemble", "spinney.tree"]):
     import spinney
     import spinney.ensemble
-    import spinney.io
     import spinney.tree
-    from spinney.io import _container, _model_checks, _model_file, _rebuilding  # noqa: F401
+    from spinney.model_file import _model_checks, _rebuilding, container, files  # noqa: F401
 
 from model_mutations import mutants, read_contents, write_contents  # noqa: E402
 

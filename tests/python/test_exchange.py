@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from spinney.boosting.distributed import fit_shard
+from spinney.distributed import shard
 from spinney.distributed.exchange import ExchangeError, SocketExchange, ThreadExchange
 from spinney.distributed.totals import RowNumbers, Totals
 from spinney.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRanker,
     GradientBoostingRegressor,
-    _shard,
 )
 from spinney.models.forest_store import ForestStore
 
@@ -296,7 +296,7 @@ def test_bins_from_a_sample_cost_little(monkeypatch):
     n, n_sampled = 20_000, 4_000
     common = {"n_estimators": 60, "learning_rate": 0.1, "max_leaf_nodes": 15, "subsample": 1.0}
     common |= {"early_stopping": False, "min_samples_leaf": 50, "max_features": 1.0}
-    every = _shard._core.sample_rows
+    every = shard._core.sample_rows
 
     def some(n_rows):
         rng = np.random.default_rng(0)
@@ -306,7 +306,7 @@ def test_bins_from_a_sample_cost_little(monkeypatch):
     for name, X, y in sketch_tables(2 * n):
         losses = []
         for sample in (every, some):
-            monkeypatch.setattr(_shard._core, "sample_rows", sample)
+            monkeypatch.setattr(shard._core, "sample_rows", sample)
             parts = [np.arange(n // 3), np.arange(n // 3, n)]
             model = fit_together(lambda: CLASSIFIER(**common), parts, X[:n], y[:n])[0]
             losses.append(log_loss(y[n:], model.predict_proba(X[n:])))
