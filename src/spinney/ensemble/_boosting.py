@@ -435,7 +435,7 @@ class BaseBoosting(BoostedModel):
             among = learned if len(parts) == 1 else None
             made.append(
                 Bins(
-                    *(table, self._schema, statistics, self.max_bins, n_threads, among),
+                    *(table, self._schema, statistics, self.max_bins, n_threads, among, weights),
                     self._totals,
                 )
             )
