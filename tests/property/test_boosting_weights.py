@@ -278,9 +278,10 @@ def test_whole_weights_are_repeated_rows(
     growth=st.sampled_from(["best_first", "oblivious"]),
     whole=st.booleans(),
     max_bins=st.sampled_from([7, 255]),
+    min_samples_leaf=st.sampled_from([1, 4]),
 )
 def test_several_workers_find_the_weighted_edges(
-    seed, n_rows, n_workers, task, kind, growth, whole, max_bins
+    seed, n_rows, n_workers, task, kind, growth, whole, max_bins, min_samples_leaf
 ):
     rng = np.random.default_rng(seed)
     X, signal = make_rows(kind, n_rows, 12, rng)
@@ -296,7 +297,7 @@ def test_several_workers_find_the_weighted_edges(
             growth=growth,
             max_bins=max_bins,
             max_set_categories=None,
-            min_samples_leaf=1,
+            min_samples_leaf=min_samples_leaf,
             **own,
         )
 
