@@ -210,17 +210,22 @@ void bind_boosting(nb::module_& m) {
   m.def(
       "bin_table",
       [](const BoundTable& bound, std::uint32_t max_bins, int n_threads,
-         const std::optional<Array<std::uint32_t>>& among) {
+         const std::optional<Array<std::uint32_t>>& among,
+         const std::optional<Array<double>>& weights) {
+        if (weights && weights->size() != bound.table.n_rows) {
+          throw InputError("weights: expected one for each row");
+        }
         std::span<const Row> rows;
         if (among) rows = {among->data(), among->size()};
         for (const Row row : rows) {
           if (row >= bound.table.n_rows) throw InputError("among: no such row");
         }
         const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(bound.table, max_bins, n_threads, rows);
+        return std::make_shared<BinnedMatrix>(bound.table, max_bins, n_threads, rows,
+                                              weights ? weights->data() : nullptr);
       },
       nb::arg("table"), nb::arg("max_bins"), nb::arg("n_threads"),
-      nb::arg("among").none() = nb::none());
+      nb::arg("among").none() = nb::none(), nb::arg("weights").none() = nb::none());
   m.def(
       "bin_given",
       [](const nb::list& given, std::size_t n_rows) {
@@ -249,27 +254,38 @@ void bind_boosting(nb::module_& m) {
         return std::make_shared<BinnedMatrix>(std::move(bins), n_rows);
       },
       nb::arg("bins"), nb::arg("n_rows"));
-  const auto find_cuts_of = [](const auto& values, std::uint32_t max_bins) {
+  using Units = std::optional<Array<std::uint64_t>>;
+  const auto find_cuts_of = [](const auto& values, std::uint32_t max_bins, const Units& units) {
     if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+    if (units && units->size() != values.size()) {
+      throw InputError("units: expected one for each value");
+    }
     std::vector<double> cuts;
     {
       const nb::gil_scoped_release release;
-      cuts = find_cuts(view(values), max_bins);
+      cuts = units ? find_weighted_cuts(view(values), view(*units), max_bins)
+                   : find_cuts(view(values), max_bins);
     }
     return to_numpy(std::move(cuts));
   };
   m.def(
       "find_cuts",
-      [=](const Array<float>& values, std::uint32_t max_bins) {
-        return find_cuts_of(values, max_bins);
+      [=](const Array<float>& values, std::uint32_t max_bins, const Units& units) {
+        return find_cuts_of(values, max_bins, units);
       },
-      nb::arg("values").noconvert(), nb::arg("max_bins"));
+      nb::arg("values").noconvert(), nb::arg("max_bins"), nb::arg("units").none() = nb::none());
   m.def(
       "find_cuts",
-      [=](const Array<double>& values, std::uint32_t max_bins) {
-        return find_cuts_of(values, max_bins);
+      [=](const Array<double>& values, std::uint32_t max_bins, const Units& units) {
+        return find_cuts_of(values, max_bins, units);
       },
-      nb::arg("values").noconvert(), nb::arg("max_bins"));
+      nb::arg("values").noconvert(), nb::arg("max_bins"), nb::arg("units").none() = nb::none());
+  m.def(
+      "weight_units",
+      [](const Array<double>& weights, double largest, std::uint64_t n) {
+        return to_numpy(weight_units(view(weights), largest, n));
+      },
+      nb::arg("weights"), nb::arg("largest"), nb::arg("n"));
   m.def(
       "bin_categories",
       [](const Array<std::uint64_t>& counts, std::uint32_t max_bins) {

@@ -256,6 +256,25 @@ def test_rows_to_watch_weights_of_zero_and_other_partitions():
         assert_same(local, ours.to_local())
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("out_of_core", [False, True])
+def test_whole_weights_are_repeated_rows(loss, out_of_core, tmp_path):
+    weights = np.random.default_rng(2).integers(1, 4, 900)
+    repeats = np.repeat(np.arange(900), weights)
+    params = {"n_estimators": 10, "min_samples_leaf": 1, "random_state": 5, "loss": loss}
+    local = ensemble.GradientBoostingRegressor(**params).fit(X[repeats], Y[repeats])
+    ours = sd.GradientBoostingRegressor(**params)
+    if out_of_core:
+        frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, w=weights)
+        dd.from_pandas(frame, npartitions=5).to_parquet(tmp_path / "rows")
+        rows = dd.read_parquet(tmp_path / "rows")
+        ours.fit(rows, "y", "w", out_of_core=True)
+        answers = ours.predict(frame.drop(columns=["y", "w"]))
+    else:
+        answers = ours.fit(blocks(X), blocks(Y), blocks(weights)).predict(X)
+    np.testing.assert_array_equal(answers, local.predict(X))
+
+
 def test_ranking():
     groups = np.repeat(np.arange(90), 10)
     relevance = np.clip(np.round(Y), 0, 4)

@@ -138,8 +138,8 @@ class Boosting {
     for (Worker& worker : workers_) worker.builder->join(company_);
     check_targets();
     // Nobody needs the derivatives again once they are packed, but to refine the leaves of few.
-    const bool spent = n_scores_ == 1 && together_.builder != nullptr && !draws() &&
-                       learned_total_.n_rows > few_rows;
+    const bool spent =
+        n_scores_ == 1 && together_.builder != nullptr && !draws() && company_.n_rows > few_rows;
     const auto* const binned = dynamic_cast<const BinnedMatrix*>(&matrix);
     const bool by_row = binned != nullptr && binned->only_by_row();
     in_blocks_ =
@@ -243,15 +243,22 @@ class Boosting {
       return weight == std::floor(weight) && weight < 0x1p31;
     };
     const bool whole = weights_ != nullptr && std::all_of(weights_, weights_ + n_rows_, is_whole);
+    std::int64_t n_repeated = 0;  // rows to learn from, repeated by their weights
+    for (std::size_t i = 0; whole && i < n_learned_; ++i) {
+      n_repeated += nearest(weights_[learned_row(i)]);
+    }
     std::int64_t counts[4] = {static_cast<std::int64_t>(n_learned_), whole ? 0 : 1,
                               static_cast<std::int64_t>(watches ? validation_.rows.size() : 0),
-                              static_cast<std::int64_t>(n_rows_)};
+                              n_repeated};
     add_up(exchange_, counts, 4);
     // Where every second derivative is 1 their sums are numbers of rows, if weights are.
     row_weights_.whole = counts[1] == 0;
+    row_weights_.repeats =
+        row_weights_.whole && counts[3] <= static_cast<std::int64_t>(max_cut_rows);
     learned_total_.n_rows = static_cast<std::uint64_t>(counts[0]);
     watched_total_.n_rows = static_cast<std::uint64_t>(counts[2]);
-    company_ = {exchange_, learned_total_.n_rows};
+    company_ = {exchange_, row_weights_.repeats ? static_cast<std::uint64_t>(counts[3])
+                                                : learned_total_.n_rows};
     heaviest_ = largest[0];
     learned_total_.weight = sum_of_weights(weights_, rows_, n_rows_, largest[0], counts[0]);
     if (watches) {
@@ -430,12 +437,12 @@ class Boosting {
       largest = std::max(largest, sizes[i]);
     }
     find_max(exchange_, &largest, 1);
-    const double units = units_in_one(largest, company_.n_rows);
+    const double units = units_in_one(largest, learned_total_.n_rows);
     std::vector<std::int64_t> of_row(n_learned_);
     for (std::size_t i = 0; i < n_learned_; ++i) {
       of_row[i] = std::min(nearest(sizes[i] * units), (std::int64_t{1} << 50) - 1);
     }
-    const double wanted = options_.subsample * static_cast<double>(company_.n_rows);
+    const double wanted = options_.subsample * static_cast<double>(learned_total_.n_rows);
     const double certain = certain_size(of_row, wanted, exchange_);
     drawn_weights_.resize(n_rows_);
     RowNumbers number(options_.stretches);
@@ -468,12 +475,12 @@ class Boosting {
     worker.builder->grow(round * n_trees_ + k, rows, n, of, row_weights, constant_hessian_, watch);
     Tree& tree = worker.builder->tree();
     double* const scores = scores_ + k * n_rows_;
-    const std::uint64_t n_all =
-        exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
+    std::uint64_t n_all = company_.n_rows;
+    if (draws()) n_all = exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
     if (n_all <= few_rows) worker.builder->refine_leaves(of);
     if (options_.loss.refits_leaves() && !options_.own_gradients)
-      refit(worker, options_.loss.of_score(k), row_weights.values, scores);
+      refit(worker, options_.loss.of_score(k), row_weights, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
     update(worker, scores);
     if (draws()) follow(worker, matrix_, left_out_, scores);
@@ -484,7 +491,8 @@ class Boosting {
     return compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit(Worker& worker, const Loss& loss, const double* row_weights, const double* scores) {
+  void refit(Worker& worker, const Loss& loss, const RowWeights& of_rows, const double* scores) {
+    const double* const row_weights = of_rows.values;
     Tree& tree = worker.builder->tree();
     const std::vector<LeafRows>& leaves = worker.builder->leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
@@ -495,7 +503,8 @@ class Boosting {
       for (const Row row : drawn_) heaviest = std::max(heaviest, row_weights[row]);
       find_max(exchange_, &heaviest, 1);
     }
-    const double units = units_in_one(heaviest, company_.n_rows);
+    if (of_rows.repeats) heaviest = 1;
+    const double units = of_rows.repeats ? 1.0 : units_in_one(heaviest, company_.n_rows);
     std::vector<LeafResiduals> of(leaves.size());
     parallel_for(leaves.size(), threads, [&](std::size_t i, int) {
       const LeafRows& leaf = leaves[i];
@@ -511,7 +520,8 @@ class Boosting {
       }
     });
     const double heaviest_units = row_weights == nullptr ? 1.0 : heaviest * units;
-    const std::vector<double> steps = refit_leaves(loss, of, heaviest_units, company_, threads);
+    const std::vector<double> steps =
+        refit_leaves(loss, of, heaviest_units, of_rows.repeats, company_, threads);
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       tree.value[static_cast<std::size_t>(leaves[i].node)] =
           std::clamp(steps[i], leaves[i].bounds.low, leaves[i].bounds.high);

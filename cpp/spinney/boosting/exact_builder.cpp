@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "spinney/common/check.h"
+#include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
 #include "spinney/table/cut_search.h"
 
@@ -27,12 +28,18 @@ ExactBuilder::ExactBuilder(const ExactMatrix& matrix, TreeRules rules, int n_thr
   goes_left_.resize(matrix.n_rows());
 }
 
-ExactBuilder::Part ExactBuilder::part_of(Row row) const {
+// Repetitions are added one by one: sums of floats then have the bits of those of repeated rows.
+void ExactBuilder::add_row(Row row, Part& to) const {
   const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
-  return {
-      {weight * static_cast<double>(of_.first[row]), weight * static_cast<double>(of_.second[row])},
-      weights_.whole ? weight : 1.0};
+  const double factor = weights_.repeats ? 1.0 : weight;
+  const Sums one{factor * static_cast<double>(of_.first[row]),
+                 factor * static_cast<double>(of_.second[row])};
+  const std::int64_t times = weights_.repeats ? nearest(weight) : 1;
+  for (std::int64_t i = 0; i < times; ++i) to.sums = add(to.sums, one);
+  to.n_rows += count_of(row);
 }
+
+double ExactBuilder::count_of(Row row) const { return weights_.whole ? weights_.values[row] : 1.0; }
 
 // Twice what a leaf takes off the objective.
 double ExactBuilder::score(const Sums& sums, double l2, const Bounds& bounds) const {
@@ -75,9 +82,7 @@ ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t
   std::size_t n_known = n;
   Part missing;
   while (n_known > 0 && std::isnan(column.values[order[n_known - 1]])) {
-    const Part one = part_of(order[--n_known]);
-    missing.sums = add(missing.sums, one.sums);
-    missing.n_rows += one.n_rows;
+    add_row(order[--n_known], missing);
   }
   Split best;
   best.feature = feature;
@@ -85,9 +90,7 @@ ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t
   for (int direction = 0; direction < n_directions; ++direction) {
     Part left = direction == 1 ? missing : Part{};
     for (std::size_t i = 0; i < n_known; ++i) {
-      const Part one = part_of(order[i]);
-      left.sums = add(left.sums, one.sums);
-      left.n_rows += one.n_rows;
+      add_row(order[i], left);
       const double value = column.values[order[i]];
       const bool last = i + 1 == n_known;
       if (last ? direction == 1 || n_directions == 1 : column.values[order[i + 1]] == value) {
@@ -112,10 +115,7 @@ ExactBuilder::Split ExactBuilder::search_categories(const Node& node, std::uint3
   std::vector<Part> sums(n_categories + 1);  // the last is what is missing
   for (std::size_t i = node.begin; i < node.end; ++i) {
     const double value = column.values[rows_[i]];
-    Part& of = sums[std::isnan(value) ? n_categories : static_cast<std::size_t>(value)];
-    const Part one = part_of(rows_[i]);
-    of.sums = add(of.sums, one.sums);
-    of.n_rows += one.n_rows;
+    add_row(rows_[i], sums[std::isnan(value) ? n_categories : static_cast<std::size_t>(value)]);
   }
   const double doubt = rules_.split.category_smooth * node.total.hessian / node.n_rows;
   std::vector<std::size_t> order;
@@ -233,7 +233,7 @@ void ExactBuilder::part(std::size_t which) {
   right.path = left.path;
   for (Node* const child : {&left, &right}) {
     for (std::size_t i = child->begin; i < child->end; ++i) {
-      child->n_rows += part_of(rows_[i]).n_rows;
+      child->n_rows += count_of(rows_[i]);
     }
     child->index = tree_.add_leaf(0, 0, 0);
     describe(static_cast<std::size_t>(child->index), child->total, child->bounds,
@@ -268,7 +268,8 @@ void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_row
   }
   largest_ = {};
   for (const Row row : rows_) {
-    const double weight = weights.values == nullptr ? 1.0 : weights.values[row];
+    double weight = weights.values == nullptr ? 1.0 : weights.values[row];
+    if (weights.repeats) weight = std::min(weight, 1.0);  // of a single row
     largest_.gradient =
         std::max(largest_.gradient, weight * std::abs(static_cast<double>(of.first[row])));
     largest_.hessian = std::max(largest_.hessian, weight * static_cast<double>(of.second[row]));
@@ -286,11 +287,10 @@ void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_row
   draw_tree_columns(matrix_.n_features());
   Node root;
   root.end = n_rows;
-  for (const Row row : rows_) {
-    const Part one = part_of(row);
-    root.total = add(root.total, one.sums);
-    root.n_rows += one.n_rows;
-  }
+  Part all;
+  for (const Row row : rows_) add_row(row, all);
+  root.total = all.sums;
+  root.n_rows = all.n_rows;
   root.index = tree_.add_leaf(0, 0, 0);
   describe(0, root.total, root.bounds, n_rows);
   questions_.resize(1);

@@ -47,7 +47,8 @@ class ExactBuilder : public RoundBuilder {
     double n_rows = 0;
   };
 
-  Part part_of(Row row) const;
+  void add_row(Row row, Part& to) const;
+  double count_of(Row row) const;  // as Part::n_rows
   void search(Node& node);
   Split search_numbers(const Node& node, std::uint32_t feature) const;
   Split search_categories(const Node& node, std::uint32_t feature) const;

@@ -22,6 +22,21 @@ struct Largest {
 
 constexpr std::size_t n_chains = 16;  // side by side, so that loops become vectors
 
+// The largest of a single row, where weights are repetitions.
+SPINNEY_KERNEL Largest find_largest_repeated(const float* first, const float* second,
+                                             const double* weights, std::size_t n) {
+  Largest found;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool occurs = weights[i] > 0;
+    const double g = occurs ? static_cast<double>(first[i] < 0 ? -first[i] : first[i]) : 0.0;
+    const double h = occurs ? static_cast<double>(second[i]) : 0.0;
+    found.gradient = g > found.gradient ? g : found.gradient;
+    found.hessian = h > found.hessian ? h : found.hessian;
+  }
+  found.of_one = found.hessian;
+  return found;
+}
+
 SPINNEY_KERNEL Largest find_largest(const float* first, const float* second, const double* weights,
                                     bool whole, std::size_t n) {
   Largest found;
@@ -83,6 +98,35 @@ SPINNEY_KERNEL UnitSums add_units(const float* first, const float* second, const
   return {gradient, hessian};
 }
 
+SPINNEY_KERNEL UnitSums add_repeated_units(const float* first, const float* second,
+                                           const double* weights, std::size_t n,
+                                           double gradient_units, double hessian_units) {
+  std::int64_t gradient = 0;
+  std::int64_t hessian = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t times = nearest(weights[i]);
+    const float g = first[i] < 0 ? -first[i] : first[i];
+    gradient += times * nearest(static_cast<double>(g) * gradient_units);
+    hessian += times * nearest(static_cast<double>(second[i]) * hessian_units);
+  }
+  return {gradient, hessian};
+}
+
+PackedSum join(std::int64_t gradient, std::int64_t hessian) {
+  return static_cast<PackedSum>((static_cast<std::uint64_t>(gradient) << 32) +
+                                static_cast<std::uint64_t>(hessian));
+}
+
+SPINNEY_KERNEL void pack_repeated(const float* first, const float* second, const double* weights,
+                                  std::size_t n, double gradient_scale, double hessian_scale,
+                                  PackedSum* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t times = nearest(weights[i]);
+    out[i] = join(times * nearest(static_cast<double>(first[i]) * gradient_scale),
+                  times * nearest(static_cast<double>(second[i]) * hessian_scale));
+  }
+}
+
 SPINNEY_KERNEL void pack(const float* first, const float* second, const double* weights,
                          std::size_t n, double gradient_scale, double hessian_scale,
                          PackedSum* out) {
@@ -90,8 +134,7 @@ SPINNEY_KERNEL void pack(const float* first, const float* second, const double* 
     const double of_row = weights == nullptr ? 1 : weights[i];
     const std::int64_t gradient = nearest(of_row * static_cast<double>(first[i]) * gradient_scale);
     const std::int64_t hessian = nearest(of_row * static_cast<double>(second[i]) * hessian_scale);
-    out[i] = static_cast<PackedSum>((static_cast<std::uint64_t>(gradient) << 32) +
-                                    static_cast<std::uint64_t>(hessian));
+    out[i] = join(gradient, hessian);
   }
 }
 
@@ -181,15 +224,29 @@ struct PackBlock {
   PackedSum* out;
 };
 
-// Packs blocks of rows, of which n_rows count here. block_of(i) gives each as often as it is asked;
-// the derivatives may lie where their sums are to be.
+// Rows, repeated ones as often as their weight.
+std::uint64_t count_repeated(const RowWeights& weights, const Row* rows, std::size_t n) {
+  if (!weights.repeats) return n;
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    total += nearest(weights.values[rows == nullptr ? i : rows[i]]);
+  }
+  return static_cast<std::uint64_t>(total);
+}
+
+// Packs blocks of rows, of which n_rows count here, n_repeated with repetitions. block_of(i) gives
+// each as often as it is asked; the derivatives may lie where their sums are to be.
 template <class BlockOf>
-PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, bool whole, bool counts,
-                        int threads, const Company& company, const BlockOf& block_of) {
+PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t n_repeated,
+                        const RowWeights& weights, bool counts, int threads, const Company& company,
+                        const BlockOf& block_of) {
   std::vector<Largest> largest_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
-    largest_of[i] = find_largest(block.of.first, block.of.second, block.weights, whole, block.n);
+    largest_of[i] =
+        weights.repeats
+            ? find_largest_repeated(block.of.first, block.of.second, block.weights, block.n)
+            : find_largest(block.of.first, block.of.second, block.weights, weights.whole, block.n);
   });
   double largest[3] = {};
   for (const Largest& of_block : largest_of) {
@@ -198,27 +255,29 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, bool whole, bo
     largest[2] = std::max(largest[2], of_block.of_one);
   }
   find_max(company.exchange, largest, 3);
-  const std::uint64_t at_most = std::max<std::uint64_t>(n_rows, company.n_rows);
+  const std::uint64_t at_most = std::max<std::uint64_t>(n_repeated, company.n_rows);
   const double gradient_in_one = units_in_one(largest[0], at_most);
   const double hessian_in_one = units_in_one(largest[1], at_most);
   std::vector<UnitSums> sums_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
-    sums_of[i] = add_units(block.of.first, block.of.second, block.weights, block.n, gradient_in_one,
-                           hessian_in_one);
+    const auto add = weights.repeats ? add_repeated_units : add_units;
+    sums_of[i] = add(block.of.first, block.of.second, block.weights, block.n, gradient_in_one,
+                     hessian_in_one);
   });
-  std::int64_t sums[3] = {0, 0, static_cast<std::int64_t>(n_rows)};
+  std::int64_t sums[4] = {0, 0, static_cast<std::int64_t>(n_rows),
+                          static_cast<std::int64_t>(n_repeated)};
   for (const UnitSums& of_block : sums_of) {
     sums[0] += of_block.gradient;
     sums[1] += of_block.hessian;
   }
-  add_up(company.exchange, sums, 3);
+  add_up(company.exchange, sums, 4);
   PackedScale scale;
   scale.n_rows = static_cast<std::uint64_t>(sums[2]);
   scale.largest_gradient = largest[0];
   scale.largest_hessian = largest[1];
   // Rounding adds at most half a unit a row, here and there.
-  const auto slack = static_cast<double>(sums[2]);
+  const auto slack = static_cast<double>(sums[3]);
   const double total_gradient = (static_cast<double>(sums[0]) + slack) / gradient_in_one;
   const double total_hessian = static_cast<double>(sums[1]) / hessian_in_one;
   const double gradient_scale = largest[0] > 0 ? (0x1p31 - 2 - slack) / total_gradient : 1.0;
@@ -235,8 +294,9 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, bool whole, bo
     const PackBlock block = block_of(i);
     const bool in_place = static_cast<const void*>(block.of.first) == block.out;
     std::array<PackedSum, row_block> aside;
-    pack(block.of.first, block.of.second, block.weights, block.n, gradient_scale, hessian_scale,
-         in_place ? aside.data() : block.out);
+    const auto pack_block = weights.repeats ? pack_repeated : pack;
+    pack_block(block.of.first, block.of.second, block.weights, block.n, gradient_scale,
+               hessian_scale, in_place ? aside.data() : block.out);
     if (in_place) std::copy_n(aside.data(), block.n, block.out);
   });
   return scale;
@@ -273,11 +333,13 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
     });
     if (of_rows != nullptr) of_rows = own_weights.data();
   }
-  return pack_blocks(n_blocks, n, weights.whole, counts, threads, company, [&](std::size_t block) {
+  const auto block_of = [&](std::size_t block) {
     const std::size_t begin = block * row_block;
     return PackBlock{chosen.from(begin), of_rows == nullptr ? nullptr : of_rows + begin,
                      std::min(row_block, n - begin), out + begin};
-  });
+  };
+  return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
+                     company, block_of);
 }
 
 PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const Row* rows,
@@ -300,11 +362,13 @@ PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const
       }
     });
   }
-  return pack_blocks(n_blocks, n, weights.whole, counts, threads, company, [&](std::size_t block) {
+  const auto block_of = [&](std::size_t block) {
     const std::size_t begin = block * row_block;
     return PackBlock{of.from(begin), weights.values == nullptr ? nullptr : weights.values + begin,
                      std::min(row_block, n_places - begin), out + begin};
-  });
+  };
+  return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
+                     company, block_of);
 }
 
 void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out) {

@@ -44,13 +44,17 @@ struct PackedScale {
 // The other workers that have rows, if there are any.
 struct Company {
   Exchange* exchange = nullptr;
-  std::uint64_t n_rows = 0;  // of all workers together, or more
+  std::uint64_t n_rows = 0;  // of all workers together, or more; repeated ones where they count so
 };
 
 // Weights of rows. Whole numbers stand for repeated rows, and rules that count rows count them so.
 struct RowWeights {
   const double* values = nullptr;  // [row]; null: all are 1
   bool whole = false;
+  // Derivatives are rounded to integers before they are multiplied by the weight, not after: sums
+  // then have the bits of those of the repeated rows. Only where these are few, since the integers
+  // are the smaller the more rows there are.
+  bool repeats = false;
 };
 
 // Packs the derivatives of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If

@@ -94,7 +94,8 @@ std::vector<double> select(const std::vector<LeafResiduals>& leaves, double leve
 }  // namespace
 
 std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& leaves,
-                                 double heaviest, const Company& company, int n_threads) {
+                                 double heaviest, bool repeats, const Company& company,
+                                 int n_threads) {
   std::vector<double> values(leaves.size());
   if (company.exchange == nullptr) {
     parallel_for(leaves.size(), n_threads, [&](std::size_t l, int) {
@@ -111,7 +112,8 @@ std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& l
   const double units = units_of_huber(loss, heaviest, company.n_rows);
   std::vector<std::int64_t> sums(2 * leaves.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
-    sums[2 * l] = huber_units(loss, leaves[l].residuals, leaves[l].weights, values[l], units);
+    sums[2 * l] =
+        huber_units(loss, leaves[l].residuals, leaves[l].weights, repeats, values[l], units);
     sums[2 * l + 1] = total_weight(leaves[l]);
   }
   add_up(company.exchange, sums.data(), sums.size());

@@ -17,8 +17,10 @@ struct LeafResiduals {
   std::vector<std::int64_t> weights;
 };
 
-// heaviest: weight of a row, in units. Reorders the residuals.
+// heaviest: weight of a row, in units. repeats: weights are numbers of repeated rows, and
+// `heaviest` is 1, the weight of one of these. Reorders the residuals.
 std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& leaves,
-                                 double heaviest, const Company& company, int n_threads);
+                                 double heaviest, bool repeats, const Company& company,
+                                 int n_threads);
 
 }  // namespace spinney

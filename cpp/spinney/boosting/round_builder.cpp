@@ -19,12 +19,15 @@ bool draws(double share) { return share < 1; }
 }  // namespace
 
 std::vector<Sums> RoundBuilder::leaf_sums(const Derivatives& of, const Sums& largest) const {
+  // Repetitions multiply what is rounded, other weights what is not.
   const auto for_rows = [&](const LeafRows& leaf, const auto& body) {
     for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
       const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
       const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
-      body(weight * static_cast<double>(of.first[row]),
-           weight * static_cast<double>(of.second[row]));
+      const std::int64_t times = weights_.repeats ? nearest(weight) : 1;
+      const double factor = weights_.repeats ? 1.0 : weight;
+      body(times, factor * static_cast<double>(of.first[row]),
+           factor * static_cast<double>(of.second[row]));
     }
   };
   const double gradient_in_one = units_in_one(largest.gradient, company_.n_rows);
@@ -33,9 +36,9 @@ std::vector<Sums> RoundBuilder::leaf_sums(const Derivatives& of, const Sums& lar
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     std::int64_t gradient = 0;
     std::int64_t hessian = 0;
-    for_rows(leaves_[i], [&](double g, double h) {
-      gradient += nearest(g * gradient_in_one);
-      hessian += nearest(h * hessian_in_one);
+    for_rows(leaves_[i], [&](std::int64_t times, double g, double h) {
+      gradient += times * nearest(g * gradient_in_one);
+      hessian += times * nearest(h * hessian_in_one);
     });
     units[2 * i] = gradient;
     units[2 * i + 1] = hessian;

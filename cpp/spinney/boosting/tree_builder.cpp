@@ -63,10 +63,8 @@ RowSums TreeBuilder::sums_of(const Node& node) {
 }
 
 bool TreeBuilder::may_split(const Node& node) const {
-  const std::uint64_t n = n_rows_of(node);
-  const std::uint64_t fewest =
-      weights_.whole ? 2 : std::max<std::uint64_t>(2, 2 * rules_.split.min_rows);
-  return node.depth < rules_.max_depth && n >= fewest;
+  const std::uint64_t fewest = std::max<std::uint64_t>(2, 2 * rules_.split.min_rows);
+  return node.depth < rules_.max_depth && node.n_counted >= fewest;
 }
 
 NodeToSplit TreeBuilder::task_of(const Node& node) {
@@ -75,7 +73,7 @@ NodeToSplit TreeBuilder::task_of(const Node& node) {
   task.sums = sums_of(node);
   task.total = node.total;
   task.n_rows = node.end - node.begin;
-  task.n_counted = static_cast<double>(count_rows(node));
+  task.n_counted = static_cast<double>(node.n_counted);
   task.rows = rows_of(node);
   task.weights = weights_;
   task.scale = scale_;
@@ -152,10 +150,6 @@ std::uint64_t TreeBuilder::n_rows_of(const Node& node) const {
   return company_.exchange == nullptr ? node.end - node.begin : node.n_all;
 }
 
-std::uint64_t TreeBuilder::count_rows(const Node& node) const {
-  return company_.exchange == nullptr ? count_own_rows(node) : node.n_counted;
-}
-
 std::uint64_t TreeBuilder::count_own_rows(const Node& node) const {
   if (!weights_.whole) return node.end - node.begin;
   double total = 0;
@@ -176,12 +170,19 @@ void TreeBuilder::part_rows(Node& parent) {
   right.end = parent.end;
   left.buffer = right.buffer = stays_in_place() ? 0 : 1 - parent.buffer;
   left.depth = right.depth = parent.depth + 1;
+  if (company_.exchange == nullptr) {
+    const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
+    Node& small = left_is_smaller ? left : right;
+    Node& large = left_is_smaller ? right : left;
+    small.n_counted = count_own_rows(small);
+    large.n_counted = parent.n_counted - small.n_counted;
+  }
 }
 
 // Whether the children have enough rows: only a question that was made for other nodes, too, may
 // leave them too few.
 bool TreeBuilder::has_enough(const Node& parent) const {
-  return std::min(count_rows(*parent.left), count_rows(*parent.right)) >=
+  return std::min(parent.left->n_counted, parent.right->n_counted) >=
          std::max<std::size_t>(1, rules_.split.min_rows);
 }
 
@@ -355,6 +356,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   Node& root = add_node();
   root.end = n_rows;
   root.total = total;
+  root.n_counted = count_own_rows(root);
   const bool by_level = rules_.growth == Growth::oblivious;
   if (company_.exchange != nullptr) {
     start_together(root);

@@ -39,7 +39,7 @@ class TreeBuilder : public RoundBuilder {
     NodeIndex index = 0;
     std::uint64_t name = 1;
     std::uint64_t n_all = 0;          // rows of all workers
-    std::uint64_t n_counted = 0;      // … by whole weights
+    std::uint64_t n_counted = 0;      // … repeated by whole weights; without workers: of its own
     std::vector<std::uint32_t> path;  // columns asked about above, where interactions are limited
     Node* left = nullptr;             // children, once the node is to be prepared
     Node* right = nullptr;
@@ -86,7 +86,6 @@ class TreeBuilder : public RoundBuilder {
   void grow_by_level(Watch& watch);
   BinSplit ask_level(std::size_t depth, Watch& watch, std::vector<Node*>& asked);
   std::uint64_t n_rows_of(const Node& node) const;
-  std::uint64_t count_rows(const Node& node) const;
   std::uint64_t count_own_rows(const Node& node) const;
   // With other workers, in shared_growth.cpp.
   void start_together(Node& root);

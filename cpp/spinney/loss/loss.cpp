@@ -372,12 +372,14 @@ double units_of_huber(const Loss& loss, double heaviest, std::uint64_t n) {
 }
 
 std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
-                         std::span<const std::int64_t> weights, double median, double units) {
+                         std::span<const std::int64_t> weights, bool repeats, double median,
+                         double units) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < residuals.size(); ++i) {
-    const double weight = weights.empty() ? 1.0 : static_cast<double>(weights[i]);
+    const std::int64_t weight = weights.empty() ? 1 : weights[i];
     const double left = std::clamp(residuals[i] - median, -loss.parameter, loss.parameter);
-    sum += nearest(weight * left * units);
+    sum += repeats ? weight * nearest(left * units)
+                   : nearest(static_cast<double>(weight) * left * units);
   }
   return sum;
 }

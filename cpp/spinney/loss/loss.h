@@ -110,9 +110,11 @@ LossSum differentiate_and_sum(const Loss& loss, const LossData& data, std::size_
 double refit(const Loss& loss, std::span<double> residuals, std::span<const std::int64_t> weights);
 
 // A part of it: where the median is known, the sum of what Huber's loss leaves of the distances to
-// it, in fixed point, and the units in 1 for n rows with weights up to `heaviest`.
+// it, in fixed point, and the units in 1 for n rows with weights up to `heaviest`. repeats: each
+// distance is rounded before it is multiplied by its weight, a number of repeated rows.
 double units_of_huber(const Loss& loss, double heaviest, std::uint64_t n);
 std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
-                         std::span<const std::int64_t> weights, double median, double units);
+                         std::span<const std::int64_t> weights, bool repeats, double median,
+                         double units);
 
 }  // namespace spinney

@@ -23,7 +23,6 @@
 namespace spinney {
 namespace {
 
-constexpr std::size_t max_sample = 200'000;
 constexpr std::size_t cache_bytes = 28'672;  // what histograms may take of a first-level cache
 
 constexpr std::uint32_t max_bundled_codes = 64;
@@ -114,15 +113,54 @@ std::vector<double> cuts_without_missing(std::span<const Value> values, std::uin
   return cuts_of(there, max_bins);
 }
 
+struct WeightedValue {
+  std::uint64_t key;  // ascends with the value
+  std::uint64_t units;
+};
+
+template <class Value>
+std::vector<double> weighted_cuts(std::span<const Value> values,
+                                  std::span<const std::uint64_t> units, std::uint32_t max_bins) {
+  std::vector<WeightedValue> items;
+  items.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i]) || units[i] == 0) continue;
+    items.push_back({ascending(static_cast<double>(values[i])), units[i]});
+  }
+  const auto key_of = [](const WeightedValue& item) { return item.key; };
+  std::vector<WeightedValue> swap;
+  const WeightedValue* sorted = items.data();
+  if (items.size() < 4096) {
+    std::sort(items.begin(), items.end(),
+              [](const WeightedValue& a, const WeightedValue& b) { return a.key < b.key; });
+  } else {
+    swap.resize(items.size());
+    sorted = radix_sort(items.data(), swap.data(), items.size(), 0, 64, key_of);
+  }
+  std::vector<double> distinct;
+  std::vector<std::uint64_t> counts;
+  distinct.reserve(items.size());
+  counts.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i == 0 || sorted[i].key != sorted[i - 1].key) {
+      distinct.push_back(from_ascending<double>(sorted[i].key));
+      counts.push_back(0);
+    }
+    counts.back() += sorted[i].units;
+  }
+  return find_cuts(distinct, counts, max_bins);
+}
+
+// units: of all rows; empty: each row counts once.
 void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_bins,
-                    BinnedColumn& out) {
+                    std::span<const std::uint64_t> units, BinnedColumn& out) {
   std::vector<std::uint64_t> count(static_cast<std::size_t>(column.n_categories));
   for (std::size_t row = 0; row < n_rows; ++row) {
     const std::int32_t category = column.category(row);
     if (category < 0) {
       out.has_missing = true;
     } else {
-      ++count[static_cast<std::size_t>(category)];
+      count[static_cast<std::size_t>(category)] += units.empty() ? 1 : units[row];
     }
   }
   out.categorical = true;
@@ -130,35 +168,56 @@ void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_
   out.bin_of = spinney::bin_categories(count, max_bins);
 }
 
+// units: of these rows; empty: each row counts once.
 void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t max_bins,
-                 BinnedColumn& out) {
+                 std::span<const std::uint64_t> units, BinnedColumn& out) {
   std::vector<double> values(rows.size());
   gather(column, rows.data(), static_cast<Row>(rows.size()), values.data());
-  const auto missing = [](double value) { return std::isnan(value); };
-  values.erase(std::remove_if(values.begin(), values.end(), missing), values.end());
   if (std::any_of(values.begin(), values.end(), [](double value) { return std::isinf(value); })) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
-  out.cuts = cuts_of(values, max_bins);
+  if (units.empty()) {
+    const auto missing = [](double value) { return std::isnan(value); };
+    values.erase(std::remove_if(values.begin(), values.end(), missing), values.end());
+    out.cuts = cuts_of(values, max_bins);
+  } else {
+    out.cuts = weighted_cuts(std::span<const double>(values), units, max_bins);
+  }
   out.n_bins = static_cast<std::uint32_t>(out.cuts.size() + 1);
 }
 
 }  // namespace
 
 std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows) {
-  std::vector<std::uint64_t> rows(std::min<std::uint64_t>(n_rows, max_sample));
-  if (n_rows <= max_sample) {
+  std::vector<std::uint64_t> rows(std::min<std::uint64_t>(n_rows, max_cut_rows));
+  if (n_rows <= max_cut_rows) {
     std::iota(rows.begin(), rows.end(), std::uint64_t{0});
     return rows;
   }
   // One at random out of each stretch.
   Stream stream(0, Purpose::rows, n_rows);
-  const double step = static_cast<double>(n_rows) / static_cast<double>(max_sample);
-  for (std::size_t i = 0; i < max_sample; ++i) {
+  const double step = static_cast<double>(n_rows) / static_cast<double>(max_cut_rows);
+  for (std::size_t i = 0; i < max_cut_rows; ++i) {
     const double at = step * (static_cast<double>(i) + stream.uniform());
     rows[i] = static_cast<std::uint64_t>(std::min(at, static_cast<double>(n_rows - 1)));
   }
   return rows;
+}
+
+std::vector<std::uint64_t> weight_units(std::span<const double> weights, double largest,
+                                        std::uint64_t n) {
+  if (!(largest > 0) || std::isinf(largest)) return {};
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  const int shift = 53 - static_cast<int>(std::bit_width(n)) - exponent;
+  std::vector<std::uint64_t> units(weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] > 0)) continue;
+    // Not a product: the power of two of tiny weights would overflow.
+    const double scaled = std::nearbyint(std::ldexp(weights[i], shift));
+    units[i] = static_cast<std::uint64_t>(std::max(1.0, scaled));
+  }
+  return units;
 }
 
 std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
@@ -225,11 +284,23 @@ std::vector<double> find_cuts(std::span<const double> values, std::uint32_t max_
   return cuts_without_missing(values, max_bins);
 }
 
+std::vector<double> find_weighted_cuts(std::span<const float> values,
+                                       std::span<const std::uint64_t> units,
+                                       std::uint32_t max_bins) {
+  return weighted_cuts(values, units, max_bins);
+}
+
+std::vector<double> find_weighted_cuts(std::span<const double> values,
+                                       std::span<const std::uint64_t> units,
+                                       std::uint32_t max_bins) {
+  return weighted_cuts(values, units, max_bins);
+}
+
 BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
-                           std::span<const Row> among)
+                           std::span<const Row> among, const double* weights)
     : n_rows_(table.n_rows), columns_(table.n_features()) {
   if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
-  find_bins(table, max_bins, among, n_threads);
+  find_bins(table, max_bins, among, weights, n_threads);
   write_codes(table, 0, n_threads);
   count_codes(n_threads);
   make_slots();
@@ -292,18 +363,33 @@ BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_t
 }
 
 void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
-                             int n_threads) {
+                             const double* weights, int n_threads) {
   std::vector<Row> rows;
   for (const std::uint64_t row : sample_rows(among.empty() ? n_rows_ : among.size())) {
     rows.push_back(among.empty() ? static_cast<Row>(row) : among[row]);
+  }
+  std::vector<std::uint64_t> units;      // of the sampled rows
+  std::vector<std::uint64_t> all_units;  // of all rows, where categories share a bin
+  if (weights != nullptr && !rows.empty()) {
+    std::vector<double> sampled(rows.size());
+    std::transform(rows.begin(), rows.end(), sampled.begin(),
+                   [&](Row row) { return weights[row]; });
+    units = weight_units(sampled, *std::max_element(sampled.begin(), sampled.end()), rows.size());
+    if (std::any_of(table.columns.begin(), table.columns.end(), [&](const Column& column) {
+          return column.kind == ColumnKind::categorical &&
+                 static_cast<std::uint64_t>(column.n_categories) > max_bins;
+        })) {
+      const double largest = *std::max_element(weights, weights + n_rows_);
+      all_units = weight_units({weights, n_rows_}, largest, n_rows_);
+    }
   }
   const double work = 40.0 * static_cast<double>(rows.size() * n_features());
   parallel_for(n_features(), worthwhile_threads(work, n_threads), [&](std::size_t f, int) {
     const Column& column = table.columns[f];
     if (column.kind == ColumnKind::categorical) {
-      bin_categories(column, n_rows_, max_bins, columns_[f]);
+      bin_categories(column, n_rows_, max_bins, all_units, columns_[f]);
     } else {
-      bin_numbers(column, rows, max_bins, columns_[f]);
+      bin_numbers(column, rows, max_bins, units, columns_[f]);
     }
   });
 }

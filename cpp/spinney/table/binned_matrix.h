@@ -68,9 +68,10 @@ struct BinCodes {
 
 class BinnedMatrix : public RowMatrix {
  public:
-  // max_bins: at most 255. Cuts are found on at most 200,000 rows, of those given if any are.
+  // max_bins: at most 255. Cuts are found on at most max_cut_rows rows, of those given if any are.
+  // weights: of the rows (null: all alike); a row of weight w counts as w rows.
   BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
-               std::span<const Row> among = {});
+               std::span<const Row> among = {}, const double* weights = nullptr);
 
   // Room for the rows of a part of a table, by bins that were found for the whole of it: of each
   // column cuts or bin_of and n_bins count. `write` takes rows, a piece at a time, and notes where
@@ -109,7 +110,7 @@ class BinnedMatrix : public RowMatrix {
 
  private:
   void find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
-                 int n_threads);
+                 const double* weights, int n_threads);
   void write_codes(const Table& table, std::size_t first, int n_threads);
   std::array<std::int64_t, 256> count_codes_of(std::size_t f) const;
   void count_codes(int n_threads);
@@ -131,8 +132,10 @@ class BinnedMatrix : public RowMatrix {
   std::vector<CodeSlot> slots_;
 };
 
-// Rows that cuts are found on where a table has so many: all, or at most 200,000 of them,
-// ascending.
+// Rows that cuts are found on, at most.
+constexpr std::size_t max_cut_rows = 200'000;
+
+// The rows that cuts of a table with n_rows rows are found on, ascending.
 std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows);
 
 // Cuts of a numeric column: distinct values ascending, and how many rows have each.
@@ -143,7 +146,21 @@ std::vector<double> find_cuts(std::span<const double> values, std::span<const st
 std::vector<double> find_cuts(std::span<const float> values, std::uint32_t max_bins);
 std::vector<double> find_cuts(std::span<const double> values, std::uint32_t max_bins);
 
-// Bins of a column of categories, from how many rows have each.
+// Weights as integers: multiples of a power of two, so fine that the sum of n weights of at most
+// `largest` stays below 2^53. Positive weights are at least 1. Empty if no weight is positive.
+std::vector<std::uint64_t> weight_units(std::span<const double> weights, double largest,
+                                        std::uint64_t n);
+
+// Cuts of the values of sampled rows with such weights: those of rows repeated so often. Rows of
+// weight zero do not count.
+std::vector<double> find_weighted_cuts(std::span<const float> values,
+                                       std::span<const std::uint64_t> units,
+                                       std::uint32_t max_bins);
+std::vector<double> find_weighted_cuts(std::span<const double> values,
+                                       std::span<const std::uint64_t> units,
+                                       std::uint32_t max_bins);
+
+// Bins of a column of categories, from how many rows (or how much weight) each has.
 std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
                                          std::uint32_t max_bins);
 

@@ -1,4 +1,4 @@
-// Least-significant-digit radix sort of 64-bit keys by the bits [low_bit, high_bit), stable.
+// Least-significant-digit radix sort by the bits [low_bit, high_bit) of 64-bit keys, stable.
 // Digits that all keys share are skipped.
 #pragma once
 
@@ -8,18 +8,19 @@
 
 namespace spinney {
 
-// Sorts keys[0 … n), using swap[0 … n); returns the one of the two that holds the result.
-inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::size_t n,
-                                 int low_bit, int high_bit) {
+// Sorts items[0 … n) by key(item), using swap[0 … n); returns the one that holds the result.
+template <class Item, class Key>
+Item* radix_sort(Item* items, Item* swap, std::size_t n, int low_bit, int high_bit,
+                 const Key& key) {
   constexpr int digit_bits = 11;
   constexpr std::size_t n_buckets = std::size_t{1} << digit_bits;
-  if (n < 2) return keys;
+  if (n < 2) return items;
   for (int shift = low_bit; shift < high_bit; shift += digit_bits) {
     const int width = std::min(high_bit - shift, digit_bits);
     const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
     std::array<std::uint32_t, n_buckets> count{};
-    for (std::size_t i = 0; i < n; ++i) ++count[(keys[i] >> shift) & mask];
-    if (count[(keys[0] >> shift) & mask] == n) continue;
+    for (std::size_t i = 0; i < n; ++i) ++count[(key(items[i]) >> shift) & mask];
+    if (count[(key(items[0]) >> shift) & mask] == n) continue;
     std::uint32_t start = 0;
     for (std::size_t bucket = 0; bucket <= mask; ++bucket) {
       const std::uint32_t size = count[bucket];
@@ -27,12 +28,18 @@ inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::
       start += size;
     }
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint64_t key = keys[i];
-      swap[count[(key >> shift) & mask]++] = key;
+      const Item item = items[i];
+      swap[count[(key(item) >> shift) & mask]++] = item;
     }
-    std::swap(keys, swap);
+    std::swap(items, swap);
   }
-  return keys;
+  return items;
+}
+
+// Sorts keys themselves.
+inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::size_t n,
+                                 int low_bit, int high_bit) {
+  return radix_sort(keys, swap, n, low_bit, high_bit, [](std::uint64_t key) { return key; });
 }
 
 }  // namespace spinney

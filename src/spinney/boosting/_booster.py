@@ -39,6 +39,8 @@ class Bins:
         Threads.
     among : ndarray of uint32 or None
         Rows that decide where bins begin; None: all.
+    weights : ndarray of shape (n_rows,) or None
+        Weights of the rows: bin edges are quantiles of the weighted rows. None: all alike.
     totals : Totals or None
         The other workers that have rows, if there are any.
     """
@@ -51,6 +53,7 @@ class Bins:
         max_bins: int | None,
         n_threads: int,
         among: Any = None,
+        weights: Any = None,
         totals: Totals | None = None,
     ) -> None:
         self.schema = schema
@@ -59,14 +62,16 @@ class Bins:
         if totals is not None and totals.shared:
             assert max_bins is not None
             assert not statistics
-            self.matrix: Any = agree_on_bins(table, schema, max_bins, among, totals, n_threads)
+            self.matrix: Any = agree_on_bins(
+                table, schema, max_bins, among, weights, totals, n_threads
+            )
             return
         made = [statistic.of_row for statistic in statistics]
         rows = self._with(table, made)
         self.matrix = (
             _core.exact_table(rows, True, n_threads)
             if max_bins is None
-            else _core.bin_table(rows, max_bins, n_threads, among)
+            else _core.bin_table(rows, max_bins, n_threads, among, weights)
         )
         for place, statistic in enumerate(statistics, schema.n_features):
             self.matrix.derive(place, statistic.source, statistic.of_category.tolist())

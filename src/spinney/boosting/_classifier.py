@@ -88,8 +88,8 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
     max_features_tree, max_features_level : float, default=1
         The same for each tree and each level; a node draws from what is left.
     max_bins : int or None, default=255
-        Bins of a column at most. None: every value is kept and every cut looked at, which takes
-        longer; not for oblivious trees.
+        Bins of a column at most, with about equal weights. None: every value is kept and every cut
+        looked at, which takes longer; not for oblivious trees.
     max_set_categories : int or None, default=64
         A column of up to so many categories is parted into any two sets of them. Of one with more,
         ordered target statistics are used: each row sees the mean target of the category's rows
@@ -170,6 +170,13 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
     draws 80 % of the rows (below 3,000 rows 70 %) and each question of the former 70 % of the
     columns (50 % of both kinds below 3,000 rows). With one fold there is one booster, grown best
     first, that watches `validation_fraction` of the rows.
+
+    Sample weights count rows: the bin edges are quantiles of the weighted rows, of a sample of
+    200,000 if there are more. Whole weights are repeated rows, to the last bit: ``fit(X, y, w)``
+    predicts what ``fit(np.repeat(X, w, axis=0), np.repeat(y, w))`` does, if the weights sum to at
+    most 200,000, `n_estimators` is a number, no rows are drawn (``subsample=1``, no early
+    stopping), and no column has more than `max_set_categories` categories. Beyond 200,000 the two
+    models may differ. Rows of weight zero are left out.
 
     Examples
     --------

@@ -76,7 +76,8 @@ class _HistNames:
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows.
+            Weights of the rows. With ``early_stopping=False``, whole weights that sum to at most
+            200,000 give the predictions of repeated rows, to the last bit.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, default=None
             Rows to watch instead of a part of X.
 

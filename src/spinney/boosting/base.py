@@ -116,7 +116,7 @@ class BaseBoosting(BoostedModel):
         y : array-like of shape (n_rows,), or (n_rows, n_outputs) for a regressor
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows.
+            Weights of the rows. Whole numbers are repeated rows; see the Notes of the class.
         eval_set : tuple (X, y) or (X, y, sample_weight), default=None
             Rows to watch instead of a part of X: early stopping looks at them.
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
@@ -436,7 +436,7 @@ class BaseBoosting(BoostedModel):
             among = learned if len(parts) == 1 else None
             made.append(
                 Bins(
-                    *(table, self._schema, statistics, self.max_bins, n_threads, among),
+                    *(table, self._schema, statistics, self.max_bins, n_threads, among, weights),
                     self._totals,
                 )
             )

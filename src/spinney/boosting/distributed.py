@@ -36,7 +36,7 @@ def fit_shard(
     Every worker calls this with the same parameters and its own rows, which may be none, and gets
     the same model: the one that a single worker with all rows would get, to the last bit. No rows
     travel: workers tell each other categories, labels and a sample of the values of each column
-    (of up to 200,000 rows in all) for the bins, and then sums.
+    (of up to 200,000 rows in all) for the bins, with their weights, and then sums.
 
     Parameters
     ----------

@@ -215,7 +215,8 @@ class GradientBoostingClassifier(  # type: ignore[misc]
         y : Dask array or series, array, or name of a column of X
             Classes. A partition may lack some of them.
         sample_weight : as y, default=None
-            Weights of rows.
+            Weights of rows: the bin edges, and whole weights as repeated rows, are those of the
+            local class.
         eval_set : tuple (X, y) or (X, y, sample_weight), default=None
             Rows to watch instead of a part of X: early stopping looks at them.
         checkpoint : path, default=None
@@ -278,7 +279,8 @@ class GradientBoostingRegressor(  # type: ignore[misc]
         y : Dask array or series, array, or name of a column of X
             Targets.
         sample_weight : as y, default=None
-            Weights of rows.
+            Weights of rows: the bin edges, and whole weights as repeated rows, are those of the
+            local class.
         eval_set : tuple (X, y) or (X, y, sample_weight), default=None
             Rows to watch instead of a part of X: early stopping looks at them.
         checkpoint : path, default=None

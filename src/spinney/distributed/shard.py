@@ -151,13 +151,20 @@ def narrow_targets(targets: Any) -> Any:
 
 
 def agree_on_bins(
-    table: Any, schema: Schema, max_bins: int, learned: Any, totals: Totals, n_threads: int
+    table: Any,
+    schema: Schema,
+    max_bins: int,
+    learned: Any,
+    weights: Any,
+    totals: Totals,
+    n_threads: int,
 ) -> Any:
     """Code a part of the rows by bins that all rows together have.
 
     The bins are those that one worker with all rows would find: cuts from the same sample of the
-    rows that are learned from, in their order by worker; categories by how often they occur. Of all
-    sampled rows no worker ever has more than some columns, and of its own no copy once it codes.
+    rows that are learned from, in their order by worker, with their weights; categories by how
+    often they occur. Of all sampled rows no worker ever has more than some columns and the weights,
+    and of its own no copy once it codes.
 
     Returns
     -------
@@ -173,7 +180,13 @@ def agree_on_bins(
     rows = sample[own].astype(np.int64) - n_before
     del sample  # memory is tightest now if there are few rows
     rows = rows if learned is None else np.asarray(learned)[rows]
-    bins = _find_bins_together(_Sample(table, schema, rows), n_sampled, max_bins, totals)
+    sampled_units = row_units = None
+    if weights is not None:
+        sampled_units = _agree_on_units(weights[rows], totals)
+        if any(values is not None and len(values) > max_bins for values in schema.categories):
+            row_units = _weight_units(weights, totals)
+    known = _Sample(table, schema, rows, row_units)
+    bins = _find_bins_together(known, n_sampled, max_bins, sampled_units, totals)
     matrix = _core.bin_given(bins, table.n_rows)
     for first, part in parts_of_table(table):
         matrix.write(core_table(part, schema), first, n_threads)
@@ -199,10 +212,14 @@ class _Sample:
         Their columns.
     rows : ndarray of int
         Which ones are looked at.
+    units : ndarray of uint64 or None
+        How often each row of the table counts for its categories; None: once.
     """
 
-    def __init__(self, table: Table | PartedTable, schema: Schema, rows: Any) -> None:
-        self._table, self._schema, self._rows = table, schema, rows
+    def __init__(
+        self, table: Table | PartedTable, schema: Schema, rows: Any, units: Any = None
+    ) -> None:
+        self._table, self._schema, self._rows, self._units = table, schema, rows, units
         self.n_columns = schema.n_features
         self._read: dict[int, Any] = {}
         self._step = self.n_columns
@@ -214,13 +231,28 @@ class _Sample:
         """Give what is known of a column, once; columns are asked for in their order."""
         if f not in self._read:
             last = min(f + self._step, self.n_columns)
-            self._read = _read_sample(self._table, self._schema, self._rows, range(f, last))
+            self._read = _read_sample(
+                self._table, self._schema, self._rows, self._units, range(f, last)
+            )
         told = self._read.pop(f)
         return _join(told) if isinstance(told, list) else told
 
 
+def _weight_units(weights: Any, totals: Totals) -> Any:
+    """Make integers of weights by the scale of all workers' weights; None if none is positive."""
+    largest = float(totals.largest(weights.max(initial=0.0))[0])
+    n_all = totals.count(len(weights))
+    return _core.weight_units(weights, largest, n_all) if 0 < largest < np.inf else None
+
+
+def _agree_on_units(weights: Any, totals: Totals) -> Any:
+    """Gather the weights of the sampled rows of all workers as integers, by rank."""
+    units = _weight_units(weights, totals)
+    return None if units is None else np.concatenate(totals.gather(units))
+
+
 def _read_sample(
-    table: Table | PartedTable, schema: Schema, rows: Any, columns: range
+    table: Table | PartedTable, schema: Schema, rows: Any, units: Any, columns: range
 ) -> dict[int, Any]:
     """Read some columns: values part by part, or numbers of rows by category."""
     told: dict[int, Any] = {}
@@ -241,12 +273,17 @@ def _read_sample(
                 )
             else:
                 codes = _column_of(part, f)
-                of_column += np.bincount(codes[codes >= 0], minlength=len(of_column))
+                known = codes >= 0
+                if units is None:
+                    of_column += np.bincount(codes[known], minlength=len(of_column))
+                else:
+                    here_units = units[first : first + part.n_rows].astype(np.int64)
+                    np.add.at(of_column, codes[known], here_units[known])
     return told
 
 
 def _find_bins_together(
-    sample: _Sample, n_sampled: int, max_bins: int, totals: Totals
+    sample: _Sample, n_sampled: int, max_bins: int, units: Any, totals: Totals
 ) -> list[tuple[bool, Any]]:
     """Find the bins of all columns, every worker those of some.
 
@@ -266,7 +303,7 @@ def _find_bins_together(
             parts = totals.gather([sample.take(f) for f in some])
             mine |= {f: [part[f - first] for part in parts] for f in some if f % size == rank}
             del parts
-        found = {f: _find_bins(mine.pop(f), max_bins) for f in list(mine)}
+        found = {f: _find_bins(mine.pop(f), max_bins, units) for f in list(mine)}
         everywhere = {f: one for part in totals.gather(found) for f, one in part.items()}
         bins += [everywhere[f] for f in block]
     return bins
@@ -283,12 +320,12 @@ def _join(pieces: list[Any]) -> Any:
     return narrow if ((narrow == values) | np.isnan(values)).all() else values
 
 
-def _find_bins(parts: list[Any], max_bins: int) -> tuple[bool, Any]:
-    """Find the bins of a column from what all workers told of it."""
+def _find_bins(parts: list[Any], max_bins: int, units: Any) -> tuple[bool, Any]:
+    """Find the bins of a column from the samples of all workers."""
     if parts[0].dtype.kind == "i":
         counts = np.sum(parts, axis=0).astype(np.uint64)
         return True, _core.bin_categories(counts, max_bins)
-    return False, _core.find_cuts(np.concatenate(parts), max_bins)
+    return False, _core.find_cuts(np.concatenate(parts), max_bins, units)
 
 
 def _column_of(table: Table, f: int) -> Any:

@@ -19,6 +19,7 @@ from spinney.distributed.exchange import Exchange
 __all__ = ["RowNumbers", "Totals", "row_keys"]
 
 _DIGIT = 16  # bits of a number that are found at a time
+_MOST_REPEATED = 2**32  # rows whose sums keep all bits of a float64
 
 
 class RowNumbers:
@@ -102,10 +103,22 @@ class Totals:
         both = self.largest(np.concatenate([-low, high]))
         return -both[: len(low)], both[len(low) :]
 
-    def sums(self, values: Any) -> NDArray[np.float64]:
-        """Sum of each column of finite numbers, (n_columns,): right to nearly all bits."""
+    def repetitions(self, weights: Any) -> Any:
+        """Give weights as numbers of repeated rows; None unless all are whole and not too many."""
+        if weights is None or self.any(
+            bool(((weights != np.floor(weights)) | (weights >= 2**31)).any())
+        ):
+            return None
+        times = weights.astype(np.int64)
+        return times if self.count(times.sum()) <= _MOST_REPEATED else None
+
+    def sums(self, values: Any, times: Any = None) -> NDArray[np.float64]:
+        """Sum of each column of finite numbers, (n_columns,): right to nearly all bits.
+
+        Rows count `times` times (ndarray of int64); None: once.
+        """
         columns = _columns(np.asarray(values, dtype=np.float64))
-        n = max(1, self.count(len(columns)))
+        n = max(1, self.count(len(columns) if times is None else times.sum()))
         low, high = self.extremes(columns)
         bits = min(50, 62 - n.bit_length())
         out = np.zeros(columns.shape[1])
@@ -117,7 +130,9 @@ class Totals:
             scaled = columns[:, k] * scale
             whole = np.rint(scaled)
             rest = np.rint((scaled - whole) * 2.0**bits)
-            parts = self.add([int(whole.astype(np.int64).sum()), int(rest.astype(np.int64).sum())])
+            both = [part.astype(np.int64) for part in (whole, rest)]
+            both = both if times is None else [part * times for part in both]
+            parts = self.add([int(part.sum()) for part in both])
             out[k] = (int(parts[0]) * 2**bits + int(parts[1])) / 2**bits / scale
         return out
 
@@ -125,6 +140,9 @@ class Totals:
         """Weighted mean of each column, (n_columns,)."""
         if weights is None:
             return self.sums(values) / self.count(len(values))
+        times = self.repetitions(weights)
+        if times is not None:
+            return self.sums(values, times) / self.count(times.sum())
         columns = _columns(values)
         return self.sums(columns * weights[:, np.newaxis]) / self.sums(weights)
 
@@ -178,18 +196,20 @@ class Totals:
     def quantile(self, values: Any, weights: Any, level: float) -> float:
         """Quantile of one column.
 
-        Without weights it lies between two values, as NumPy's does; with weights it is the
-        smallest value with at least this share of the weight at or below it.
+        Without weights it lies between two values, as NumPy's does. Whole weights are repeated
+        rows. With other weights it is the smallest value with at least this share of the weight at
+        or below it.
         """
         keys = _keys_of(np.asarray(values, dtype=np.float64))
-        if weights is None:
-            n = self.count(len(keys))
+        times = self.repetitions(weights)
+        if weights is None or times is not None:
+            n = self.count(len(keys) if times is None else times.sum())
             place = level * (n - 1)
             before = int(np.floor(place))
-            low, below = self.smallest_keys(keys, None, before + 1)
+            low, below = self.smallest_keys(keys, times, before + 1)
             high = low
             if below < before + 2 <= n:
-                high = self.smallest_keys(keys, None, before + 2)[0]
+                high = self.smallest_keys(keys, times, before + 2)[0]
             a, b, t = _value_of(low), _value_of(high), place - before
             return a + (b - a) * t if t < 0.5 else b - (b - a) * (1 - t)
         heaviest = self.largest(weights.max(initial=0.0))[0]

@@ -140,6 +140,22 @@ TEST(cuts_of_floats_are_those_of_doubles) {
   }
 }
 
+TEST(weights_become_integers_without_loss_or_overflow) {
+  const std::vector<double> whole = {3, 0, 1, 200'000};
+  const std::vector<std::uint64_t> units = weight_units(whole, 200'000, 200'000);
+  CHECK(units[2] > 0 && units[1] == 0);
+  CHECK(units[0] == 3 * units[2] && units[3] == 200'000 * units[2]);
+  CHECK(units[3] < (std::uint64_t{1} << 53) / 200'000);
+  for (const double size : {5e-324, 1e-310, 1e-300, 1.0, 1e300}) {
+    const std::vector<double> equal(7, size);
+    const std::vector<std::uint64_t> same = weight_units(equal, size, equal.size());
+    CHECK(same[0] > (std::uint64_t{1} << 45));
+    CHECK(same == std::vector<std::uint64_t>(7, same[0]));
+  }
+  CHECK(weight_units(std::vector<double>{1e-300, 1.0}, 1, 2)[0] == 1);
+  CHECK(weight_units(std::vector<double>(3), 0, 3).empty());
+}
+
 // A table coded piece by piece, as workers do, has the codes of one that is coded at once.
 TEST(pieces_of_a_table_are_coded_in_place) {
   const BoostData data(3000);

@@ -112,10 +112,12 @@ TEST(sums_at_the_places_of_rows_are_those_of_a_list) {
   }
   std::vector<Row> all(n);
   std::iota(all.begin(), all.end(), Row{0});
-  for (const bool weighted : {false, true}) {
-    const double* const given = weighted ? weights.data() : nullptr;
+  std::vector<double> times(n);
+  for (std::size_t i = 0; i < n; ++i) times[i] = static_cast<double>(stream.below(4));
+  const RowWeights none;
+  for (const RowWeights& of_rows :
+       {none, RowWeights{weights.data(), false}, RowWeights{times.data(), true, true}}) {
     for (const std::vector<Row>* const rows : {&all, &some}) {
-      const RowWeights of_rows{given, false};
       const std::size_t n_rows = rows->size();
       std::vector<PackedSum> listed(n_rows);
       const PackedScale scale = pack_gradients({first.data(), second.data()}, of_rows, rows->data(),
@@ -142,6 +144,43 @@ TEST(sums_at_the_places_of_rows_are_those_of_a_list) {
       CHECK(std::equal(expected.begin(), expected.end(), memory.data()));
     }
   }
+}
+
+TEST(sums_of_repetitions_are_those_of_repeated_rows) {
+  constexpr std::size_t n = 20'000;
+  Stream stream(10, Purpose::rows, 1);
+  std::vector<float> first(n);
+  std::vector<float> second(n);
+  std::vector<double> times(n);
+  std::vector<float> repeated_first;
+  std::vector<float> repeated_second;
+  std::vector<Row> of_row;
+  for (std::size_t i = 0; i < n; ++i) {
+    first[i] = static_cast<float>(stream.uniform() - 0.5);
+    second[i] = static_cast<float>(stream.uniform());
+    times[i] = static_cast<double>(stream.below(4));
+    if (times[i] == 0) first[i] = second[i] = 9;  // larger than any that counts
+    for (int k = 0; k < static_cast<int>(times[i]); ++k) {
+      repeated_first.push_back(first[i]);
+      repeated_second.push_back(second[i]);
+      of_row.push_back(static_cast<Row>(i));
+    }
+  }
+  const std::size_t n_repeated = of_row.size();
+  const Company company{nullptr, n_repeated};
+  std::vector<PackedSum> weighted(n);
+  const PackedScale scale =
+      pack_gradients({first.data(), second.data()}, {times.data(), true, true}, nullptr, n, false,
+                     2, company, weighted.data());
+  std::vector<PackedSum> repeated(n_repeated);
+  const PackedScale same = pack_gradients({repeated_first.data(), repeated_second.data()}, {},
+                                          nullptr, n_repeated, false, 2, company, repeated.data());
+  CHECK(same.gradient == scale.gradient && same.hessian == scale.hessian);
+  CHECK(same.most == scale.most);
+  CHECK(same.largest_gradient == scale.largest_gradient);
+  std::vector<PackedSum> sums(n);
+  for (std::size_t i = 0; i < n_repeated; ++i) sums[of_row[i]] += repeated[i];
+  CHECK(sums == weighted);
 }
 
 TEST(targets_in_few_bytes_are_the_same_numbers) {
