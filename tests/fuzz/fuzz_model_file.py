@@ -24,7 +24,9 @@ import numpy as np
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-with atheris.instrument_imports(include=["spinney.model_file", "spinney.models", "spinney.ensemble", "spinney.tree"]):
+with atheris.instrument_imports(
+    include=["spinney.model_file", "spinney.models", "spinney.ensemble", "spinney.tree"]
+):
     import spinney
     import spinney.ensemble
     import spinney.tree
