@@ -23,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from report_samples import SAMPLES
 from spinney.report.page import render_page
+from support.report_samples import SAMPLES
 
 MEASURE = (Path(__file__).parent / "measure.js").read_text(encoding="utf-8")
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]

@@ -32,7 +32,7 @@ with atheris.instrument_imports(
     import spinney.tree
     from spinney.model_file import _model_checks, _rebuilding, container, files  # noqa: F401
 
-from model_mutations import mutants, read_contents, write_contents  # noqa: E402
+from support.model_mutations import mutants, read_contents, write_contents  # noqa: E402
 
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 METHODS += ("apply", "kneighbors", "query", "predict_interval", "predict_set")

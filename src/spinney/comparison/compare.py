@@ -70,8 +70,8 @@ def compare(
         most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
         unless they are two whole numbers only.)
     models : iterable of str or estimators, dict, or None, default=None
-        The models to run: names, as `spinney.comparison.families` lists them; estimators of your own;
-        pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
+        The models to run: names, as `spinney.comparison.families` lists them; estimators of your
+        own; pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
     cv : int, splitter or iterable of splits, default=10
         The number of folds (stratified for classification, shuffled with `random_state`), or
         anything that scikit-learn takes as ``cv``.

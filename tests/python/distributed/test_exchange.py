@@ -1,0 +1,568 @@
+"""Boosters that several workers fit together: the same model as that of one worker."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import socket
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import log_loss
+
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed import shard
+from spinney.distributed.exchange import ExchangeError, SocketExchange, ThreadExchange
+from spinney.distributed.totals import RowNumbers, Totals
+from spinney.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRanker,
+    GradientBoostingRegressor,
+)
+from spinney.models.forest_store import ForestStore
+from support.shard_process import fit_in_process
+from support.shards import assert_same, cut, fit_alone, fit_together, run, stretches_of
+
+
+def make_rows(n, seed=0):
+    """Numbers, some missing, some tied, and a column of categories."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[:, 3] = np.round(X[:, 3])
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    kinds = np.array(["red", "green", "blue", "grey", None], dtype=object)
+    frame["kind"] = pd.Categorical(kinds[rng.integers(0, 5, n)])
+    signal = np.nan_to_num(X[:, 0]) * 2 + np.nan_to_num(X[:, 1]) ** 2
+    signal += (frame["kind"] == "red").to_numpy() + rng.normal(size=n) * 0.3
+    return frame, signal, rng.random(n) + 0.1
+
+
+REGRESSOR, CLASSIFIER = GradientBoostingRegressor, GradientBoostingClassifier
+CASES = {
+    "squared": (REGRESSOR, {}, "numbers", False),
+    "weights": (REGRESSOR, {"min_samples_leaf": 3}, "numbers", True),
+    "whole weights": (REGRESSOR, {"min_samples_leaf": 5}, "numbers", "whole"),
+    "absolute": (REGRESSOR, {"loss": "absolute_error"}, "numbers", False),
+    "absolute, weights": (REGRESSOR, {"loss": "absolute_error"}, "numbers", True),
+    "huber": (REGRESSOR, {"loss": "huber"}, "numbers", True),
+    "quantiles": (REGRESSOR, {"loss": "quantile", "alpha": [0.1, 0.5]}, "numbers", False),
+    "poisson": (REGRESSOR, {"loss": "poisson"}, "positive", False),
+    "gamma": (REGRESSOR, {"loss": "gamma"}, "positive", True),
+    "tweedie": (REGRESSOR, {"loss": "tweedie"}, "positive", False),
+    "logistic": (CLASSIFIER, {}, "classes", False),
+    "exponential": (CLASSIFIER, {"loss": "exponential"}, "classes", False),
+    "balanced": (CLASSIFIER, {"class_weight": "balanced"}, "classes", False),
+    "softmax": (CLASSIFIER, {"max_leaf_nodes": 6}, "labels", True),
+    "stopping": (CLASSIFIER, {"early_stopping": True, "n_iter_no_change": 2}, "classes", False),
+    "level by level": (CLASSIFIER, {"growth": "level_wise", "max_depth": 4}, "classes", False),
+    "oblivious": (CLASSIFIER, {"growth": "oblivious", "min_samples_leaf": 30}, "classes", False),
+    "monotone": (REGRESSOR, {"monotonic_cst": {"a": 1, "b": -1}}, "numbers", False),
+    "oblivious, monotone": (
+        *(REGRESSOR, {"monotonic_cst": {"a": 1}, "growth": "oblivious"}),
+        *("numbers", False),
+    ),
+    "interactions, L1": (
+        *(REGRESSOR, {"interaction_cst": [[0, 1], [2, 3, 4]], "l1_regularization": 1.0}),
+        *("numbers", False),
+    ),
+    "columns": (
+        CLASSIFIER,
+        {"max_features": 0.6, "max_features_tree": 0.8, "max_features_level": 0.9},
+        "classes",
+        False,
+    ),
+    "rows": (CLASSIFIER, {"subsample": 0.6}, "classes", True),
+    "rows by gradient": (CLASSIFIER, {"subsample": 0.4, "sampling": "gradient"}, "classes", False),
+    "quantile by gradient": (
+        *(REGRESSOR, {"subsample": 0.4, "sampling": "gradient", "loss": "quantile"}),
+        *("numbers", False),
+    ),
+    "few": (REGRESSOR, {"min_samples_leaf": 1, "max_leaf_nodes": None, "max_depth": 8}, "n", False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_workers_fit_the_model_of_one(name):
+    kind, params, target, weighted = CASES[name]
+    n = 120 if name == "few" else 900
+    X, signal, weights = make_rows(n)
+    y = {
+        "positive": np.exp(signal / 4),
+        "classes": np.where(signal > 1, "yes", "no"),
+        "labels": np.digitize(signal, [0, 2]),
+    }.get(target, signal)
+    weights = np.ceil(3 * weights) if weighted == "whole" else weights if weighted else None
+    common = {"n_estimators": 6, "n_jobs": 2, **params}
+    alone = fit_alone(kind(**common), X, y, weights)
+    rng = np.random.default_rng(len(name))
+    for n_workers in (1, 2, 3, 5):
+        parts = cut(n, n_workers, rng)
+        if n_workers == 5:
+            parts[1], parts[2] = np.sort(np.concatenate(parts[1:3])), parts[2][:0]  # one has none
+        for model in fit_together(lambda: kind(**common), parts, X, y, weights):
+            assert_same(alone, model)
+            assert "_shard" not in vars(model)
+
+
+def test_workers_watch_rows_of_their_own():
+    X, y, _ = make_rows(800)
+    common = {"n_estimators": 8, "early_stopping": True, "n_iter_no_change": 3}
+    X_eval, y_eval, _ = make_rows(200, seed=1)
+    alone = fit_alone(REGRESSOR(**common), X, y, eval_set=(X_eval, y_eval))
+    parts = cut(800, 3, np.random.default_rng(0))
+    sets = [(X_eval[:150], y_eval[:150]), (X_eval[:0], y_eval[:0]), (X_eval[150:], y_eval[150:])]
+    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y, eval_set=sets):
+        assert_same(alone, model)
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "pairwise"])
+def test_workers_rank(loss):
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 12, 60)
+    X = rng.normal(size=(sizes.sum(), 5))
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
+    ends = np.r_[0, np.cumsum(sizes)]
+    bounds = [0, 20, 20, 60]  # groups; the second worker has none
+    parts = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
+    groups = [sizes[a:b] for a, b in pairwise(bounds)]
+    common = {"loss": loss, "n_estimators": 5, "min_samples_leaf": 5}
+    alone = fit_alone(GradientBoostingRanker(**common), X, y, group=sizes)
+    told = fit_together(lambda: GradientBoostingRanker(**common), parts, X, y, group=groups)
+    for model in told:
+        assert_same(alone, model)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("kind", [REGRESSOR, CLASSIFIER])
+def test_a_fit_goes_on_from_its_last_tree(kind, stops):
+    X, y, _ = make_rows(600)
+    y = y if kind is REGRESSOR else np.digitize(y, [0, 2])
+    common = {"n_estimators": 9, "subsample": 0.7, "early_stopping": stops, "n_iter_no_change": 4}
+    parts = cut(600, 2, np.random.default_rng(1))
+    kept = []
+
+    def keep(n_rounds, store):
+        per_round = len(store) // n_rounds
+        kept.append(pickle.dumps(store.part(per_round * (n_rounds - 1), per_round * n_rounds)))
+
+    alone = fit_together(lambda: kind(**common), parts, X, y, after_round=[keep, None])[0]
+    start = pickle.loads(kept[0])
+    for more in kept[1:5]:
+        start.extend(pickle.loads(more))
+    assert isinstance(start, ForestStore)
+    other = cut(600, 3, np.random.default_rng(2))
+    for model in fit_together(lambda: kind(**common), other, X, y, start=[start] * 3):
+        assert_same(alone, model)
+
+
+def test_few_exchanges_for_a_tree():
+    X, y, _ = make_rows(3000)
+    X = X.drop(columns="kind").to_numpy()
+    counts = []
+    for n_rounds in (2, 12):
+        exchanges = ThreadExchange.of(2)
+        parts = cut(3000, 2, np.random.default_rng(0))
+        fit_together(lambda n=n_rounds: REGRESSOR(n_estimators=n), parts, X, y, exchanges=exchanges)
+        counts.append(exchanges[0].n_exchanges)
+    assert (counts[1] - counts[0]) / 10 <= 15
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32))
+def test_any_tree_is_that_of_one_worker(seed):
+    """Small tables with equal gains, sides of few rows, and trees that are full or not."""
+    rng = np.random.default_rng(seed)
+    n, n_columns = int(rng.choice([40, 200, 900])), int(rng.integers(1, 6))
+    X = rng.normal(size=(n, n_columns))
+    if rng.random() < 0.6:
+        X = np.round(X * rng.choice([1, 3, 30]))
+    X[rng.random(X.shape) < rng.choice([0, 0.1])] = np.nan
+    known = np.nan_to_num(X)
+    y = known[:, 0] * known[:, -1] + rng.normal(size=n) * rng.choice([0, 0.1, 2])
+    kind, params = [
+        (REGRESSOR, {}),
+        (REGRESSOR, {"loss": "poisson"}),
+        (CLASSIFIER, {}),
+    ][rng.integers(3)]
+    y = (y > 0).astype(int) if kind is CLASSIFIER else np.exp(np.clip(y, -3, 3)) if params else y
+    params |= {
+        "n_estimators": 3,
+        "max_leaf_nodes": int(rng.choice([2, 3, 7, 31, 60])),
+        "min_samples_leaf": int(rng.choice([1, 5, 20])),
+        "growth": str(rng.choice(["best_first", "level_wise"])),
+        "learning_rate": float(rng.choice([0.1, 1.0])),
+        "n_jobs": 1,
+    }
+    weights = [None, rng.random(n) + 0.01, rng.integers(1, 4, n).astype(float)][rng.integers(3)]
+    alone = fit_alone(kind(**params), X, y, weights)
+    parts = cut(n, int(rng.integers(2, 5)), rng)
+    for model in fit_together(lambda: kind(**params), parts, X, y, weights):
+        assert_same(alone, model)
+
+
+def test_many_rows_are_sampled_as_one_worker_does():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=201_000), rng.integers(0, 1000, 201_000)])
+    y = X[:, 0] + X[:, 1] / 500
+    common = {"n_estimators": 2, "early_stopping": False, "max_leaf_nodes": 4}
+    alone = fit_alone(REGRESSOR(**common), X, y)
+    parts = [np.arange(150_000), np.arange(150_000, 201_000)]
+    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y):
+        assert_same(alone, model)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"early_stopping": True, "n_iter_no_change": 2},
+        {"loss": "absolute_error"},
+        {"loss": "huber", "early_stopping": True},
+        {"subsample": 0.5},
+        {"subsample": 0.5, "sampling": "gradient"},
+        {"growth": "oblivious", "max_leaf_nodes": 8},
+        {"growth": "level_wise", "min_samples_leaf": 3000},
+    ],
+)
+@pytest.mark.parametrize("kind", ["counts", "halves", "any numbers", "weighted"])
+def test_many_rows_are_packed_where_they_lie(kind, params):
+    """Beyond 65,536 rows sums take the place of derivatives; targets take 1 byte, 4 or 8.
+
+    Where they take one, columns are copied for large nodes.
+    """
+    rng = np.random.default_rng(2)
+    n = 70_000
+    X = np.column_stack([rng.normal(size=(n, 3)), np.full(n, 2.0), rng.integers(0, 4, n)])
+    X[::11, 1] = np.nan
+    y = X[:, 0] + X[:, 4] + rng.normal(size=n)
+    y = {"counts": np.clip(np.round(y), 0, 9), "halves": np.round(2 * y) / 2}.get(kind, y)
+    weights = rng.uniform(0.5, 2, n) if kind == "weighted" else None
+    common = {"n_estimators": 3, "early_stopping": False, "max_leaf_nodes": 9, **params}
+    alone = fit_alone(REGRESSOR(n_folds=1, **common), X, y, weights)
+    parts = [np.arange(20_000), np.arange(20_000, 20_000), np.arange(20_000, n)]
+    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y, weights):
+        assert_same(alone, model)
+
+
+def test_more_columns_are_asked_about_than_are_copied():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(70_000, 7))
+    # One after the other is the best question of the root.
+    y = (X > 1.5) @ (3.0 ** np.arange(7)) + rng.normal(size=70_000) > 20
+    common = {"n_estimators": 12, "early_stopping": False, "max_leaf_nodes": 2, "learning_rate": 1}
+    alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
+    assert np.count_nonzero(alone.feature_importances_) > 3
+    for n_jobs in (1, 2):
+        parts = [np.arange(30_000), np.arange(30_000, 70_000)]
+        for model in fit_together(lambda n=n_jobs: CLASSIFIER(n_jobs=n, **common), parts, X, y):
+            assert_same(alone, model)
+
+
+def test_many_rows_of_three_classes():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(70_000, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=70_000), [-1, 1])
+    common = {"n_estimators": 2, "early_stopping": True, "max_leaf_nodes": 5}
+    alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
+    parts = [np.arange(30_000), np.arange(30_000, 70_000)]
+    for model in fit_together(lambda: CLASSIFIER(**common), parts, X, y):
+        assert_same(alone, model)
+
+
+def sketch_tables(n):
+    """Columns of several kinds, and classes that depend on them."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(n, 6))
+        score = Z[:, 0] + np.sin(2 * Z[:, 2]) + Z[:, 3] ** 2 - 1 + np.maximum(Z[:, 0], 0) * Z[:, 1]
+        y = (score + rng.logistic(size=n) > 0).astype(int)
+        yield "normal", Z, y
+        yield "skewed", np.exp(2 * Z), y
+        yield "heavy tails", Z / np.abs(rng.normal(size=Z.shape)), y
+        yield "few values", np.round(Z * [1, 2, 4, 8, 50, 1]), y
+
+
+def test_bins_from_a_sample_cost_little(monkeypatch):
+    """Bins of a fifth of the rows instead of all: the loss of other rows is the same to 0.2 %."""
+    n, n_sampled = 20_000, 4_000
+    common = {"n_estimators": 60, "learning_rate": 0.1, "max_leaf_nodes": 15, "subsample": 1.0}
+    common |= {"early_stopping": False, "min_samples_leaf": 50, "max_features": 1.0}
+    every = shard._core.sample_rows
+
+    def some(n_rows):
+        rng = np.random.default_rng(0)
+        return np.sort(rng.choice(n_rows, n_sampled, replace=False)).astype(np.uint64)
+
+    more = []
+    for name, X, y in sketch_tables(2 * n):
+        losses = []
+        for sample in (every, some):
+            monkeypatch.setattr(shard._core, "sample_rows", sample)
+            parts = [np.arange(n // 3), np.arange(n // 3, n)]
+            model = fit_together(lambda: CLASSIFIER(**common), parts, X[:n], y[:n])[0]
+            losses.append(log_loss(y[n:], model.predict_proba(X[n:])))
+        more.append(losses[1] / losses[0] - 1)
+        print(f"{name}: {losses[0]:.5f} exact, {losses[1]:.5f} sampled, {100 * more[-1]:+.3f} %")
+    assert max(more) < 0.002
+    # They are other bins, and other models.
+    assert np.count_nonzero(more) >= 6
+
+
+# ----------------------------------------------------------------------- what cannot be, and errors
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"max_bins": None}, "max_bins=None"),
+        ({"n_folds": 3}, "n_folds=3"),
+        ({"scoring": "r2"}, "scoring"),
+        ({"warm_start": True}, "warm_start"),
+        ({"max_set_categories": 2}, "max_set_categories=2.*column 4"),
+        ({"learning_rate": -1.0}, "learning_rate"),
+    ],
+)
+def test_what_workers_cannot_do_is_refused_by_name(params, message):
+    X, y, _ = make_rows(100)
+    parts = cut(100, 2, np.random.default_rng(0))
+    for error in fit_together(lambda: REGRESSOR(n_estimators=2, **params), parts, X, y):
+        assert isinstance(error, ValueError), repr(error)
+        with pytest.raises(ValueError, match=message):
+            raise error
+
+
+def test_rankers_watch_rows_that_are_given():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+    parts, groups = [np.arange(30), np.arange(30, 60)], [np.full(10, 3)] * 2
+
+    def make():
+        return GradientBoostingRanker(n_estimators=2, early_stopping=True)
+
+    for error in fit_together(make, parts, X, y, group=groups):
+        with pytest.raises(ValueError, match="eval_set"):
+            raise error
+
+
+def test_parts_that_do_not_fit_together():
+    X, y, _ = make_rows(100)
+    several = [np.arange(50), np.arange(50, 100)]
+    wider = [X[:50], X[50:].assign(more=1.0)]
+    numbers = [X[:50], X[50:].assign(kind=1.0)]
+    for frames, message in ((wider, "same columns"), (numbers, "'kind'")):
+        exchanges = ThreadExchange.of(2)
+        told = run(
+            [
+                lambda k=k, frames=frames, exchanges=exchanges: fit_shard(
+                    *(REGRESSOR(n_estimators=2), frames[k], y[several[k]]),
+                    exchange=exchanges[k],
+                    stretches=stretches_of(several[k]),
+                    seed=0,
+                )
+                for k in range(2)
+            ]
+        )
+        for error in told:
+            with pytest.raises(ValueError, match=message):
+                raise error
+
+
+class _Billions(ThreadExchange):
+    """A worker that has heard of many more rows than there are."""
+
+    def add(self, values):
+        super().add(values)
+        if values.tolist() == [100]:  # the rows that there are
+            values += 2**30
+
+
+def test_too_many_rows_are_refused():
+    X, y, _ = make_rows(100)
+    exchanges = [_Billions(one._meeting, one.rank) for one in ThreadExchange.of(2)]
+    told = fit_together(
+        lambda: REGRESSOR(n_estimators=2),
+        cut(100, 2, np.random.default_rng(0)),
+        X,
+        y,
+        exchanges=exchanges,
+    )
+    for error in told:
+        with pytest.raises(ValueError, match=r"X: expected fewer than 2\*\*30 rows, got"):
+            raise error
+
+
+def test_nobody_has_rows():
+    for error in fit_together(REGRESSOR, [np.arange(0)] * 2, np.empty((0, 2)), np.empty(0)):
+        with pytest.raises(ValueError, match="at least one row"):
+            raise error
+
+
+def test_an_error_at_one_worker_ends_the_others():
+    X, y, _ = make_rows(200)
+
+    def fail(n_rounds, store):
+        if n_rounds == 2:
+            raise KeyError("enough")
+
+    parts = cut(200, 3, np.random.default_rng(0))
+    told = fit_together(
+        lambda: REGRESSOR(n_estimators=50), parts, X, y, after_round=[None, fail, None]
+    )
+    assert isinstance(told[1], KeyError)
+    assert isinstance(told[0], ExchangeError)
+    assert isinstance(told[2], ExchangeError)
+
+
+def test_all_workers_stop_where_a_callback_of_one_says_so():
+    X, y, _ = make_rows(200)
+    told = fit_together(
+        lambda: REGRESSOR(n_estimators=50, callbacks=lambda done, total: done >= 20),
+        *(cut(200, 2, np.random.default_rng(0)), X, y),
+    )
+    assert [model.n_estimators_ for model in told] == [20, 20]
+
+
+# ------------------------------------------------------------------------------------------- totals
+
+
+def test_totals_are_right_and_the_same_for_any_parts():
+    rng = np.random.default_rng(0)
+    values = np.r_[rng.normal(size=400) * 1e6, rng.normal(size=100), 0.0, -0.0]
+    weights = rng.random(502) + 0.01
+    alone = Totals()
+    assert alone.mean(values, None)[0] == pytest.approx(values.mean(), rel=1e-14)
+    weighted = np.average(values, weights=weights)
+    assert alone.mean(values, weights)[0] == pytest.approx(weighted, rel=1e-13)
+    for level in (0.001, 0.3, 0.5, 0.999):
+        assert alone.quantile(values, None, level) == np.quantile(values, level)
+        expected = np.quantile(values, level, weights=weights, method="inverted_cdf")
+        assert alone.quantile(values, weights, level) == expected
+
+    def facts(totals, rows):
+        return (
+            totals.mean(values[rows], None)[0],
+            totals.mean(values[rows], weights[rows])[0],
+            totals.quantile(values[rows], None, 0.3),
+            totals.quantile(values[rows], weights[rows], 0.7),
+            totals.class_weights(rows % 3, weights[rows], 3).tolist(),
+        )
+
+    expected = facts(alone, np.arange(502))
+    for n_workers in (2, 5):
+        exchanges = ThreadExchange.of(n_workers)
+        parts = cut(502, n_workers, rng)
+        told = run(
+            [
+                lambda e=e, rows=rows: facts(Totals(e), rows)
+                for e, rows in zip(exchanges, parts, strict=True)
+            ]
+        )
+        assert told == [expected] * n_workers
+
+
+def test_row_numbers():
+    assert RowNumbers([(0, 10), (2, 3)]).of(4).tolist() == [10, 11, 3, 4]
+    assert RowNumbers().of(2).tolist() == [0, 1]
+    assert RowNumbers([(0, 5)]).of(0).tolist() == []
+
+
+# ------------------------------------------------------------------------------------------ sockets
+
+
+def connected(n, work, token=b"0123456789abcdef"):
+    """Call work(exchange) for each of n workers that talk over sockets, in threads."""
+    listeners = [SocketExchange.listen() for _ in range(n)]
+    addresses = [one.getsockname() for one in listeners]
+
+    def one(rank):
+        exchange = SocketExchange(listeners[rank], rank, addresses, token, timeout=30.0)
+        try:
+            return work(exchange)
+        finally:
+            exchange.close()
+
+    return run([lambda rank=rank: one(rank) for rank in range(n)])
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 4, 5, 7])
+@pytest.mark.parametrize("size", [0, 1, 1000, 100_003])
+def test_sockets_add_up(n_workers, size):
+    def work(exchange):
+        rng = np.random.default_rng(exchange.rank)
+        whole = rng.integers(-(2**40), 2**40, size)
+        real = rng.normal(size=size)
+        exchange.add(whole)
+        exchange.max(real)
+        return whole.tobytes(), real.tobytes(), exchange.gather(bytes([exchange.rank]) * 3)
+
+    streams = [np.random.default_rng(rank) for rank in range(n_workers)]
+    whole = sum(rng.integers(-(2**40), 2**40, size) for rng in streams)
+    real = np.max([rng.normal(size=size) for rng in streams], axis=0)
+    messages = [bytes([rank]) * 3 for rank in range(n_workers)]
+    expected = (np.asarray(whole).tobytes(), real.tobytes(), messages)
+    assert connected(n_workers, work) == [expected] * n_workers
+
+
+def test_workers_out_of_step_are_told():
+    def work(exchange):
+        exchange.add(np.zeros(3 + exchange.rank, dtype=np.int64))
+
+    for error in connected(2, work):
+        assert isinstance(error, ExchangeError)
+
+
+def test_strangers_are_turned_away():
+    listeners = [SocketExchange.listen() for _ in range(2)]
+    addresses = [one.getsockname() for one in listeners]
+    with socket.create_connection(addresses[0]) as stranger:
+        stranger.sendall(b"x" * 100)
+
+        def work(rank):
+            exchange = SocketExchange(listeners[rank], rank, addresses, b"a" * 16, timeout=30.0)
+            values = np.array([rank + 1])
+            exchange.add(values)
+            exchange.close()
+            return values.tolist()
+
+        assert run([lambda: work(0), lambda: work(1)]) == [[3], [3]]
+    with pytest.raises(ValueError, match="token"):
+        SocketExchange(SocketExchange.listen(), 0, [("127.0.0.1", 1)], b"short")
+    with pytest.raises(ValueError, match="rank"):
+        SocketExchange(SocketExchange.listen(), 2, [("127.0.0.1", 1)], b"a" * 16)
+
+
+def test_processes():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
+    context = multiprocessing.get_context("spawn")
+    pipes, processes = [], []
+    for rank in range(3):
+        here, there = context.Pipe()
+        process = context.Process(target=fit_in_process, args=(rank, there), daemon=True)
+        process.start()
+        there.close()
+        pipes.append(here)
+        processes.append(process)
+    told = {False: [], True: []}
+    for killed in (False, True):
+        addresses = [pipe.recv() for pipe in pipes]
+        for pipe, rows in zip(pipes, cut(500, 3, rng), strict=True):
+            pipe.send((addresses, X, y, rows))
+        for rank, pipe in enumerate(pipes):
+            assert pipe.poll(60)
+            if killed and rank == 1:
+                with pytest.raises(EOFError):
+                    pipe.recv()
+            else:
+                told[killed].append(pipe.recv())
+    for process in processes:
+        process.join(30)
+        assert not process.is_alive()
+    alone = fit_alone(REGRESSOR(n_estimators=6), X, y)
+    for model in told[False]:
+        assert_same(alone, model)
+    assert told[True] == ["another worker was lost"] * 2

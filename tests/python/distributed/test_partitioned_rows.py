@@ -1,0 +1,49 @@
+"""Rows that are read a part at a time give the model of rows that are there at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed.exchange import ThreadExchange
+from spinney.distributed.partitioned_rows import PartedRows
+from spinney.ensemble import GradientBoostingRegressor
+from support.shards import SEED, assert_same, fit_alone
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    n_rows=st.integers(3, 120),
+    n_parts=st.integers(1, 6),
+    begun=st.integers(0, 4),
+    weighted=st.booleans(),
+)
+def test_parts_do_not_change_the_model(seed, n_rows, n_parts, begun, weighted):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": rng.normal(size=n_rows), "b": rng.integers(0, 4, n_rows)})
+    frame["town"] = np.array(["Ulm", "Bonn", None, "Jena"], dtype=object)[
+        rng.integers(0, 4, n_rows)
+    ]
+    frame.loc[rng.random(n_rows) < 0.1, "a"] = np.nan
+    frame.loc[::3, "town"] = "Bonn"  # a column of nothing but missing values is no category
+    y = rng.normal(size=n_rows)
+    weights = rng.exponential(size=n_rows) if weighted else None
+    ends = np.sort(rng.integers(0, n_rows // 3 + 1, n_parts - 1)) * 3  # parts may be empty
+    parts = [frame.iloc[a:b] for a, b in zip([0, *ends], [*ends, n_rows], strict=True)]
+    rows = PartedRows([lambda part=part: part for part in parts], [len(part) for part in parts])
+
+    def make():
+        return GradientBoostingRegressor(
+            n_estimators=5, n_folds=1, min_samples_leaf=2, categorical_features=["town"],
+            early_stopping=False, max_set_categories=None, max_bins=2 if weighted else 255,
+        )  # fmt: skip
+
+    alone = fit_alone(make(), frame, y, weights)
+    together = {"exchange": ThreadExchange.of(1)[0], "stretches": [(0, 0)], "seed": SEED}
+    together["sample_weight"] = weights
+    start = alone._store.part(0, begun) if begun else None
+    assert_same(alone, fit_shard(make(), rows, y, start=start, **together))

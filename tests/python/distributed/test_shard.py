@@ -1,0 +1,76 @@
+"""What holds for rows in any parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spinney.boosting._validation_split import split_rows
+from spinney.distributed.exchange import ThreadExchange
+from spinney.distributed.totals import Totals
+from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from support.shards import assert_same, cut, fit_alone, fit_together, run
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n_rows=st.integers(2, 150),
+    n_workers=st.integers(1, 5),
+    loss=st.sampled_from(["squared_error", "absolute_error", "huber", "log_loss"]),
+    growth=st.sampled_from(["best_first", "level_wise", "oblivious"]),
+    scale=st.sampled_from([1e-8, 1.0, 1e12]),
+    weighted=st.booleans(),
+    subsample=st.sampled_from([0.3, 1.0]),
+)
+def test_any_parts_give_the_same_model(
+    seed, n_rows, n_workers, loss, growth, scale, weighted, subsample
+):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n_rows, 3)), 1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = np.round(rng.standard_cauchy(n_rows), 1) * scale
+    weights = rng.exponential(size=n_rows) + 1e-3 if weighted else None
+    common = {"n_estimators": 3, "growth": growth, "min_samples_leaf": 2, "subsample": subsample}
+    if loss == "log_loss":
+        y = rng.integers(0, 3, n_rows)
+
+        def make():
+            return GradientBoostingClassifier(**common)
+    else:
+
+        def make():
+            return GradientBoostingRegressor(loss=loss, **common)
+
+    alone = fit_alone(make(), X, y, weights)
+    for model in fit_together(make, cut(n_rows, n_workers, rng), X, y, weights):
+        assert_same(alone, model)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    n_rows=st.integers(4, 200),
+    n_workers=st.integers(1, 4),
+    fraction=st.sampled_from([1, 0.1, 0.5]),
+    n_classes=st.integers(1, 3),
+)
+def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_classes):
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, n_classes, n_rows)
+    arguments = (1, fraction)
+    learned, watched = split_rows(n_rows, *arguments, classes, None, None, seed)[0]
+    assert sorted([*learned, *watched]) == list(range(n_rows))
+    assert len(watched) == (fraction if isinstance(fraction, int) else np.ceil(fraction * n_rows))
+    parts = cut(n_rows, n_workers, rng)
+    exchanges = ThreadExchange.of(n_workers)
+
+    def work(rank):
+        rows = parts[rank]
+        numbers, totals = rows.astype(np.uint64), Totals(exchanges[rank])
+        more = (classes[rows], None, None, seed, numbers, totals)
+        return rows[split_rows(len(rows), *arguments, *more)[0][1]]
+
+    told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    assert sorted(np.concatenate(told)) == sorted(watched)

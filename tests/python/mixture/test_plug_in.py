@@ -1,0 +1,275 @@
+"""Plug-in rules: the Bayes rule where it is known, and other libraries' versions of it."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.datasets import load_iris, make_moons
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KernelDensity, KNeighborsRegressor
+
+from spinney.mixture import GaussianMixture, MixtureClassifier, PlugInClassifier
+from spinney.neighbors import LocalRegression
+from support.estimator_checks import run_estimator_checks
+
+RULES = (
+    MixtureClassifier(),
+    PlugInClassifier(),
+    PlugInClassifier(regressor=Ridge()),
+)
+
+
+class Unweighted(RegressorMixin, BaseEstimator):
+    """Least squares whose fit takes no weights."""
+
+    def fit(self, X, y):
+        self.inner_ = LinearRegression().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+# --------------------------------------------------------------------------- any density
+
+
+def test_kernel_densities_by_hand():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, 30), rng.normal(2, 1, 60)][:, None]
+    y = np.repeat([0, 1], [30, 60])
+    model = PlugInClassifier(KernelDensity(bandwidth=0.5)).fit(X, y)
+    places = np.linspace(-3, 5, 20)
+    kernels = norm.pdf((places[:, None] - X[:, 0]) / 0.5) / 0.5
+    joint = np.stack([kernels[:, y == c].sum(axis=1) / 90 for c in (0, 1)], axis=1)
+    expected = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(places[:, None]), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        model.score_samples(places[:, None]), np.log(joint.sum(axis=1)), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        model.decision_function(places[:, None]), np.log(joint[:, 1] / joint[:, 0]), atol=1e-6
+    )
+
+
+def test_default_bandwidth_follows_the_units():
+    X, y = load_iris(return_X_y=True)
+    plain = PlugInClassifier().fit(X, y)
+    assert plain.score(X, y) > 0.95
+    np.testing.assert_allclose(
+        PlugInClassifier().fit(1e3 * X, y).predict_proba(1e3 * X), plain.predict_proba(X), atol=1e-6
+    )
+
+
+def test_priors_are_used():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:, :2], y[50:]
+    for rule in (
+        MixtureClassifier(1),
+        PlugInClassifier(GaussianMixture()),
+        PlugInClassifier(regressor=LinearRegression()),
+    ):
+        even = clone(rule).fit(X, y)
+        moved = clone(rule).set_params(priors=[0.9, 0.1]).fit(X, y)
+        np.testing.assert_allclose(moved.class_prior_, [0.9, 0.1])
+        np.testing.assert_allclose(
+            moved.decision_function(X), even.decision_function(X) - np.log(9), atol=1e-8
+        )
+        never = clone(rule).set_params(priors=[1.0, 0.0]).fit(X, y)
+        assert (never.predict(X) == 1).all()
+        np.testing.assert_array_equal(never.predict_proba(X), [[1.0, 0.0]] * 100)
+
+
+def test_where_no_class_has_density():
+    density = KernelDensity(bandwidth=0.1, kernel="tophat")
+    model = PlugInClassifier(density).fit([[0.0], [1.0], [1.0]], [0, 1, 1])
+    np.testing.assert_allclose(model.predict_proba([[50.0]]), [[1 / 3, 2 / 3]])
+    np.testing.assert_array_equal(model.predict_proba([[0.0]]), [[1.0, 0.0]])
+    assert model.score_samples([[50.0]])[0] == -np.inf
+
+
+# -------------------------------------------------------------------------- any regression
+
+
+def test_straight_lines_are_logistic_regression():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:, :2], y[50:]
+    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
+    ways = (
+        (LinearRegression(), "newton", 20),
+        (LinearRegression(), "bounded", 2000),
+        (Unweighted(), "newton", 2000),
+    )
+    for regressor, step, max_iter in ways:
+        model = PlugInClassifier(regressor=regressor, step=step, max_iter=max_iter, tol=1e-9)
+        model.fit(X, y)
+        np.testing.assert_allclose(
+            model.decision_function(X), logistic.decision_function(X), atol=1e-4
+        )
+        assert model.n_iter_[0] < max_iter
+
+
+def test_weights_in_log_odds():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:, :2], y[50:]
+    weights = np.random.default_rng(0).integers(0, 4, 100)
+    for step in ("newton", "bounded"):
+        rule = PlugInClassifier(regressor=LinearRegression(), step=step)
+        one = clone(rule).fit(X, y, weights)
+        many = clone(rule).fit(X.repeat(weights, axis=0), y.repeat(weights))
+        np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-6)
+    with pytest.raises(ValueError, match="sample_weight: expected None"):
+        PlugInClassifier(regressor=Unweighted()).fit(X, y, weights)
+
+
+def test_several_classes_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    model = PlugInClassifier(regressor=Ridge(0.1), max_iter=8).fit(X, y)
+    apart = np.stack(
+        [
+            expit(
+                PlugInClassifier(regressor=Ridge(0.1), max_iter=8)
+                .fit(X, y == c)
+                .decision_function(X)
+            )
+            for c in range(3)
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X), apart / apart.sum(axis=1, keepdims=True), atol=1e-9
+    )
+    assert not hasattr(model, "score_samples")
+
+
+def test_smooth_log_odds():
+    X, y = make_moons(400, noise=0.15, random_state=0)
+    rule = PlugInClassifier(regressor=LocalRegression(n_neighbors=50), step="bounded")
+    assert cross_val_score(rule, X, y).mean() > 0.95  # straight lines have 0.88
+
+
+def test_parted_classes_stay_finite():
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = X[:, 0] > 0
+    for regressor in (LinearRegression(), KNeighborsRegressor(1)):
+        model = PlugInClassifier(regressor=regressor).fit(X, y)
+        assert np.isfinite(model.predict_proba(X)).all()
+        np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"density": KernelDensity(), "regressor": Ridge()}, "one of both"),
+        ({"density": Ridge()}, "density: expected"),
+        ({"density": "kernel"}, "density: expected"),
+        ({"regressor": 3}, "regressor: expected"),
+        ({"step": "large"}, "step: expected"),
+        ({"step": None}, "step: expected"),
+        ({"max_iter": 0}, "max_iter: expected"),
+        ({"tol": -1}, "tol: expected"),
+        ({"priors": [1, 2, 3]}, "priors: expected"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_of_plug_ins(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PlugInClassifier(**parameters).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+
+
+# -------------------------------------------------------------------------------- all rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_answers_agree(rule):
+    X, y = load_iris(return_X_y=True)
+    for classes in (y, y > 0):
+        model = clone(rule).fit(X, classes)
+        proba = model.predict_proba(X)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+        np.testing.assert_allclose(model.predict_log_proba(X), np.log(proba), atol=1e-6)
+        decision = model.decision_function(X)
+        if decision.ndim == 1:
+            np.testing.assert_array_equal(decision > 0, model.predict(X))
+        copy = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(copy.predict_proba(X), proba)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames(rule, frame):
+    X, y = load_iris(return_X_y=True)
+    named = frame({"a": X[:, 0], "b": X[:, 1]})
+    model = clone(rule).fit(named, y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    plain = clone(rule).fit(X[:, :2], y)
+    np.testing.assert_array_equal(model.predict(named), plain.predict(X[:, :2]))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_bad_input(rule):
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 3.0]])
+    y = [0, 1, 0, 1]
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            clone(rule).fit(np.where(X == 2, bad, X), y)
+    with pytest.raises(ValueError, match="NaN"):
+        clone(rule).fit(X, [0, 1, np.nan, 1])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        clone(rule).fit(X, [0.5, 0.1, 0.3, 0.9])
+    with pytest.raises(ValueError, match="Sample weights"):
+        clone(rule).fit(X, y, sample_weight=np.zeros(4))
+    with pytest.raises(ValueError, match="sample_weight"):
+        clone(rule).fit(X, y, sample_weight=[-1, 1, 1, 1])
+
+
+def drawn_by(rule, X, y, points=True):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure()
+    ax = figure.gca()
+    model = clone(rule).fit(X, y)
+    assert model.plot(ax=ax, X=X if points else None, y=y if points else None) is ax
+    figure.canvas.draw()
+    plt.close(figure)
+    return ax, model
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_pictures(rule):
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    ax, model = drawn_by(rule, pd.DataFrame(X, columns=["u", "v"]), y)
+    assert ax.get_xlabel() == "u"
+    # The line between the classes is where they are equally probable.
+    line = ax.collections[1].get_paths()[0].vertices
+    np.testing.assert_allclose(
+        model.predict_proba(pd.DataFrame(line, columns=["u", "v"]))[:, 0], 0.5, atol=0.15
+    )
+    # Regions, a line around each class, densities of each if there are any, points.
+    assert len(ax.collections) == (6 if hasattr(model, "score_samples") else 4)
+    drawn_by(rule, X, y, points=False)
+    drawn_by(rule, X, np.zeros(100))
+
+
+def test_pictures_need_two_features():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="2 features, got 4"):
+        MixtureClassifier().fit(X, y).plot()
+    with pytest.raises(ValueError, match="y: expected X with it"):
+        MixtureClassifier().fit(X[:, :2], y).plot(y=y)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_estimator_checks(rule):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run_estimator_checks(clone(rule))

@@ -1,0 +1,35 @@
+"""A worker of a fit that is a process of its own, in a module that a new process can import."""
+
+from __future__ import annotations
+
+import os
+
+from spinney.boosting.distributed import fit_shard
+from spinney.distributed.exchange import ExchangeError, SocketExchange
+from spinney.ensemble import GradientBoostingRegressor
+from support.shards import SEED, stretches_of
+
+
+def fit_in_process(rank, pipe):
+    """A worker that is a process of its own: a fit that ends well, and one that does not."""
+    for killed in (False, True):
+        listener = SocketExchange.listen()
+        pipe.send(listener.getsockname())
+        addresses, X, y, rows = pipe.recv()
+        exchange = SocketExchange(listener, rank, addresses, b"0123456789abcdef", timeout=30.0)
+
+        def after_round(n_rounds, store, killed=killed):
+            if killed and rank == 1 and n_rounds == 3:
+                os.kill(os.getpid(), 9)
+
+        try:
+            model = fit_shard(
+                *(GradientBoostingRegressor(n_estimators=6, n_jobs=1), X[rows], y[rows]),
+                exchange=exchange,
+                stretches=stretches_of(rows),
+                seed=SEED,
+                after_round=after_round,
+            )
+            pipe.send(model)
+        except ExchangeError as error:
+            pipe.send(str(error))
