@@ -395,8 +395,14 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             first = 0
             for end in ends:
                 _core.add_votes(
-                    *(self._store.core, rows, self.estimator_weights_, self.algorithm == "real"),
-                    *(first, end, effective_n_jobs(self.n_jobs), votes),
+                    self._store.core,
+                    rows,
+                    self.estimator_weights_,
+                    self.algorithm == "real",
+                    first,
+                    end,
+                    effective_n_jobs(self.n_jobs),
+                    votes,
                 )
                 first = end
                 yield votes

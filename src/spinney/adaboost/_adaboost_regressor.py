@@ -177,7 +177,10 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         options.n_trees = 1
         inner_values = base.criterion == "absolute_error" or base.monotonic_cst is not None
         store = ForestStore(
-            *(base.criterion, [], 1, inner_values),
+            base.criterion,
+            [],
+            1,
+            inner_values,
             [0 if v is None else len(v) for v in schema.categories],
         )
         rows = core_table(table, schema)
@@ -199,7 +202,13 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             drawn = random_state.choice(n_rows, size=n_rows, replace=True, p=weights)
             counts = np.bincount(drawn, minlength=n_rows).astype(np.uint32)
             store.core.grow(
-                *(*learning, options, None, counts[np.newaxis], None, out_of_bag, None),
+                *learning,
+                options,
+                None,
+                counts[np.newaxis],
+                None,
+                out_of_bag,
+                None,
                 np.array([seeds[-1]], dtype=np.uint64),
             )
             predicted = np.zeros((n_rows, 1))

@@ -17,8 +17,18 @@ __all__ = ["model_path", "summary_of_fit"]
 # What `spinney fit` keeps beside a model. Whoever calls `spinney.save` may keep anything there.
 _SUMMARY = frozenset(
     {
-        *("model", "class", "settings", "data", "target", "task", "rows", "columns", "kinds"),
-        *("seed", "scores", "seconds"),
+        "model",
+        "class",
+        "settings",
+        "data",
+        "target",
+        "task",
+        "rows",
+        "columns",
+        "kinds",
+        "seed",
+        "scores",
+        "seconds",
     }
 )
 

@@ -117,7 +117,9 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
                 evidence.append(likelihood - 0.5 * n * np.log(len(y)))
             else:
                 told = cross_val_predict(
-                    *(clone(model), X, y),
+                    clone(model),
+                    X,
+                    y,
                     cv=check_cv(self.cv, y, classifier=self._method == "predict_proba"),
                     n_jobs=self.n_jobs,
                     method=self._method,

@@ -228,7 +228,9 @@ def _(outcome: _form.SeveralShares, n_scores: int, prefix: str) -> str:
     head = f"void {prefix}predict(const double *row, {kind}*out)"
     return "\n".join(
         [
-            *(_LARGEST, starts, labels),
+            _LARGEST,
+            starts,
+            labels,
             _function(f"void {prefix}predict_index(const double *row, int *out)", choose, n_scores),
             _function(head, name, 0),
             _function(*_proba(prefix, share), n_scores),

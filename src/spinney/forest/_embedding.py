@@ -99,8 +99,13 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
             for name, constraint in BaseForest._parameter_constraints.items()
             if name
             not in (
-                *("max_features", "bootstrap", "oob_score", "max_samples", "ccp_alpha"),
-                *("monotonic_cst", "importance_type"),
+                "max_features",
+                "bootstrap",
+                "oob_score",
+                "max_samples",
+                "ccp_alpha",
+                "monotonic_cst",
+                "importance_type",
             )
         },
         "sparse_output": ["boolean"],

@@ -293,8 +293,16 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         """Drop what an earlier fit left: whatever stops this one, no mixture of two remains."""
         for name in list(vars(self)):
             if name.startswith("_oob") or name in (
-                *("_store", "_centre", "_importances", "_targets", "_sample_weight", "_estimators"),
-                *("oob_score_", "oob_curve_", "_held_out", "_group_scale"),
+                "_store",
+                "_centre",
+                "_importances",
+                "_targets",
+                "_sample_weight",
+                "_estimators",
+                "oob_score_",
+                "oob_curve_",
+                "_held_out",
+                "_group_scale",
             ):
                 delattr(self, name)
 

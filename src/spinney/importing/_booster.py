@@ -127,8 +127,15 @@ def make_booster(source: BoosterSource) -> Any:
 def single_leaf(value: Any) -> SourceTree:
     """Make a tree that says the same of every row."""
     return SourceTree(
-        *(np.array([-1]), np.array([-1]), np.array([-2]), np.array([0.0]), np.array([False])),
-        *(np.reshape(value, (1, -1)), np.ones(1), np.ones(1, dtype=np.int64), np.zeros(1)),
+        np.array([-1]),
+        np.array([-1]),
+        np.array([-2]),
+        np.array([0.0]),
+        np.array([False]),
+        np.reshape(value, (1, -1)),
+        np.ones(1),
+        np.ones(1, dtype=np.int64),
+        np.zeros(1),
     )
 
 

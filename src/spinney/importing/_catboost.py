@@ -33,8 +33,14 @@ _REGRESSION = {
 }
 _CLASSES = ("Logloss", "CrossEntropy", "MultiClass")
 _RANKING = (
-    *("YetiRank", "YetiRankPairwise", "PairLogit", "PairLogitPairwise", "QueryRMSE"),
-    *("QuerySoftMax", "StochasticRank", "LambdaMart"),
+    "YetiRank",
+    "YetiRankPairwise",
+    "PairLogit",
+    "PairLogitPairwise",
+    "QueryRMSE",
+    "QuerySoftMax",
+    "StochasticRank",
+    "LambdaMart",
 )
 _DEEPEST = 16  # as CatBoost allows
 
@@ -254,5 +260,5 @@ def _make_tree(
     rows = np.rint(np.clip(weight, 0, 2**31 - 1)).astype(np.int64)
     limits = last_at_most(border)
     return SourceTree(
-        *(left, right, feature, limits, to_left, value[:, np.newaxis], weight, rows, gain)
+        left, right, feature, limits, to_left, value[:, np.newaxis], weight, rows, gain
     )

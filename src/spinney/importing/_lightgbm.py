@@ -202,7 +202,7 @@ def _read_objective(
         classes = np.arange(max(n_scores, 2))
     if task != "classify" and n_scores > 1:
         raise ValueError(f"model: expected one score of the objective {name!r}, got {n_scores}")
-    return BoosterSource(*(task, loss, [], [0.0] * n_scores, 0), classes=classes, params=params)
+    return BoosterSource(task, loss, [], [0.0] * n_scores, 0, classes=classes, params=params)
 
 
 def _read_names(header: dict[str, str], n_features: int) -> list[str] | None:

@@ -21,12 +21,16 @@ from spinney.importing._source_file import kind_of
 __all__ = ["from_sklearn"]
 
 _TREES = (
-    *("DecisionTreeClassifier", "DecisionTreeRegressor"),
-    *("ExtraTreeClassifier", "ExtraTreeRegressor"),
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
 )
 _FORESTS = (
-    *("RandomForestClassifier", "RandomForestRegressor"),
-    *("ExtraTreesClassifier", "ExtraTreesRegressor"),
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
 )
 _BOOSTERS = ("GradientBoostingClassifier", "GradientBoostingRegressor")
 _HIST_BOOSTERS = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
@@ -40,8 +44,11 @@ _SAME_STATE = {
     "GaussianMixture": "mixture",
 }
 _NEIGHBORS = (
-    *("KNeighborsClassifier", "KNeighborsRegressor"),
-    *("RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "NearestNeighbors"),
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+    "NearestNeighbors",
 )
 
 

@@ -96,7 +96,10 @@ def read_forest(source: Any, target: type) -> Any:
         n_classes = np.atleast_1d(source.n_classes_)
     model._n_classes = [int(k) for k in n_classes]
     model._store = ForestStore(
-        *(model.criterion, n_classes, source.n_outputs_, not len(n_classes)),
+        model.criterion,
+        n_classes,
+        source.n_outputs_,
+        not len(n_classes),
         [0] * source.n_features_in_,
     )
     for tree in source.estimators_:
@@ -130,8 +133,12 @@ def read_booster(source: Any) -> Any:
     names = getattr(source, "feature_names_in_", None)
     return make_booster(
         BoosterSource(
-            *("classify" if hasattr(source, "classes_") else "regress", source.loss, trees),
-            *(baseline.tolist(), n, names),
+            "classify" if hasattr(source, "classes_") else "regress",
+            source.loss,
+            trees,
+            baseline.tolist(),
+            n,
+            names,
             classes=getattr(source, "classes_", None),
             params=params,
         )
@@ -143,9 +150,15 @@ def _booster_tree(tree: Any, learning_rate: float) -> SourceTree:
     total = weight * tree.impurity
     left, right = tree.children_left, tree.children_right
     return SourceTree(
-        *(left, right, tree.feature, np.where(left < 0, 0.0, _limits(tree))),
-        *(tree.missing_go_to_left != 0, learning_rate * tree.value[:, 0, :1]),
-        *(weight, tree.n_node_samples, np.where(left < 0, 0.0, total - total[left] - total[right])),
+        left,
+        right,
+        tree.feature,
+        np.where(left < 0, 0.0, _limits(tree)),
+        tree.missing_go_to_left != 0,
+        learning_rate * tree.value[:, 0, :1],
+        weight,
+        tree.n_node_samples,
+        np.where(left < 0, 0.0, total - total[left] - total[right]),
     )
 
 
@@ -173,9 +186,13 @@ def read_hist_booster(source: Any) -> Any:
         params["alpha"] = source.quantile
     return make_booster(
         BoosterSource(
-            *("classify" if hasattr(source, "classes_") else "regress", source.loss, trees),
-            *(np.ravel(source._baseline_prediction).tolist(), n),
-            *(getattr(source, "feature_names_in_", None), categories),
+            "classify" if hasattr(source, "classes_") else "regress",
+            source.loss,
+            trees,
+            np.ravel(source._baseline_prediction).tolist(),
+            n,
+            getattr(source, "feature_names_in_", None),
+            categories,
             classes=getattr(source, "classes_", None),
             params=params,
         )
@@ -195,8 +212,12 @@ def _hist_tree(predictor: Any, column: Any, categories: list[Any]) -> SourceTree
     return SourceTree(
         np.where(leaf, -1, nodes["left"].astype(np.int64)),
         np.where(leaf, -1, nodes["right"].astype(np.int64)),
-        *(feature, nodes["num_threshold"], nodes["missing_go_to_left"] != 0),
-        *(nodes["value"][:, np.newaxis], nodes["count"].astype(np.float64)),
-        *(nodes["count"].astype(np.int64), np.where(leaf, 0.0, nodes["gain"])),
+        feature,
+        nodes["num_threshold"],
+        nodes["missing_go_to_left"] != 0,
+        nodes["value"][:, np.newaxis],
+        nodes["count"].astype(np.float64),
+        nodes["count"].astype(np.int64),
+        np.where(leaf, 0.0, nodes["gain"]),
         left_categories=listed,
     )

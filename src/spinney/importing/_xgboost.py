@@ -296,8 +296,16 @@ def _read_tree(
     gain = array("loss_changes", np.float64)
     return [
         SourceTree(
-            *(left, np.where(is_leaf, -1, right), feature, threshold, missing_left),
-            *(values[:, [k]] * scale, hessian, rows, gain, dict(listed)),
+            left,
+            np.where(is_leaf, -1, right),
+            feature,
+            threshold,
+            missing_left,
+            values[:, [k]] * scale,
+            hessian,
+            rows,
+            gain,
+            dict(listed),
         )
         for k in range(values.shape[1])
     ]

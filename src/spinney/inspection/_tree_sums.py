@@ -191,7 +191,7 @@ def read_tree_sum(model: Any) -> TreeSum | None:
         n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
         n_scores = model._n_scores
         start = np.asarray(model._baseline, dtype=np.float64)
-        return TreeSum(*(model, model._store.core, n_trees, n_scores, True, False, start, outcome))
+        return TreeSum(model, model._store.core, n_trees, n_scores, True, False, start, outcome)
     if isinstance(model, BaseTree):
         return _from_values(model) if model.n_outputs_ == 1 else None
     if hasattr(model, "estimator_weights_"):
@@ -209,7 +209,10 @@ def _from_values(model: Any) -> TreeSum | None:
         return None
     n_scores = len(scores.start)
     store = ForestStore(
-        *("squared_error", [], n_scores, True),
+        "squared_error",
+        [],
+        n_scores,
+        True,
         [0 if values is None else len(values) for values in model._schema.categories],
     )
     for tree, values in zip(scores.trees, scores.values, strict=True):
@@ -217,5 +220,5 @@ def _from_values(model: Any) -> TreeSum | None:
         arrays["value"] = np.ascontiguousarray(values, dtype=np.float64).ravel()
         store.core.append(arrays)
     return TreeSum(
-        *(model, store.core, len(scores.trees), n_scores, False, False, scores.start, outcome)
+        model, store.core, len(scores.trees), n_scores, False, False, scores.start, outcome
     )

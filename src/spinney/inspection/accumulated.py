@@ -140,8 +140,14 @@ def accumulated_local_effects(
         counts = np.bincount(axes[0].at, minlength=axes[0].n_cells)
         effect, error = _of_one(view, answers, rows, axes[0], counts / len(rows))
     return AccumulatedEffects(
-        *([axis.grid for axis in axes], effect, error, answers.outputs, answers.is_probability),
-        *(counts, answers.predict(view.make(rows, {})).mean(axis=1), n_before - len(rows)),
+        [axis.grid for axis in axes],
+        effect,
+        error,
+        answers.outputs,
+        answers.is_probability,
+        counts,
+        answers.predict(view.make(rows, {})).mean(axis=1),
+        n_before - len(rows),
         [axis.observed for axis in axes],
     )
 

@@ -115,8 +115,7 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     where = "on rows held out" if held_out else "out of the bag"
     what = "covariance of score and target" if boosts else "decrease of the impurity"
     return Importances(
-        *([str(name) for name in names], mean, np.sqrt(error)),
-        *(f"{what} {where}", by_tree),
+        [str(name) for name in names], mean, np.sqrt(error), f"{what} {where}", by_tree
     )
 
 

@@ -34,8 +34,18 @@ _WHOLE_TABLE = frozenset(
 
 # How many numbers a model tells about a row: places for them are made as they say.
 _WIDTHS = (
-    *("n_outputs_", "n_outputs", "n_classes_", "n_classes", "_n_classes", "_n_scores", "n_scores"),
-    *("_n_targets", "_n_features_out", "n_components", "n_components_", "_trees_per_round"),
+    "n_outputs_",
+    "n_outputs",
+    "n_classes_",
+    "n_classes",
+    "_n_classes",
+    "_n_scores",
+    "n_scores",
+    "_n_targets",
+    "_n_features_out",
+    "n_components",
+    "n_components_",
+    "_trees_per_round",
 )
 _WIDEST = 1 << 20
 _MOST_COLUMNS = 1 << 24  # of a table: names are made for them

@@ -123,7 +123,9 @@ def _measure(
     if kind == "corrected":
         return impurity_importance(model, X, y)
     return permutation_importance(
-        *(model, X, y),
+        model,
+        X,
+        y,
         n_repeats=n_repeats,
         scoring=scoring,
         random_state=random_state,

@@ -124,7 +124,10 @@ class ModelExplainer:
         model = self._model
         if self._sum is not None:
             return explain_trees(
-                *(model, self._sum, X, None),
+                model,
+                self._sum,
+                X,
+                None,
                 cover="auto",
                 interactions=False,
                 n_threads=effective_n_jobs(None),
@@ -134,7 +137,9 @@ class ModelExplainer:
         if isinstance(model, LINEAR_MODELS):
             return explain_linear(model, X, background, interactions=False)
         return explain_by_sampling(
-            *(model, X, background),
+            model,
+            X,
+            background,
             n_permutations=1,
             max_background=max_background,
             random_state=0,

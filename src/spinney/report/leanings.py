@@ -108,7 +108,9 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
     found = []
     for column in columns:
         told = partial_dependence(
-            *(fitted.model, fitted.X, column),
+            fitted.model,
+            fitted.X,
+            column,
             target=label,
             n_values=24,
             individual=True,

@@ -195,8 +195,12 @@ def explain_trees(
         cover = usual
     if stored is not None:
         core.append_forest(
-            *(stored.core, stored.n_trees, stored.n_scores, stored.one_each),
-            *(cover == "rows", n_threads),
+            stored.core,
+            stored.n_trees,
+            stored.n_scores,
+            stored.one_each,
+            cover == "rows",
+            n_threads,
         )
         read: Any = ()
     else:

@@ -122,8 +122,7 @@ class _Grower:
             center[split] = cut
         return (
             Skeleton(
-                *(nodes.low, nodes.high, center, nodes.parent, nodes.slot),
-                *(nodes.depth, nodes.n_rows),
+                nodes.low, nodes.high, center, nodes.parent, nodes.slot, nodes.depth, nodes.n_rows
             ),
             self.leaves,
         )

@@ -21,8 +21,19 @@ __all__ = ["METRICS", "Rows", "read_rows"]
 _KERNELS = {"euclidean", "manhattan", "chebyshev", "cosine"}
 _SAME_ORDER = {"cityblock": "manhattan", "sqeuclidean": "euclidean"}  # as far as comparisons go
 _CDIST = {
-    *("braycurtis", "canberra", "correlation", "dice", "hamming", "jaccard", "jensenshannon"),
-    *("mahalanobis", "minkowski", "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath"),
+    "braycurtis",
+    "canberra",
+    "correlation",
+    "dice",
+    "hamming",
+    "jaccard",
+    "jensenshannon",
+    "mahalanobis",
+    "minkowski",
+    "rogerstanimoto",
+    "russellrao",
+    "seuclidean",
+    "sokalsneath",
     "yule",
 }
 _STRINGS = {"edit", "hamming"}

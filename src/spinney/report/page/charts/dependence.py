@@ -51,7 +51,9 @@ def draw_dependence(
         dots = [
             NamedDot(
                 str(place),
-                *(low, mean, high),
+                low,
+                mean,
+                high,
                 _title(str(place), mean, low, high, weight),
                 levels.get(str(place)),
             )
