@@ -437,6 +437,29 @@ def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: s
     assert "was taken for classes" in ended.err
 
 
+@pytest.mark.parametrize("shape", ["{:.2f} €", "${:,.2f}", "{:.2f}%"])
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_a_target_of_numbers_with_units_is_refused_at_any_number_of_values(
+    command: str, shape: str, run: Run, tmp_path: Path
+) -> None:
+    rows = [f'{row},"{shape.format(row % 97 * 14.25)}"' for row in range(300)]
+    path = tmp_path / "prices.csv"
+    path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
+    more = {
+        "fit": ("--model", "decision_tree", "-o", tmp_path / "m"),
+        "compare": ("--models", "decision_tree", "--cv", 2, "--no-report"),
+    }[command]
+    ended = run(command, path, "--target", "price", *more)
+    assert ended.code == 2
+    assert "300 values are no numbers" in ended.err
+    assert f"(the first is {shape.format(0)!r} in line 2)" in ended.err
+    assert "its 97 different values are numbers, apart from units, signs and sep" in ended.err
+    assert "write numbers plainly, such as 1234.5, or say --task classification" in ended.err
+    ended = run(command, path, "--target", "price", "--task", "classification", *more)
+    assert ended.code == 0
+    assert " ".join(ended.out.split()).count("97 classes in 300 rows, 3.1 rows per class on") == 1
+
+
 def test_a_target_that_is_there_twice(run: Run, tmp_path: Path) -> None:
     rows = [f"{row},{row % 2},{row % 3}" for row in range(30)]
     path = tmp_path / "twice.csv"

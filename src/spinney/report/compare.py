@@ -26,7 +26,14 @@ from spinney.report.race import FlagshipTooSlow, Race, Runner
 from spinney.report.ranking import rank, simplest_within_one_error
 from spinney.report.rows import take_rows
 from spinney.report.sample import FEWEST_DRAWN, affordable_rows, draw_rows
-from spinney.report.target import as_column, check_classes, missing_rows, read_target
+from spinney.report.target import (
+    as_column,
+    check_classes,
+    is_declared_category,
+    missing_rows,
+    notes_on_classes,
+    read_target,
+)
 
 __all__ = ["compare"]
 
@@ -137,7 +144,7 @@ def compare(
     n_rows, n_features = X.shape
     if n_rows == 0 or n_features == 0:
         raise ValueError(f"X is empty: {n_rows:,} rows × {n_features:,} columns")
-    is_asked = task != "auto"
+    is_asked = task != "auto" or is_declared_category(y)
     name = as_column(y)[1]
     y, task = read_target(y, task)
     if task == "classification" and not is_asked:
@@ -258,6 +265,8 @@ class _Course:
     ) -> Comparison:
         """Run all models on these rows, in so many seconds."""
         notes = [self.measure.note] if self.measure.note else []
+        if self.task == "classification":
+            notes += notes_on_classes(rows.y)
         if rows.drawn is not None:
             notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
             if self.time_limit is not None:
