@@ -78,6 +78,39 @@ def test_bundled_spam(run: Run) -> None:
     assert max(map(len, result.out.splitlines())) <= 80
 
 
+def test_bundled_spam_with_folds_of_the_demo(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    original = spinney.compare
+
+    def compare(*data: Any, **options: Any) -> Any:
+        asked.append(options)
+        return original(*data, **options)
+
+    monkeypatch.setattr(sys.modules["spinney.report.compare"], "compare", compare)
+    monkeypatch.setattr("spinney.cli._compare.perf_counter", lambda: 0.0)  # a limit to the digit
+    few, note = ("--models", "baseline,decision_tree"), "Note: 5 folds, to keep this demo short; "
+    demo = run("compare", *few, "--out", tmp_path)
+    assert demo.code == 0
+    assert "4,601 rows × 57 columns · 5 stratified folds" in demo.out
+    # In one line, and in the report.
+    assert f"{note}full version: spinney compare --cv 10" in demo.out.splitlines()
+    assert "full version: spinney compare --cv 10" in (tmp_path / "report.html").read_text("utf-8")
+    assert "ended by" not in demo.out
+    options = run("compare", *few, "--no-report", "--cv", 3, "--time-limit", 60, "--max-rows", 900)
+    assert "900 rows × 57 columns · 3 stratified folds" in options.out
+    full = run("compare", *few, "--no-report", "--cv", 10)
+    assert "10 stratified folds" in full.out
+    assert note not in options.out + full.out
+    assert [(one["cv"], one["time_limit"], one["max_rows"]) for one in asked] == [
+        (5, 225.0, None),  # three quarters of the limit; the rest is for the report
+        (3, 45.0, 900),
+        (10, 225.0, None),
+    ]
+    assert asked[0]["models"] == ["baseline", "decision_tree"]
+
+
 def test_csv(run: Run, shop: Path) -> None:
     result = run("compare", shop, "--target", "bought", "--cv", 3)
     assert result.code == 0
