@@ -75,7 +75,8 @@ def compare(
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto", text, categories and booleans are classes, and so are whole numbers with at
         most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
-        unless they are two whole numbers only.)
+        unless they are two whole numbers only.) Text that holds numbers with units, signs or
+        separated thousands raises an error, unless plain numbers of these values would be classes.
     models : iterable of str or estimators, dict, or None, default=None
         The models to run: names, as `spinney.report.families` lists them; estimators of your own;
         pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
