@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,7 +103,8 @@ def predict(
         bool, typer.Option("--json", help="Write a line of JSON for each row.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Do not say how many rows were written.")
+        bool,
+        typer.Option("--quiet", "-q", help="Print no notes, and not how many rows were written."),
     ] = False,
 ) -> None:
     """Predict the rows of a table with a fitted model."""
@@ -168,6 +170,9 @@ def predict(
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
             write(_beside(_empty(kept), predictor.no_predictions()))
+    if not quiet:  # at the end, where the counts are those of all rows
+        for line in predictor.notes_on_values():
+            typer.echo(f"note: {line}", err=True)
     if output is not None and str(output) != "-" and not quiet:
         seconds = shown_time(perf_counter() - start)
         typer.echo(f"wrote {output}: {n_rows:,} rows in {seconds}", err=True)
@@ -199,6 +204,8 @@ class _Predictor:
         self._proba = proba
         self._explainer: RowExplainer | None = None
         self._rows: CalibrationRows | None = None
+        self._infinite: Counter[str] = Counter()  # values by column, in the rows predicted so far
+        self._infinite_in_calibration: Counter[str] = Counter()
         self._target: str | None = training.get("target")
         self._task: Task | None = training.get("task")
         if not hasattr(self._model, "predict"):
@@ -242,7 +249,7 @@ class _Predictor:
         if not sum(piece.num_rows for piece in pieces):
             raise UserError(f"--calibration: {file} has no rows")
         table, y = read_targets(pa.concat_tables(pieces), self._target, self._task)
-        self._rows = CalibrationRows(self._prepare(table), y)
+        self._rows = CalibrationRows(self._prepare(table, self._infinite_in_calibration), y)
 
     def explain(self, most: int | None) -> None:
         """Add what moved each prediction: so many columns, or all."""
@@ -266,6 +273,20 @@ class _Predictor:
             said.append(self._explainer.said)
         return said
 
+    def notes_on_values(self) -> list[str]:
+        """Return a note for each column with infinite values, after the last prediction."""
+        from spinney.cli._training_table import first_notes
+        from spinney.io._column_kind import infinite_flag
+
+        places = (("", self._infinite), (" of the calibration rows", self._infinite_in_calibration))
+        return first_notes(
+            [
+                f"column {name!r}{place}: {infinite_flag(count)}"
+                for place, counts in places
+                for name, count in counts.items()
+            ]
+        )
+
     def columns_to_read(self, kept: list[str]) -> list[str] | None:
         """Return the columns that are needed of a file, or None for all."""
         used = self._kinds.used if self._kinds is not None else self._features
@@ -285,7 +306,7 @@ class _Predictor:
         """Return the columns to write for some rows."""
         import numpy as np
 
-        X = self._prepare(piece)
+        X = self._prepare(piece, self._infinite)
         if not piece.num_rows:
             return self.no_predictions()
         try:
@@ -332,9 +353,9 @@ class _Predictor:
             **({} if self._explainer is None else self._explainer.no_columns()),
         }
 
-    def _prepare(self, piece: Any) -> Any:
+    def _prepare(self, piece: Any, infinite: Counter[str]) -> Any:
         if self._kinds is not None:
-            return self._kinds.prepare(piece)
+            return self._kinds.prepare(piece, infinite)
         if self._features is not None:
             return piece.select(_known(self._features, piece))
         if piece.num_columns != self._n_features:

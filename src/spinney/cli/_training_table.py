@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bundled_spam",
+    "first_notes",
     "notes_on_columns",
     "overruled_kinds",
     "read_training_table",
@@ -73,6 +74,11 @@ def notes_on_columns(table: TrainingTable) -> list[str]:
         more = len(columns) - _SHOWN_NAMES
         what = "columns" if what == "column" and len(columns) > 1 else what
         notes.append(f"{what} {shown}{f' and {more:,} more' if more > 0 else ''}: {said}")
+    return first_notes(notes)
+
+
+def first_notes(notes: list[str]) -> list[str]:
+    """Return the first notes on columns, and how many more there are."""
     more = len(notes) - _MOST_NOTES
     if more <= 1:
         return notes

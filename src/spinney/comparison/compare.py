@@ -26,7 +26,15 @@ from spinney.comparison.race import FlagshipTooSlow, Race, Runner
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
 from spinney.data.rows import take_rows
-from spinney.data.target import Task, as_column, check_classes, missing_rows, read_target
+from spinney.data.target import (
+    Task,
+    as_column,
+    check_classes,
+    is_declared_category,
+    missing_rows,
+    notes_on_classes,
+    read_target,
+)
 
 __all__ = ["compare"]
 
@@ -68,7 +76,8 @@ def compare(
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto", text, categories and booleans are classes, and so are whole numbers with at
         most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
-        unless they are two whole numbers only.)
+        unless they are two whole numbers only.) Text that holds numbers with units, signs or
+        separated thousands raises an error, unless plain numbers of these values would be classes.
     models : iterable of str or estimators, dict, or None, default=None
         The models to run: names, as `spinney.comparison.families` lists them; estimators of your
         own; pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
@@ -137,7 +146,7 @@ def compare(
     n_rows, n_features = X.shape
     if n_rows == 0 or n_features == 0:
         raise ValueError(f"X is empty: {n_rows:,} rows × {n_features:,} columns")
-    is_asked = task != "auto"
+    is_asked = task != "auto" or is_declared_category(y)
     name = as_column(y)[1]
     y, task = read_target(y, task)
     if task == "classification" and not is_asked:
@@ -258,6 +267,8 @@ class _Course:
     ) -> Comparison:
         """Run all models on these rows, in so many seconds."""
         notes = [self.measure.note] if self.measure.note else []
+        if self.task == "classification":
+            notes += notes_on_classes(rows.y)
         if rows.drawn is not None:
             notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
             if self.time_limit is not None:

@@ -34,6 +34,7 @@ _NEGLIGIBLE = 0.02  # of the time of the flagship
 _SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
 _LONGEST_FAILURE = 300  # characters: some errors quote all rows
 _MOST_PROBABILITIES = 4_000_000  # of a model, all rows and classes; more are not kept
+_LARGEST_KEPT = 16_000_000  # bytes of a fitted model
 
 
 class FlagshipTooSlow(Exception):
@@ -50,7 +51,11 @@ class _NotMeasured(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """A model on a fold: its measure and times, and what it said of the test rows."""
+    """The score, times and predictions of a model on a fold.
+
+    The first fold's trial also has the size of the fitted model in bytes and, unless it is large,
+    the model itself: the report reads it, and fitting it again may take long.
+    """
 
     score: float
     fit_seconds: float
@@ -58,6 +63,7 @@ class Trial:
     size: int | None
     predicted: NDArray[Any]
     probabilities: NDArray[np.float32] | None
+    model: Any = None
 
     @property
     def seconds(self) -> float:
@@ -214,13 +220,15 @@ class Race:
             raise
         except Exception as error:
             raise _NotMeasured(_one_line(error)) from error
+        size = _size_of(model) if number == 0 else None
         return Trial(
             score,
             fitted - start,
             predict_seconds,
-            _size_of(model) if number == 0 else None,
+            size,
             predicted,
             None if probabilities is None else probabilities.astype(np.float32),
+            model if size is not None and size <= _LARGEST_KEPT else None,
         )
 
     def _left(self) -> float | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +16,9 @@ __all__ = [
     "as_column",
     "check_classes",
     "infer_task",
+    "is_declared_category",
     "missing_rows",
+    "notes_on_classes",
     "read_target",
 ]
 
@@ -23,6 +27,18 @@ Task = Literal["classification", "regression"]
 # Whole numbers are taken for classes up to this many different ones; more are a quantity.
 _MAX_INTEGER_CLASSES = 20
 _FEW_ROWS = 20  # with fewer, classes that nearly all differ prove nothing
+_MAX_NUMERIC_TEXTS = 5  # texts such as "0.5 mg" may be classes up to this many different ones
+_NEARLY_ALL = 0.9
+_FEW_ROWS_PER_CLASS = 5
+
+_SIGN = r"[$€£¥₹₽₩]"
+_CURRENCY = (
+    rf"[A-Z]{{0,2}}{_SIGN}|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|BRL|Rs\.?)"
+)
+_UNIT = rf"[%‰°]|{_SIGN}|°[CF]|[^\W\d_](?:[^\W_]|[./]){{0,9}}"
+_WITH_UNIT = re.compile(rf"([-+]?)\s*({_CURRENCY})?\s*([-+]?[\d.,][\d.,'’ \xa0\u202f]*)({_UNIT})?")
+_THOUSANDS = re.compile(r"([-+]?[1-9]\d{0,2})((?:([.,'’ \xa0\u202f])\d{3})(?:\3\d{3})*)([.,]\d+)?")
+_DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:[.,]\d*)?|[.,]\d+)")
 
 
 class StrayValue(ValueError):
@@ -71,7 +87,7 @@ def read_target(
         raise ValueError(f"target {name!r} is missing in {rows}")
     values = _settle_dtype(values, name)
     if task == "auto":
-        task = "classification" if _is_declared_category(y) else infer_task(values)
+        task = "classification" if is_declared_category(y) else infer_task(values)
     if task == "regression":
         return _as_numbers(values, name), task
     return _as_classes(values, name, to_learn), task
@@ -96,25 +112,97 @@ def infer_task(y: NDArray[Any]) -> Task:
 
 
 def check_classes(y: NDArray[Any], name: str) -> None:
-    """Refuse texts that were taken for classes though nearly every row has one of its own.
+    """Raise `StrayValue` if the classes are numbers written as texts.
 
-    They are often numbers, of which some are not written as such.
+    Texts are suspicious in two cases: more than half of the rows have different texts, or nearly
+    all different texts are numbers with the same unit, currency or percent sign, or with separated
+    thousands, and these numbers would be a quantity if they were written plainly.
     """
-    if y.dtype.kind not in "OU" or len(y) < _FEW_ROWS:
+    if y.dtype.kind not in "OU":
         return
-    n_classes = len(np.unique(y))
-    if 2 * n_classes <= len(y):
+    texts, inverse = np.unique(y, return_inverse=True)
+    many = len(y) >= _FEW_ROWS and 2 * len(texts) > len(y)
+    n_numbers = _count_numbers_of_a_quantity(texts, inverse)
+    if not many and not n_numbers:
         return
     count, row = _find_stray(y)
     if not count:  # codes such as 0117
         return
     are = "value is no number" if count == 1 else "values are no numbers"
+    but = f"{len(y):,} rows have {len(texts):,} different values"
+    if n_numbers:
+        most = f"{n_numbers:,} of " if n_numbers < len(texts) else ""
+        but = (
+            f"{most}its {len(texts):,} different values are numbers, apart from units, signs and "
+            "separators"
+        )
     raise StrayValue(
         f"target {_plain(name)} was taken for classes, as {count:,} {are} "
-        f"(the first is {_plain(str(y[row]))} in {{place}}), but {len(y):,} rows have "
-        f"{n_classes:,} different values; write numbers plainly, or say task='classification'",
+        f"(the first is {_plain(str(y[row]))} in {{place}}), but {but}; write numbers plainly, "
+        "such as 1234.5, or say task='classification'",
         row,
     )
+
+
+def notes_on_classes(y: NDArray[Any]) -> list[str]:
+    """Return a note if there are many classes with few rows each."""
+    n_rows, n_classes = len(y), len(np.unique(y))
+    if n_classes <= _MAX_INTEGER_CLASSES or n_rows >= _FEW_ROWS_PER_CLASS * n_classes:
+        return []
+    return [
+        f"{n_classes:,} classes in {n_rows:,} rows, {n_rows / n_classes:.1f} rows per class on "
+        "average: merge rare classes, or predict another column"
+    ]
+
+
+def _count_numbers_of_a_quantity(texts: NDArray[Any], inverse: NDArray[np.intp]) -> int:
+    """Count the different texts that are numbers, if nearly all are; 0 if they may be classes.
+
+    Parameters
+    ----------
+    texts : array
+        The different texts.
+    inverse : array of int
+        The text of each row.
+    """
+    read = [_read_number(str(text)) for text in texts]
+    units = Counter(unit for _, unit in filter(None, read))
+    if not units or sum(units.values()) < _NEARLY_ALL * len(texts):
+        return 0
+    # Plain numbers may stand beside those with the most frequent unit; 12A and 12B are codes.
+    unit, _ = max(units.items(), key=lambda item: (item[0] != "", item[1]))
+    values = np.array([found[0] if found and found[1] in ("", unit) else np.nan for found in read])
+    is_number = np.isfinite(values)
+    n_numbers = int(is_number.sum())
+    if n_numbers < _NEARLY_ALL * len(texts):
+        return 0
+    of_rows = values[inverse]
+    of_rows = of_rows[np.isfinite(of_rows)]
+    distinct = np.unique(of_rows)
+    if len(distinct) <= _MAX_NUMERIC_TEXTS:
+        return 0
+    is_whole = np.array_equal(distinct, np.rint(distinct)) and np.abs(distinct).max() < 2**53
+    task = infer_task(of_rows.astype(np.int64) if is_whole else of_rows)
+    return n_numbers if task == "regression" else 0
+
+
+def _read_number(text: str) -> tuple[float, str] | None:
+    """Read "0.52 €" as (0.52, "€") and "1,234" as (1234.0, ""); None for other texts and codes."""
+    if _is_number(text):
+        is_code = re.match(r"[-+]?0\d", text.strip()) is not None
+        return None if is_code else (float(text), "")
+    found = _WITH_UNIT.fullmatch(text.strip().replace("−", "-"))
+    if found is None:
+        return None
+    sign, before, digits, after = found.groups(default="")
+    digits = digits.strip()
+    grouped = _THOUSANDS.fullmatch(digits)
+    if grouped is not None and not (grouped[4] or "").startswith(grouped[3]):
+        digits = grouped[1] + re.sub(r"\D", "", grouped[2]) + (grouped[4] or "")
+    if _DECIMAL.fullmatch(digits) is None:
+        return None
+    number = float(digits.replace(",", "."))
+    return -number if sign == "-" else number, before + after
 
 
 def _find_stray(y: NDArray[Any]) -> tuple[int, int]:
@@ -177,7 +265,7 @@ def as_column(y: Any) -> tuple[NDArray[Any], str]:
     return array, "y"
 
 
-def _is_declared_category(y: Any) -> bool:
+def is_declared_category(y: Any) -> bool:
     """Whether the target is a series, or a frame of one column, whose type says categories."""
     import narwhals.stable.v2 as nw
 

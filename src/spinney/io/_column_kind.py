@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from spinney.io._form import NUMBER
 
-__all__ = ["KINDS", "LEARNED", "ColumnKind", "Kind", "find_kind"]
+__all__ = ["KINDS", "LEARNED", "ColumnKind", "Kind", "find_kind", "infinite_flag"]
 
 Kind = Literal["number", "category", "date", "text", "identifier", "constant", "dropped"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -107,8 +107,12 @@ def _infinities(column: pa.ChunkedArray) -> list[str]:
     if not pa.types.is_floating(column.type):
         return []
     count = pc.sum(pc.is_inf(_comparable(column, column.type))).as_py() or 0
-    values = "values are" if count > 1 else "value is"
-    return [f"{count:,} infinite {values} taken for missing"] if count else []
+    return [infinite_flag(count)] if count else []
+
+
+def infinite_flag(count: int) -> str:
+    """Return the remark on a column with infinite values."""
+    return f"{count:,} infinite {'values are' if count > 1 else 'value is'} taken for missing"
 
 
 def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind
+from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind, infinite_flag
 from spinney.io._form import Misfit, as_type, date_order, dated
 from spinney.io.table_file import unknown_column
 
@@ -53,7 +54,7 @@ class ColumnKinds:
             [dated(column.name, _reading_type(column), column.order) for column in used]
         )
 
-    def prepare(self, frame: Any) -> pa.Table:
+    def prepare(self, frame: Any, infinite: Counter[str] | None = None) -> pa.Table:
         """Return the columns that are learned from, as learners take them.
 
         Numbers stay numbers (infinite ones are taken for missing), categories become dictionaries
@@ -63,6 +64,8 @@ class ColumnKinds:
         ----------
         frame : pyarrow.Table or any data frame
             Rows with these columns, in any order; others are left out.
+        infinite : Counter, optional
+            The number of infinite values of each column is added to it.
         """
         frame = as_arrow(frame)
         by_name = dict(zip(frame.column_names, frame.columns, strict=True))
@@ -71,7 +74,10 @@ class ColumnKinds:
             if column.kind in LEARNED:
                 if column.name not in by_name:
                     raise unknown_column(column.name, list(by_name), "the table")
-                out[column.name] = _prepare(column, by_name[column.name])
+                values, n_infinite = _prepare(column, by_name[column.name])
+                out[column.name] = values
+                if n_infinite and infinite is not None:
+                    infinite[column.name] += n_infinite
         return pa.table(out)
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,12 +199,13 @@ def _why(columns: list[ColumnKind]) -> str:
 
 def _overruled(name: str, column: pa.ChunkedArray, kind: Any, order: str) -> ColumnKind:
     decided = ColumnKind(name, kind, "as told", (), str(column.type), order)
-    if kind in LEARNED:
-        try:
-            _prepare(decided, column)
-        except ValueError as error:
-            raise ValueError(f"{error}; so it cannot be a {kind}") from None
-    return decided
+    if kind not in LEARNED:
+        return decided
+    try:
+        _, n_infinite = _prepare(decided, column)
+    except ValueError as error:
+        raise ValueError(f"{error}; so it cannot be a {kind}") from None
+    return replace(decided, flags=(infinite_flag(n_infinite),)) if n_infinite else decided
 
 
 def _flag_leaks(
@@ -245,7 +252,8 @@ def _reading_type(column: ColumnKind) -> pa.DataType:
     return _TIMES.get(column.type, pa.float64() if column.type == "double" else pa.string())
 
 
-def _prepare(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _prepare(column: ColumnKind, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Return a column as learners take it, and how many values were infinite."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     type_ = values.type
@@ -255,7 +263,7 @@ def _prepare(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if "string" in str(type_) and type_ != pa.string():
         values = values.cast(pa.string())
     try:
-        return _PREPARE[column.kind](column, values)
+        return _without_infinite(_PREPARE[column.kind](column, values))
     except Misfit as misfit:
         raise ValueError(f"{refusal}{misfit.text!r} in row {misfit.row + 1:,}") from None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -269,7 +277,7 @@ def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type in _TIMES or "timestamp" in column.type:
         return _as_days(column, as_type(values, pa.timestamp("us"), order=column.order))
     if pa.types.is_string(type_):
-        return _finite(as_type(values, pa.float64()))
+        return as_type(values, pa.float64())
     if pa.types.is_boolean(type_):
         return values.cast(pa.int8())
     if pa.types.is_integer(type_):
@@ -278,16 +286,19 @@ def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
             return values
         return pc.cast(values, pa.float64(), safe=False)  # asked for: they lose their last digits
     if pa.types.is_float64(type_) or pa.types.is_float32(type_):
-        return _finite(values)
-    return _finite(values.cast(pa.float64()))
-
-
-def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take infinite values for missing ones: hardly any model can do anything else with them."""
-    is_infinite = pc.is_inf(values)
-    if not pc.any(is_infinite).as_py():
         return values
-    return pc.if_else(is_infinite, pa.scalar(None, values.type), values)
+    return values.cast(pa.float64())
+
+
+def _without_infinite(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Replace infinite values by missing ones, as few models accept them; count them."""
+    if not pa.types.is_floating(values.type):
+        return values, 0
+    is_infinite = pc.is_inf(values)
+    count = pc.sum(is_infinite).as_py() or 0
+    return (
+        pc.if_else(is_infinite, pa.scalar(None, values.type), values) if count else values
+    ), count
 
 
 def _as_category(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -115,7 +115,13 @@ def read_training_table(
     >>> data.notes
     ["left out 1 row without a value of 'bought'"]
     """
-    from spinney.data.target import StrayValue, check_classes, missing_rows, read_target
+    from spinney.data.target import (
+        StrayValue,
+        check_classes,
+        missing_rows,
+        notes_on_classes,
+        read_target,
+    )
 
     table = read_table(source, delimiter=delimiter, encoding=encoding, header=header)
     if target is None:
@@ -159,6 +165,8 @@ def read_training_table(
     except StrayValue as error:
         row = error.row if rows is None else int(rows[error.row])
         raise error.at(table.place_of(row)) from None
+    if settled == "classification":
+        notes += notes_on_classes(y)
     kinds = decide_kinds(
         frame, target, overrule=overrule, y=y if leaks else None, task=settled if leaks else None
     )

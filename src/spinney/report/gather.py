@@ -175,7 +175,8 @@ class _Gathering:
             self.found["importances"].append(found)
 
         for place, name in enumerate(shown):
-            seconds = self.compared.trials[name][0].fit_seconds
+            first = self.compared.trials[name][0]
+            seconds = first.fit_seconds if first.model is None else 0.0
             self._do(f"what {name} leans on", partial(look, name, len(shown) - place), seconds)
             if place == 0 and best:
                 self._explain(best[0])

@@ -48,7 +48,9 @@ class FittedOnFold:
         self.train = train
         self.name = name
         self.compared = compared
-        self.model = compared.make(name).fit(take_rows(compared.X, train), compared.y[train])
+        self.model = compared.trials[name][0].model
+        if self.model is None:
+            self.model = compared.make(name).fit(take_rows(compared.X, train), compared.y[train])
         if len(test) > _MOST_ROWS:
             test = test[draw_rows(compared.y[test], _MOST_ROWS, 0)]
         self.rows = test

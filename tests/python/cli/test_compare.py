@@ -78,6 +78,39 @@ def test_bundled_spam(run: Run) -> None:
     assert max(map(len, result.out.splitlines())) <= 80
 
 
+def test_bundled_spam_with_folds_of_the_demo(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    original = spinney.compare
+
+    def compare(*data: Any, **options: Any) -> Any:
+        asked.append(options)
+        return original(*data, **options)
+
+    monkeypatch.setattr(sys.modules["spinney.comparison.compare"], "compare", compare)
+    monkeypatch.setattr("spinney.cli._compare.perf_counter", lambda: 0.0)  # a limit to the digit
+    few, note = ("--models", "baseline,decision_tree"), "Note: 5 folds, to keep this demo short; "
+    demo = run("compare", *few, "--out", tmp_path)
+    assert demo.code == 0
+    assert "4,601 rows × 57 columns · 5 stratified folds" in demo.out
+    # In one line, and in the report.
+    assert f"{note}full version: spinney compare --cv 10" in demo.out.splitlines()
+    assert "full version: spinney compare --cv 10" in (tmp_path / "report.html").read_text("utf-8")
+    assert "ended by" not in demo.out
+    options = run("compare", *few, "--no-report", "--cv", 3, "--time-limit", 60, "--max-rows", 900)
+    assert "900 rows × 57 columns · 3 stratified folds" in options.out
+    full = run("compare", *few, "--no-report", "--cv", 10)
+    assert "10 stratified folds" in full.out
+    assert note not in options.out + full.out
+    assert [(one["cv"], one["time_limit"], one["max_rows"]) for one in asked] == [
+        (5, 225.0, None),  # three quarters of the limit; the rest is for the report
+        (3, 45.0, 900),
+        (10, 225.0, None),
+    ]
+    assert asked[0]["models"] == ["baseline", "decision_tree"]
+
+
 def test_csv(run: Run, shop: Path) -> None:
     result = run("compare", shop, "--target", "bought", "--cv", 3)
     assert result.code == 0
@@ -435,6 +468,29 @@ def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: s
     assert f"1 value is none, the first is {stray!r} in line 42" in ended.err
     ended = run("fit", path, "--target", "price", "--model", "ridge", "-o", tmp_path / "m")
     assert "was taken for classes" in ended.err
+
+
+@pytest.mark.parametrize("shape", ["{:.2f} €", "${:,.2f}", "{:.2f}%"])
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_a_target_of_numbers_with_units_is_refused_at_any_number_of_values(
+    command: str, shape: str, run: Run, tmp_path: Path
+) -> None:
+    rows = [f'{row},"{shape.format(row % 97 * 14.25)}"' for row in range(300)]
+    path = tmp_path / "prices.csv"
+    path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
+    more = {
+        "fit": ("--model", "decision_tree", "-o", tmp_path / "m"),
+        "compare": ("--models", "decision_tree", "--cv", 2, "--no-report"),
+    }[command]
+    ended = run(command, path, "--target", "price", *more)
+    assert ended.code == 2
+    assert "300 values are no numbers" in ended.err
+    assert f"(the first is {shape.format(0)!r} in line 2)" in ended.err
+    assert "its 97 different values are numbers, apart from units, signs and sep" in ended.err
+    assert "write numbers plainly, such as 1234.5, or say --task classification" in ended.err
+    ended = run(command, path, "--target", "price", "--task", "classification", *more)
+    assert ended.code == 0
+    assert " ".join(ended.out.split()).count("97 classes in 300 rows, 3.1 rows per class on") == 1
 
 
 def test_a_target_that_is_there_twice(run: Run, tmp_path: Path) -> None:

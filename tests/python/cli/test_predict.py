@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import spinney
 from spinney.cli._table_writer import open_writer
 from spinney.io import read_about, read_table
-from support.shell_runner import SHOP, N, Run, rows_of
+from support.shell_runner import SHOP, N, Run, in_shell, rows_of
 
 # ----- predict
 
@@ -414,3 +414,100 @@ def test_dates_with_the_day_first(run: Run, tmp_path: Path) -> None:
     ended = run("predict", model, new)
     assert ended.code == 2
     assert "line 2, column 'when': expected a date (31/12/2024, day first)" in ended.err
+
+
+INFINITE = {"age": ["inf", "-inf", "40", "1e400", "55", "", "61"], "income": ["1e5"] * 6 + ["inf"]}
+INFINITE_NOTES = [
+    "note: column 'age': 3 infinite values are taken for missing",
+    "note: column 'income': 1 infinite value is taken for missing",
+]
+
+
+def _notes(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("note: ")]
+
+
+@pytest.fixture
+def numbers(run: Run, shop: Path) -> Path:
+    """A model of two numeric columns."""
+    out = shop.parent / "numbers.spinney"
+    few = ("--drop", "id", "--drop", "city", "--drop", "bought", "--model", "decision_tree")
+    assert run("fit", shop, "--target", "spent", *few, "-o", out).code == 0
+    return out
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".texts.parquet"])
+def test_infinite_values_are_noted_once_with_their_count(
+    ending: str, run: Run, numbers: Path
+) -> None:
+    path = numbers.parent / f"infinite{ending}"
+    texts = pd.DataFrame(INFINITE)
+    if ending == ".csv":
+        texts.to_csv(path, index=False)
+    else:
+        frame = texts if "texts" in ending else texts.apply(pd.to_numeric)
+        (frame.to_feather if ending == ".arrow" else frame.to_parquet)(path)
+    missing = texts.replace(["inf", "-inf", "1e400"], "").to_csv(index=False)
+    (numbers.parent / "missing.csv").write_text(missing)
+    plain = run("predict", numbers, numbers.parent / "missing.csv")
+    assert _notes(plain.err) == []
+    for rows in (2, 65_536):
+        ended = run("predict", numbers, path, "--rows", rows)
+        assert ended.code == 0
+        assert ended.out == plain.out
+        assert _notes(ended.err) == INFINITE_NOTES
+    lines = run("predict", numbers, path, "--json", "--rows", 3)
+    assert len([json.loads(line) for line in lines.out.splitlines()]) == 7
+    assert _notes(lines.err) == INFINITE_NOTES
+    assert run("predict", numbers, path, "--quiet").err == ""
+    out = numbers.parent / "out.csv"
+    ended = run("predict", numbers, path, "-o", out)
+    assert _notes(ended.err) == INFINITE_NOTES
+    assert ended.err.splitlines()[-1].startswith("wrote ")
+
+
+def test_infinite_values_from_standard_input_and_in_calibration_rows(
+    numbers: Path, shop: Path
+) -> None:
+    folder = numbers.parent
+    pd.DataFrame(INFINITE).to_csv(folder / "infinite.csv", index=False)
+    ended = in_shell(f"cat infinite.csv | spinney predict {numbers} - --rows 2", folder)
+    assert ended.returncode == 0
+    assert _notes(ended.stderr) == INFINITE_NOTES
+    assert len(ended.stdout.splitlines()) == 8
+    rows = SHOP[["age", "income", "spent"]].astype(object)
+    rows.loc[3, "age"] = rows.loc[4, "income"] = rows.loc[9, "income"] = "-inf"
+    rows.to_csv(folder / "rows.csv", index=False)
+    command = f"spinney predict {numbers} {shop} --interval 0.8 --calibration rows.csv"
+    assert _notes(in_shell(command, folder).stderr) == [
+        "note: column 'age' of the calibration rows: 1 infinite value is taken for missing",
+        "note: column 'income' of the calibration rows: 2 infinite values are taken for missing",
+    ]
+
+
+def test_infinite_values_in_many_columns_share_a_note(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame({f"x{k}": np.arange(40.0) ** (k + 1) for k in range(14)})
+    frame.assign(y=np.arange(40) % 2).to_csv(tmp_path / "rows.csv", index=False)
+    fit = ("fit", tmp_path / "rows.csv", "--target", "y", "--model", "decision_tree")
+    assert run(*fit, "-o", tmp_path / "m").code == 0
+    frame.replace(1.0, np.inf).to_csv(tmp_path / "rows.csv", index=False)
+    notes = _notes(run("predict", tmp_path / "m", tmp_path / "rows.csv").err)
+    assert notes[:10] == [
+        f"note: column 'x{k}': 1 infinite value is taken for missing" for k in range(10)
+    ]
+    assert notes[10:] == ["note: 4 more notes on columns are not shown"]
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_infinite_values_of_a_column_with_a_given_kind(
+    command: str, run: Run, tmp_path: Path
+) -> None:
+    rows = [f"{'1e400' if i in (3, 5) else i % 17},{i % 2}" for i in range(40)]
+    (tmp_path / "rows.csv").write_text("\n".join(["a,y", *rows]))
+    more = {
+        "fit": ("--model", "decision_tree", "-o", tmp_path / "m"),
+        "compare": ("--models", "baseline", "--cv", 2, "--no-report"),
+    }[command]
+    ended = run(command, tmp_path / "rows.csv", "--target", "y", "--kind", "a=number", *more)
+    assert ended.code == 0
+    assert "column 'a': 2 infinite values are taken for missing" in ended.out

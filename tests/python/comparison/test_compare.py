@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,48 @@ def test_task_of_polars_and_arrow() -> None:
 def test_bad_target(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_target(y)
+
+
+@pytest.mark.parametrize(
+    ("texts", "refused"),
+    [
+        ([f"{k / 100:.2f} €" for k in range(97)], True),
+        ([f"€{k / 100:.2f}" for k in range(97)], True),
+        ([f"USD {k / 100:.2f}" for k in range(97)], True),
+        ([f"{k / 4}%" for k in range(6)], True),
+        ([f"{k * 137:,}" for k in range(97)], True),
+        ([f"{k * 137.5:,.2f}".translate(str.maketrans(",.", ".,")) for k in range(97)], True),
+        ([f"{k * 137:,} km".replace(",", "\u202f") for k in range(97)], True),
+        ([f"−{k} °C" for k in range(21)], True),
+        ([f"{k / 7:.3f}" for k in range(97)] + ["unknown"], True),
+        # Few different values, as of plain whole numbers.
+        ([f"{k / 2} mg" for k in range(5)], False),
+        ([f"{k} months" for k in range(20)], False),
+        # Labels with numbers in them.
+        ([f"cluster {k}" for k in range(97)], False),
+        ([f"{k}{side}" for k in range(40) for side in "AB"], False),
+        ([f"{k}-{k + 4}" for k in range(97)], False),
+        ([f"0{k:03}" for k in range(97)], False),
+        ([f"0{k:03}" for k in range(97)] + ["unknown"], False),
+        ([f"2.{k}.1" for k in range(97)], False),
+        ([f"word{k}" for k in range(97)], False),
+    ],
+)
+def test_texts_of_numbers_are_no_classes(texts: list[str], refused: bool) -> None:
+    y = np.array(texts * 3)
+    X = np.arange(len(y), dtype=float)[:, np.newaxis]
+    with nullcontext() if not refused else pytest.raises(ValueError, match="write numbers plainly"):
+        spinney.compare(X, y, models=["baseline"], cv=2)
+    result = spinney.compare(X, y, models=["baseline"], cv=2, task="classification")
+    n_classes = len(texts)
+    rare = f"{n_classes} classes in {3 * n_classes} rows, 3.0 rows per class on average: "
+    assert any(note.startswith(rare) for note in result.notes) == (n_classes > 20)
+
+
+def test_declared_categories_are_classes_whatever_their_texts() -> None:
+    y = pd.Series([f"{k / 100:.2f} €" for k in range(97)] * 3, dtype="category")
+    X = np.arange(len(y), dtype=float)[:, np.newaxis]
+    assert spinney.compare(X, y, models=["baseline"], cv=2).task == "classification"
 
 
 def test_bytes_are_classes_but_no_numbers() -> None:

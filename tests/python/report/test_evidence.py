@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +14,17 @@ import pytest
 from sklearn import metrics
 
 import spinney
+from spinney.comparison import race
 from spinney.comparison.recipe import Origin
 from spinney.io import decide_kinds
 from spinney.report.certainty import predicted_rows
 from spinney.report.gather import gather_evidence
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
+from spinney.report.leanings import FittedOnFold
 from spinney.report.learning import learning_curve
 from spinney.report.page import render_page
 from spinney.report.profile import histogram_of, profile_columns
+from spinney.tree import DecisionTreeClassifier
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -77,6 +80,36 @@ def _all_finite(part: Any, name: str = "evidence") -> None:
     elif hasattr(part, "__dataclass_fields__"):
         for field in part.__dataclass_fields__:
             _all_finite(getattr(part, field), f"{name}.{field}")
+
+
+class CountingTree(DecisionTreeClassifier):
+    """A tree that counts how often one is fitted on how many rows."""
+
+    fits: ClassVar[list[int]] = []
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        self.fits.append(len(y))
+        return super().fit(X, y, **more)
+
+
+@pytest.mark.parametrize("largest", [16_000_000, 0])
+def test_small_models_of_the_first_fold_are_not_fitted_again(
+    largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(race, "_LARGEST_KEPT", largest)
+    CountingTree.fits.clear()
+    result = spinney.compare(TABLE, TARGETS["two"], cv=4, models=[CountingTree(random_state=0)])
+    compared = result.compared
+    assert compared is not None
+    trials = compared.trials["counting_tree"]
+    assert [trial.model is not None for trial in trials] == [largest > 0, False, False, False]
+    evidence = gather_evidence(result, origin=Origin("shop.csv", "two"))
+    assert evidence.left_out == []
+    n_train = len(compared.splits[0][0])
+    assert CountingTree.fits.count(n_train) == 4 + (largest == 0)  # others: learning curve
+    fitted = FittedOnFold(compared, "counting_tree")
+    assert (fitted.model is trials[0].model) == (largest > 0)
+    np.testing.assert_array_equal(fitted.model.predict(fitted.X), trials[0].predicted)
 
 
 def test_judgement_is_scikit_learns(compared: Any) -> None:
