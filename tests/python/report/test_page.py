@@ -130,7 +130,7 @@ def test_page_is_the_same_each_time() -> None:
 
 def test_page_does_not_depend_on_hashes() -> None:
     code = (
-        "from report_samples import SAMPLES; from spinney.report.page import render_page;"
+        "from support.report_samples import SAMPLES; from spinney.report.page import render_page;"
         "import hashlib; page = render_page(*SAMPLES['three_columns']());"
         "print(hashlib.sha256(page.encode()).hexdigest())"
     )
