@@ -1,0 +1,174 @@
+"""Compare two builds of Spinney with each other, for changes that must not cost speed.
+
+    python benchmarks/builds.py OLD NEW [--repeats 7] [CASE ...]
+
+OLD and NEW are folders that contain the package `spinney` (a build, or ``src`` with the compiled
+module in it). Each build runs in a process of its own; the processes take turns, one measurement
+each, and the best time of each case counts. The ratio is old / new: above 1 the new build is
+faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# A worker reads the names of cases, one per line, runs each once and answers with the seconds.
+WORKER = """
+import sys
+from time import perf_counter
+
+import numpy as np
+
+import spinney
+from spinney.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from spinney.linear_model import LogisticRegression
+from spinney.neighbors import HNSW, KDTree, KNeighborsClassifier
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(50_000, 20))
+y = X[:, 0] + np.sin(3 * X[:, 1]) * X[:, 2] + rng.normal(size=len(X))
+c = np.digitize(y, [-1, 0, 1])
+few, few_y, few_c = X[:20], y[:20], c[:20]
+points = rng.random((50_000, 3))
+
+tree = DecisionTreeClassifier(random_state=0, n_jobs=2).fit(X, c)
+forest = RandomForestClassifier(50, random_state=0, n_jobs=2).fit(X[:20_000], c[:20_000])
+booster = GradientBoostingRegressor(n_estimators=100, n_jobs=2).fit(X, y)
+index = KDTree(points)
+graph = HNSW().fit(X[:5_000])
+neighbors = KNeighborsClassifier().fit(X[:5_000], c[:5_000])
+row = np.ascontiguousarray(X[:1])
+
+def often(n, call):
+    return lambda: [call() for _ in range(n)]
+
+cases = {
+    "tree, classes, fit": lambda: DecisionTreeClassifier(random_state=0, n_jobs=2).fit(X, c),
+    "tree, numbers, fit": lambda: DecisionTreeRegressor(random_state=0, n_jobs=2).fit(X, y),
+    "tree, 20 rows, fit": often(300, lambda: DecisionTreeClassifier().fit(few, few_c)),
+    "tree, 20 rows, predict": often(3_000, lambda: tree.predict(few)),
+    "tree, predict": often(10, lambda: tree.predict(X)),
+    "forest, classes, fit": lambda: RandomForestClassifier(20, random_state=0, n_jobs=2).fit(
+        X[:20_000], c[:20_000]
+    ),
+    "forest, numbers, fit": lambda: RandomForestRegressor(10, random_state=0, n_jobs=2).fit(
+        X[:20_000], y[:20_000]
+    ),
+    "forest, 20 rows, fit": often(20, lambda: RandomForestClassifier(10).fit(few, few_c)),
+    "forest, predict": lambda: forest.predict(X[:20_000]),
+    "forest, one row, predict": often(500, lambda: forest.predict(row)),
+    "boosting, numbers, fit": lambda: GradientBoostingRegressor(
+        n_estimators=100, n_jobs=2
+    ).fit(X, y),
+    "boosting, classes, fit": lambda: GradientBoostingClassifier(
+        n_estimators=20, n_jobs=2
+    ).fit(X, c),
+    "boosting, defaults, 2,000 rows, fit": lambda: GradientBoostingRegressor(
+        n_jobs=2, random_state=0
+    ).fit(X[:2_000], y[:2_000]),
+    "boosting, 20 rows, fit": often(
+        30, lambda: GradientBoostingRegressor(n_estimators=10).fit(few, few_y)
+    ),
+    "boosting, predict": often(5, lambda: booster.predict(X)),
+    "boosting, one row, predict": often(2_000, lambda: booster.predict(row)),
+    "k-d tree, build": lambda: KDTree(points),
+    "k-d tree, query": lambda: index.query(points, 5),
+    "hnsw, query": often(3, lambda: graph.query(X[:2_000], 5)),
+    "k neighbours, predict": lambda: neighbors.predict(X[:5_000]),
+    "k neighbours, one row, predict": often(500, lambda: neighbors.predict(row)),
+    "logistic regression, fit": lambda: LogisticRegression().fit(X, c),
+}
+if sys.argv[1:] == ["--list"]:
+    print("\\n".join(cases))
+    sys.exit()
+print("ready", flush=True)
+for line in sys.stdin:
+    case = cases[line.strip()]
+    start = perf_counter()
+    case()
+    print(perf_counter() - start, flush=True)
+"""
+SHELL = {
+    "shell, import spinney": ["-c", "import spinney"],
+    "shell, --help": ["-m", "spinney", "--help"],
+    "shell, datasets": ["-m", "spinney", "datasets"],
+}
+
+
+class Build:
+    """A process in which one build is measured."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {**os.environ, "PYTHONPATH": str(folder.resolve())}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+
+    def measure(self, case: str) -> float:
+        """Return the seconds that one run of a case takes."""
+        if case in SHELL:
+            from time import perf_counter
+
+            start = perf_counter()
+            subprocess.run(
+                [sys.executable, *SHELL[case]],
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+            return perf_counter() - start
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{case}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("cases", nargs="*", help="words that the names of cases contain")
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    builds = [Build(options.old), Build(options.new)]
+    listed = subprocess.run(
+        [sys.executable, "-c", WORKER, "--list"],
+        env=builds[1].environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    names = [
+        name
+        for name in (*listed, *SHELL)
+        if not options.cases or any(word in name for word in options.cases)
+    ]
+    print(f"{'best of ' + str(options.repeats):<40}{'old s':>10}{'new s':>10}{'old/new':>10}")
+    for name in names:
+        times = [[build.measure(name) for build in builds] for _ in range(options.repeats)]
+        old, new = (min(column) for column in zip(*times, strict=True))
+        print(f"{name:<40}{old:>10.4f}{new:>10.4f}{old / new:>10.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
