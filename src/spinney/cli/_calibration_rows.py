@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spinney.cli._errors import UserError
 
 if TYPE_CHECKING:
-    from spinney.data.target import Task
+    from spinney.data.task import Task
 
 __all__ = ["CalibrationRows", "read_targets"]
 

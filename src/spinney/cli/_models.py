@@ -13,7 +13,7 @@ from typing import Any
 
 from spinney.cli._errors import UserError
 from spinney.comparison.families import FAMILIES
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 __all__ = ["MODEL_NAMES", "make_model", "model_titles"]
 

@@ -16,7 +16,7 @@ from spinney.cli._model_path import model_path, summary_of_fit
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
 from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.comparison.number_format import shown_time
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 if TYPE_CHECKING:
     from spinney.cli._calibration_rows import CalibrationRows

@@ -27,7 +27,6 @@ from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
 from spinney.data.rows import take_rows
 from spinney.data.target import (
-    Task,
     as_column,
     check_classes,
     is_declared_category,
@@ -35,6 +34,7 @@ from spinney.data.target import (
     notes_on_classes,
     read_target,
 )
+from spinney.data.task import Task
 
 __all__ = ["compare"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinney.comparison.measure import MEASURES
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 __all__ = ["FAMILIES", "FLAGSHIP", "Family", "select_families"]
 

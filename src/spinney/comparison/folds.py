@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 __all__ = ["Folds", "make_folds", "most_folds", "usual_folds"]
 

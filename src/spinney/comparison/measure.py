@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 __all__ = ["MEASURES", "Measure", "class_probabilities", "find_measure", "r_squared"]
 

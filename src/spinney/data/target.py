@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.data.task import Task
+
 __all__ = [
     "StrayValue",
-    "Task",
     "as_column",
     "check_classes",
     "infer_task",
@@ -21,8 +22,6 @@ __all__ = [
     "notes_on_classes",
     "read_target",
 ]
-
-Task = Literal["classification", "regression"]
 
 # Whole numbers are taken for classes up to this many different ones; more are a quantity.
 _MAX_INTEGER_CLASSES = 20

@@ -13,7 +13,7 @@ from spinney.io._column_kinds import ColumnKinds, decide_kinds
 from spinney.io.table_file import read_table, unknown_column
 
 if TYPE_CHECKING:
-    from spinney.data.target import Task
+    from spinney.data.task import Task
 
 __all__ = ["TrainingTable", "read_training_table"]
 

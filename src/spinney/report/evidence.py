@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from spinney.comparison.number_format import shown_moment
-from spinney.data.target import Task
+from spinney.data.task import Task
 
 __all__ = [
     "Calibration",

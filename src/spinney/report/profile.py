@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.data.target import Task
+from spinney.data.task import Task
 from spinney.inspection.table_view import TableView
 from spinney.report.evidence import ColumnProfile, Histogram, TargetProfile
 
