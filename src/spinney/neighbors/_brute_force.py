@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits
 
 from spinney import _core
+from spinney._distances import measure_pairs
 from spinney._threads import effective_n_jobs
 from spinney.neighbors._tree_index import as_objects, check_points
 
@@ -178,6 +179,8 @@ class BruteForce:
         return distances.reshape(-1, k), rows.reshape(-1, k)
 
     def _distances(self, queries: Any) -> Any:
+        if isinstance(self.metric, str):
+            return measure_pairs(queries, self.data, self.metric, self.metric_params)
         return cdist(queries, self.data, self.metric, **self.metric_params)
 
     def query_radius(
