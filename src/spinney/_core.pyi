@@ -632,6 +632,21 @@ def measure_binary(
     second: bool,
     n_threads: int,
 ) -> tuple[float, NDArray[float64], NDArray[float64]]: ...
+def multiply_rows(
+    x: NDArray[Any],
+    coefficients: NDArray[float64],
+    centre: NDArray[float64],
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
+def multiply_sparse_rows(
+    values: NDArray[float64],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    coefficients: NDArray[float64],
+    n_threads: int,
+    out: NDArray[float64],
+) -> None: ...
 def measure_sparse_binary(
     values: NDArray[float64],
     columns: NDArray[Any],

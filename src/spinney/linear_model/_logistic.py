@@ -28,6 +28,7 @@ from spinney.linear_model._newton import (
     minimise_by_newton,
 )
 from spinney.linear_model._quasi_separation import has_parting_direction
+from spinney.linear_model._row_products import RowwiseDecision
 from spinney.linear_model._summary import Summary, summarise
 
 __all__ = ["LogisticRegression"]
@@ -36,7 +37,7 @@ _FADED = 5e-3  # share of second derivatives that is left along a direction that
 _MOST_WITH_MATRIX = 3_000  # parameters whose second derivatives are looked at after a fit
 
 
-class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
+class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
     """Logistic regression: two classes, or several by softmax.
 
     It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty

@@ -17,6 +17,7 @@ from spinney import _core
 from spinney._certainty import MarginSets
 from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
+from spinney.linear_model._row_products import RowwiseDecision
 
 __all__ = ["Perceptron"]
 
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 LARGEST_SEED = np.iinfo(np.int32).max
 
 
-class Perceptron(MarginSets, ModelMethods, sklearn.linear_model.Perceptron):
+class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model.Perceptron):
     """Rosenblatt's perceptron: rows on the wrong side are added to the normal, w += y x.
 
     As scikit-learn's, with the same answers for dense rows, and several classes one against the

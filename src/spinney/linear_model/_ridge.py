@@ -28,6 +28,7 @@ from spinney.linear_model._least_squares import (
     reduce_rows,
     solve_least_squares,
 )
+from spinney.linear_model._row_products import RowwisePredictions
 
 __all__ = ["Ridge", "RidgeCV"]
 
@@ -100,7 +101,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
 
 
-class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
+class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients.
 
     It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
@@ -257,7 +258,7 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
 
 
-class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
+class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
     """Ridge regression whose penalty is chosen by leaving out each row in turn.
 
     All penalties and all rows cost two passes: one sums the moments, one turns the rows into the
