@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
+from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design
 from spinney.models.methods import ModelMethods
@@ -23,7 +24,7 @@ __all__ = ["LinearRegression"]
 _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
 
 
-class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[misc]
+class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Theirs):  # type: ignore[misc]
     """Least squares, by the cheapest way that is safe.
 
     One pass sums the moments of the rows about their means, without a copy of X. Where the columns

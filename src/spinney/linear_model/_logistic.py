@@ -25,6 +25,7 @@ from spinney.linear_model._newton import (
     minimise_by_newton,
 )
 from spinney.linear_model._quasi_separation import has_parting_direction
+from spinney.linear_model._row_products import RowwiseDecision
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
@@ -36,7 +37,7 @@ _FADED = 5e-3  # share of second derivatives that is left along a direction that
 _MOST_WITH_MATRIX = 3_000  # parameters whose second derivatives are looked at after a fit
 
 
-class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
+class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
     """Logistic regression: two classes, or several by softmax.
 
     It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty
@@ -154,7 +155,7 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
     ) -> LogisticRegression:
         """Fit to rows that were read, `share` of the penalty being of absolute values."""
         objective = LogisticObjective(
-            *(design, labels, len(self.classes_), (1 - share) * penalty, self.fit_intercept)
+            design, labels, len(self.classes_), (1 - share) * penalty, self.fit_intercept
         )
         start = self._start(objective)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -25,6 +25,7 @@ from spinney.linear_model._least_squares import (
     reduce_rows,
     solve_least_squares,
 )
+from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
@@ -100,7 +101,7 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
 
 
-class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
+class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients.
 
     It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
@@ -229,7 +230,11 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
         self._keep(coef, moments, n_dimensions, dtype)
         if (alphas == alphas[0]).all():
             self._errors = measure_errors(
-                *(design, targets, moments, coef, float(alphas[0])),
+                design,
+                targets,
+                moments,
+                coef,
+                float(alphas[0]),
                 fit_intercept=self.fit_intercept,
             )
         self.solver_ = "cholesky"
@@ -257,7 +262,7 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
 
 
-class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
+class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
     """Ridge regression whose penalty is chosen by leaving out each row in turn.
 
     All penalties and all rows cost two passes: one sums the moments, one turns the rows into the
@@ -422,7 +427,11 @@ class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[mis
             self.intercept_ = intercept[0] if y.ndim == 1 else intercept
         if not per_target:
             self._errors = measure_errors(
-                *(design, targets, moments, np.atleast_2d(coef).T, float(self.alpha_)),
+                design,
+                targets,
+                moments,
+                np.atleast_2d(coef).T,
+                float(self.alpha_),
                 fit_intercept=self.fit_intercept,
             )
         if self.store_cv_results:

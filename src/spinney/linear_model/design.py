@@ -193,6 +193,33 @@ class Design:
                 out[b, :, a] = out[a, :, b].T
         return out
 
+    def multiply(self, coefficients: Floats, centre: Floats | None = None) -> Floats:
+        """Return the products of rows, less a centre if they are dense, and coefficients.
+
+        A product depends on the values of its row alone, not on the other rows, the layout or the
+        number of threads, and it is the same for a dense and a sparse row.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_outputs, n_features)
+            One line for each output.
+        centre : ndarray of shape (n_features,) or None
+            What is subtracted from dense rows first.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs), float64
+            The products.
+        """
+        by = np.ascontiguousarray(coefficients, dtype=np.float64)
+        out = np.empty((self.n_rows, len(by)))
+        if self.is_sparse:
+            _core.multiply_sparse_rows(*self._stored(), by, self.n_threads, out)
+        else:
+            centre = _NOTHING if centre is None else np.ascontiguousarray(centre, dtype=np.float64)
+            _core.multiply_rows(self.X, by, centre, self.n_threads, out)
+        return out
+
     def _stored(self) -> tuple[Any, Any, Any]:
         index = self.X.indices.dtype if self.X.indices.dtype == np.int64 else np.int32
         return (

@@ -38,7 +38,9 @@ def by_parity(X):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "parameters", [{}, {"cells": 3, "empty": "nearest"}, {"cells": by_parity}], ids=str
+    "parameters",
+    [{}, {"cells": 3, "empty": "nearest"}, {"cells": by_parity}],
+    ids=["default", "nearest", "function"],
 )
 def test_estimator_checks(kind, parameters):
     # The labels of a function need not fit the data.

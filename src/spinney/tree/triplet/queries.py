@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from sklearn.utils.validation import validate_data
 
 from spinney import _core
+from spinney.data.distances import measure_pairs
 from spinney.data.strings import encode_strings, read_strings
 from spinney.tree.triplet.tree import Closer, Indices
 
@@ -20,7 +20,7 @@ __all__ = ["METRICS", "Rows", "read_rows"]
 
 _KERNELS = {"euclidean", "manhattan", "chebyshev", "cosine"}
 _SAME_ORDER = {"cityblock": "manhattan", "sqeuclidean": "euclidean"}  # as far as comparisons go
-_CDIST = {
+_OTHERS = {
     "braycurtis",
     "canberra",
     "correlation",
@@ -39,7 +39,7 @@ _CDIST = {
 _STRINGS = {"edit", "hamming"}
 
 # Every name that the parameter `metric` may have.
-METRICS = {"auto", "precomputed", "oracle", *_KERNELS, *_SAME_ORDER, *_CDIST, *_STRINGS}
+METRICS = {"auto", "precomputed", "oracle", *_KERNELS, *_SAME_ORDER, *_OTHERS, *_STRINGS}
 
 Metric = Callable[[Any, Any], float]
 
@@ -109,7 +109,7 @@ def read_rows(estimator: Any, X: Any) -> Rows:
 
 
 class VectorRows(Rows):
-    """Rows of numbers, and a metric: a kernel's name, another name of cdist, or a callable."""
+    """Rows of numbers, and a metric: a kernel's name, another name of `_OTHERS`, or a callable."""
 
     def __init__(
         self, values: NDArray[np.float64], metric: str | Metric, options: Any = None
@@ -138,7 +138,7 @@ class VectorRows(Rows):
         if callable(self.metric):
             return _closer_by_calls(self.values, pivots.values, self.metric)
         if self.metric not in _KERNELS:
-            return self._closer_by_cdist(pivots)
+            return self._closer_by_distances(pivots)
         metric = self.metric
 
         def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
@@ -148,7 +148,9 @@ class VectorRows(Rows):
 
         return closer
 
-    def _closer_by_cdist(self, pivots: VectorRows) -> Closer:
+    def _closer_by_distances(self, pivots: VectorRows) -> Closer:
+        name = str(self.metric)
+
         def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
             # One call for all rows with the same pivots.
             order = np.lexsort((b, a))
@@ -158,8 +160,7 @@ class VectorRows(Rows):
             for first, last in pairwise(cuts):
                 group = order[first:last]
                 pair = pivots.values[[a[group[0]], b[group[0]]]]
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    distances = cdist(self.values[x[group]], pair, self.metric, **self.options)
+                distances = measure_pairs(self.values[x[group]], pair, name, self.options)
                 out[group] = distances[:, 0] < distances[:, 1]
             return out
 
@@ -167,7 +168,7 @@ class VectorRows(Rows):
 
 
 def _statistics(values: NDArray[np.float64], metric: str | Metric) -> dict[str, Any]:
-    """What cdist would find out anew at each call."""
+    """Return the parameters that cdist would estimate anew at each call."""
     if metric == "seuclidean":
         variance = values.var(axis=0, ddof=min(1, len(values) - 1))
         return {"V": np.where(variance > 0, variance, 1.0)}
