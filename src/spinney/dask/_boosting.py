@@ -22,7 +22,7 @@ from spinney.dask._model import (
     HereMixin,
     IntervalsMixin,
     LeavesMixin,
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     SetsMixin,
 )
 from spinney.dask._rows import is_path, read_rows
@@ -165,7 +165,11 @@ def _check_folder(path: Any) -> None:
 
 
 class GradientBoostingClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, DecisionMixin, SetsMixin, _DaskBooster, ensemble.GradientBoostingClassifier
+    LogProbabilitiesMixin,
+    DecisionMixin,
+    SetsMixin,
+    _DaskBooster,
+    ensemble.GradientBoostingClassifier,
 ):
     """Boosted trees for classes, fitted by all workers of a cluster together.
 
