@@ -32,6 +32,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "boost_rows",
+    "keep_part",
     "leave_fit",
     "load_part",
     "no_rows",
@@ -159,6 +160,11 @@ class LoadedPart:
         """Delete the file."""
         if self.file is not None:
             Path(self.file).unlink(missing_ok=True)
+
+
+def keep_part(part: Part) -> Part:
+    """Return a part as it is, as a task of its own."""
+    return part
 
 
 def no_rows(part: Part) -> Part:

@@ -26,6 +26,7 @@ from spinney.dask._boost_task import (
     Outcome,
     Plan,
     boost_rows,
+    keep_part,
     leave_fit,
     load_part,
     no_rows,
@@ -250,7 +251,7 @@ class Crew:
         unfinished = [future for future in own if future.status != "finished"]
         if unfinished:
             self.client.cancel(unfinished, force=True)
-        for future in read:  # not cancelled: others may wait for the same rows to watch
+        for future in read:
             future.release()
 
     def _run_crew(self, token: str, crew: list[str], own: list[Any], read: list[Any]) -> Any:
@@ -310,11 +311,12 @@ class Crew:
         ]
 
     def _watched_parts(self, n_workers: int) -> list[Any]:
-        """Give at least one part of the rows to watch to each worker, if need be without rows."""
+        """Make tasks, new in every attempt, with at least one validation part for each worker."""
         assert self.watched is not None
-        parts = self.watched.parts
-        n_missing = max(0, n_workers - len(parts))
-        return parts + [need_dask().delayed(no_rows, pure=False)(parts[0])] * n_missing
+        dask = need_dask()
+        keep, empty = dask.delayed(keep_part, pure=False), dask.delayed(no_rows, pure=False)
+        parts = [keep(part) for part in self.watched.parts]
+        return parts + [empty(parts[0]) for _ in range(n_workers - len(parts))]
 
     def _load(
         self, parts: list[Any], crew: list[str], read: list[Any], strictly: bool = False

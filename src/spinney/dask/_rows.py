@@ -150,7 +150,8 @@ def read_rows(
     parts = _delayed(X)
     lengths: list[Any] = [None]
     others = [_beside(name, given, X, len(parts), lengths) for name, given in beside.items()]
-    make = dask.delayed(_make_part, pure=True)
+    # Keys of their own for each call: graph optimization may rename or fuse what lies below a key.
+    make = dask.delayed(_make_part, pure=False)
     made = [
         make(part, *(other[i] for other in others), i, names, sorted(taken), int(n_columns))
         for i, part in enumerate(parts)
@@ -350,7 +351,7 @@ def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> 
             raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {len(given)}")
         ends = np.cumsum([0, *lengths[0]])
         pieces = [given[a:b] for a, b in pairwise(ends)]
-        return [need_dask().delayed(piece) for piece in pieces]
+        return [need_dask().delayed(piece, pure=False, traverse=False) for piece in pieces]
     import dask.array as da
 
     if isinstance(given, da.Array):
@@ -376,7 +377,8 @@ def _lengths(X: Any) -> list[int]:
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return [int(n) for n in X.chunks[0]]
     dask = need_dask()
-    return [int(n) for n in dask.compute(*[dask.delayed(len)(part) for part in _delayed(X)])]
+    count = dask.delayed(len, pure=False)
+    return [int(n) for n in dask.compute(*[count(part) for part in _delayed(X)])]
 
 
 def _make_part(
