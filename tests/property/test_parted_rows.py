@@ -42,5 +42,5 @@ def test_parts_do_not_change_the_model(seed, n_rows, n_parts, begun):
 
     alone = fit_alone(make(), frame, y)
     together = {"exchange": ThreadExchange.of(1)[0], "stretches": [(0, 0)], "seed": SEED}
-    start = alone._store.part(0, begun) if begun else None
+    start = [alone._store.part(0, begun)] if begun else None
     assert_same(alone, fit_shard(make(), rows, y, start=start, **together))

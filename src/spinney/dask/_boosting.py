@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import secrets
 from numbers import Integral
 from pathlib import Path
@@ -14,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from spinney import ensemble
 from spinney._progress import progress_hook
-from spinney.dask._boost_task import TOPIC, Plan
+from spinney.dask._boost_task import TOPIC, Plan, begun_trees
 from spinney.dask._crew import Crew, await_workers, find_client
 from spinney.dask._model import (
     DaskModel,
@@ -85,7 +84,7 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
             expected = vars(begun).get("_checkpoint_rows", {})
             if expected:  # files of older versions do not know their rows
                 _check_begun(begun, rows.names, self.random_state, seed, path)
-            seed, start = begun._seed, pickle.dumps(begun._store)
+            seed, start = begun._seed, begun_trees(begun)
         topic = f"{TOPIC}-{secrets.token_hex(8)}"
         plan = Plan(local, seed, "", self._is_ranker, start, topic, expected)
         crew = Crew(plan, rows, watched, hook, path, bool(in_files))
