@@ -49,6 +49,10 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
         """What each worker did: rows, bytes sent, exchanges, seconds, peak of its memory."""
         return list(vars(self).get("_dask_report", []))
 
+    def _held_out_rows(self) -> Any:
+        """Return the validation rows of early stopping, as the local estimator does."""
+        return super(DaskModel, self)._held_out_rows()  # type: ignore[misc]
+
     def _boost(
         self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any, in_files: Any
     ) -> None:
@@ -174,13 +178,12 @@ class GradientBoostingClassifier(  # type: ignore[misc]
 
     Each worker codes its partitions once and keeps them. For every tree the workers add up
     histograms of whole numbers and all take the same decisions: the model does not depend on the
-    number of workers or partitions, and is that of `spinney.ensemble.GradientBoostingClassifier`
-    with ``n_folds=1``, to the bit. A worker that is lost is done without: the others go on from the
-    last finished tree.
+    number of workers or partitions, and is that of `spinney.ensemble.GradientBoostingClassifier`,
+    to the bit. A worker that is lost is done without: the others go on from the last finished tree.
 
     Parameters and attributes are those of `spinney.ensemble.GradientBoostingClassifier`. Not on
-    Dask: ``max_bins=None``, `warm_start`, `n_folds` above 1, `scoring`, and columns of more than
-    `max_set_categories` categories.
+    Dask: ``max_bins=None``, `warm_start`, `scoring`, and columns of more than `max_set_categories`
+    categories.
 
     Examples
     --------
