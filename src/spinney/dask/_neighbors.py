@@ -226,7 +226,7 @@ class _DaskNeighbors(DaskModel[Any]):
         voter = dask.delayed(_Voter(voter, kept), pure=False, traverse=False)
         width, dtype = self._n_answers(method), self._answer_dtype(method)
         labels = self._labels(method)
-        rows = read_rows(X)
+        rows = read_rows(X, optimized=is_here or hasattr(X, "columns"))
         classes, names = self._answers_of(method), rows.names
         ask = dask.delayed(_vote if is_here or names is None else _vote_frame, pure=False)
         about = () if is_here or names is None else (labels, classes)
@@ -242,12 +242,12 @@ class _DaskNeighbors(DaskModel[Any]):
         if not hasattr(X, "columns"):
             import dask.array as da
 
-            return da.concatenate(
-                [
-                    da.from_delayed(block, (n, *shape), dtype=dtype)
-                    for block, n in zip(out, X.chunks[0], strict=True)
-                ]
-            )
+            blocks = [
+                da.from_delayed(block, (n, *shape), dtype=dtype)
+                for block, n in zip(out, X.chunks[0], strict=True)
+            ]
+            # Dask leaves out empty blocks, too, but keeps their tasks in the graph.
+            return da.concatenate([one for one in blocks if one.shape[0] != 0] or blocks[:1])
         import dask.dataframe as dd
 
         empty, index = np.empty((0, *shape), dtype=dtype), X._meta.index
