@@ -18,7 +18,7 @@ from spinney.dask._model import (
     HereMixin,
     IntervalsMixin,
     LeavesMixin,
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     QuantilesMixin,
     SetsMixin,
 )
@@ -278,7 +278,7 @@ class _SupervisedForest(LeavesMixin, _DaskForest):
 
 
 class RandomForestClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.RandomForestClassifier
+    LogProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.RandomForestClassifier
 ):
     """A random forest whose trees are grown by the workers of a cluster.
 
@@ -319,7 +319,7 @@ class RandomForestRegressor(  # type: ignore[misc]
 
 
 class ExtraTreesClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.ExtraTreesClassifier
+    LogProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.ExtraTreesClassifier
 ):
     """Extremely randomised trees, grown by the workers of a cluster.
 

@@ -14,7 +14,7 @@ from spinney.dask._model import (
     DaskModel,
     DecisionMixin,
     IntervalsMixin,
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     SetsMixin,
 )
 from spinney.dask._rows import Part, read_rows
@@ -145,7 +145,7 @@ class Ridge(  # type: ignore[misc]
 
 
 class LogisticRegression(  # type: ignore[misc]
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     DecisionMixin,
     SetsMixin,
     DaskModel[linear_model.LogisticRegression],

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney import _core
-from spinney._certainty import HeldOut, thinned
+from spinney._certainty import HeldOut
 from spinney._progress import progress_hook
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
@@ -33,9 +33,10 @@ from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
 from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns
 from spinney.ensemble._interaction_sets import interaction_sets
+from spinney.ensemble._out_of_fold import predict_eval_set, predict_folds
 from spinney.ensemble._parted_rows import PartedTable
 from spinney.ensemble._shard import Shard, agree_on_columns, narrow_targets, read_part
-from spinney.ensemble._totals import Totals
+from spinney.ensemble._totals import RowNumbers, Totals
 from spinney.tree._base import core_table
 
 __all__ = ["BaseBoosting"]
@@ -181,14 +182,10 @@ class BaseBoosting(BoostedModel):
         stops = self._stops_early(n_all, eval_set)
         parts: list[tuple[Any, Any]] = [(None, None)]
         if stops and eval_set is None and self.validation_fraction is not None:
-            if self._shard is not None and groups is not None:
-                raise ValueError(
-                    "early_stopping: expected an eval_set where several workers fit one ranker"
-                )
             parts = split_rows(
                 *(n_rows, candidates[0].n_folds, self.validation_fraction),
                 *(targets if is_classifier(self) else None, groups, time, self._seed),
-                None if self._shard is None else self._shard.numbers.of(n_rows),
+                None if self._shard is None else self._row_numbers(n_rows),
                 *(self._totals, self._splits_as_sklearn),
             )
         targets = np.ascontiguousarray(targets, dtype=np.float64)
@@ -210,7 +207,7 @@ class BaseBoosting(BoostedModel):
         for number, settings in enumerate(candidates):
             boosters = self._make_boosters(
                 *(table, parts, bins, baselines, targets, weights, init_score, eval_set),
-                *(settings, n_threads),
+                *(settings, n_threads, number * len(parts)),
             )
             if stops:
                 self._appoint_judges(boosters, X, y, sample_weight, eval_set)
@@ -218,16 +215,16 @@ class BaseBoosting(BoostedModel):
             report = None
             if hook is not None:
                 report = partial(_report, hook, number * n_more, len(candidates) * n_more)
-            if self._shard is not None and self._shard.start is not None:
-                trial.first_round = 0  # none of the rounds is beyond question
-            trial.run(n_more - (trial.n_run - self._n_rounds), n_threads, report)
+            if self._shard is not None:
+                trial.first_round = 0  # the rounds of a fit that was broken off are its own
+            trial.run(n_more, n_threads, report)
             trials.append(trial)
         best = min(trials, key=lambda trial: trial.loss)
         self._take(best)
         # Raw scores to start from are no part of the model, and rows that an earlier fit saw are
-        # not held out. Of several workers each would know but its own rows.
+        # not held out.
         self._held_out: HeldOut | None = None
-        if stops and not goes_on and init_score is None and self._shard is None:
+        if stops and not goes_on and init_score is None:
             self._held_out = self._hold_out(best, table, targets, sample_weight, eval_set)
         return self
 
@@ -243,9 +240,7 @@ class BaseBoosting(BoostedModel):
         # Constraints cost oblivious trees much: every cut is looked at node by node.
         free = self.monotonic_cst is None and self.l1_regularization == 0
         oblivious = targets.ndim == 1 and self.max_bins is not None and free
-        return settle(
-            *(self, self._n_wanted(), n_rows, n_scores, oblivious), folds=self._shard is None
-        )
+        return settle(self, self._n_wanted(), n_rows, n_scores, oblivious)
 
     # Set while several workers fit one model, each with a part of the rows.
     _shard: Shard | None = None
@@ -284,54 +279,48 @@ class BaseBoosting(BoostedModel):
             self._keep_scores(boosters[0])
 
     def _hold_out(
-        self, trial: Trial, table: Table, targets: Any, sample_weight: Any, eval_set: Any
+        self,
+        trial: Trial,
+        table: Table | PartedTable,
+        targets: Any,
+        sample_weight: Any,
+        eval_set: Any,
     ) -> HeldOut | None:
-        """Say about the rows that were watched what the boosters that watched them say."""
+        """Return the predictions of each booster for its validation rows, those of all workers."""
+        if not self._knows_its_errors():
+            return None
         if eval_set is not None:
             X, y, weights, _ = self._eval_parts(eval_set)
-            rows = thinned(_num_samples(y))
-            truth = np.asarray(self._read_targets(y), dtype=np.float64)[rows]
-            weights = None if weights is None else np.asarray(weights, dtype=np.float64)[rows]
-            held = self._as_held_out("rows of eval_set", truth, self._raw(X)[rows], weights)
-            return held if held is None else self._scale_groups(held, None)
-        watching = [b for b in trial.boosters if b.watched_rows is not None]
-        if not watching:
+            truth = np.asarray(self._read_targets(y), dtype=np.float64)
+            of_set = predict_eval_set(self, X, truth, weights, self._totals)
+            held = self._as_held_out("rows of eval_set", of_set.truth, of_set.raw, of_set.weights)
+            return self._scale_groups(held, None)
+        if trial.boosters[0].watched_rows is None:
             return None
-        every = np.concatenate([booster.watched_rows for booster in watching])
-        kept = np.zeros(table.n_rows, dtype=bool)
-        kept[every[thinned(len(every))]] = True
-        order, raws = [], []
-        for booster in watching:
-            rows = booster.watched_rows[kept[booster.watched_rows]]
-            if not len(rows):
-                continue
-            raw = np.empty((len(rows), self._n_scores))
-            raw[:] = booster.baseline
-            _core.add_rounds(
-                *(booster.store.core, core_table(table.take(rows), self._schema)),
-                *(self._trees_per_round, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
-                raw,
-            )
-            order.append(rows)
-            raws.append(raw)
-        rows = np.concatenate(order)
         weights = None
         if sample_weight is not None:  # one number is the weight of all rows
-            weights = np.broadcast_to(np.asarray(sample_weight, dtype=float), table.n_rows)[rows]
+            weights = np.broadcast_to(np.asarray(sample_weight, dtype=float), table.n_rows)
+        found = predict_folds(self, trial.boosters, table, targets, weights)
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
-        held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
-        if held is None:
-            return None
-        return self._scale_groups(replace(held, rows=rows.astype(np.intp)), table)
+        held = self._as_held_out(source, found.truth, found.raw, found.weights)
+        return self._scale_groups(replace(held, rows=found.numbers), found.table)
+
+    def _row_numbers(self, n_rows: int) -> NDArray[np.uint64]:
+        """Return the numbers of the rows of fit in the whole table."""
+        return (RowNumbers() if self._shard is None else self._shard.numbers).of(n_rows)
 
     def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
-        """Learn how large errors are for each category, from the rows of a table."""
+        """Learn how large errors are for each category, from the table of these rows."""
         return held
 
-    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
-        """Make predictions of raw scores; None where they tell nothing about new rows."""
-        return None
+    def _knows_its_errors(self) -> bool:
+        """Whether predictions for validation rows tell how large errors are."""
+        return False
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut:
+        """Make predictions of raw scores."""
+        raise NotImplementedError
 
     def _why_none(self) -> str:
         return " (early stopping holds some out: early_stopping=True)"
@@ -478,6 +467,7 @@ class BaseBoosting(BoostedModel):
         eval_set: Any,
         settings: Settings,
         n_threads: int,
+        first: int,
     ) -> list[Booster]:
         boosters: list[Booster] = []
         goes_on = self._n_rounds > 0
@@ -500,9 +490,9 @@ class BaseBoosting(BoostedModel):
             )
             booster.watched_rows, booster.other_scores = watched, others
             booster.baseline = baselines[number]
-            booster.shard = self._shard
+            booster.shard, booster.number = self._shard, first + number
             booster.train, booster.watched = self.train_score_, self.validation_score_
-            if self._shard is not None and self._shard.start is not None:
+            if self._shard is not None and booster.number < len(self._shard.start):
                 self._go_on(booster, table, eval_set)
             if goes_on and booster.bins.statistics and self._last_scores is not None:
                 fingerprint, last = self._last_scores
@@ -515,7 +505,7 @@ class BaseBoosting(BoostedModel):
     def _go_on(self, booster: Booster, table: Table | PartedTable, eval_set: Any) -> None:
         """Take the trees of a fit that was broken off, and be where it was."""
         assert self._shard is not None
-        booster.store.extend(self._shard.start)
+        booster.store.extend(self._shard.start[booster.number])
         tables: list[tuple[Any, Any]]
         if isinstance(table, PartedTable):
             readers = table.readers(self._schema)

@@ -364,16 +364,17 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         expit(odds, out=out[:, 1])
         return out
 
-    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
-        if callable(self.loss):
-            return None  # what it calls probabilities may be none
+    def _knows_its_errors(self) -> bool:
+        return not callable(self.loss)  # what it calls probabilities may be none
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut:
         codes = np.asarray(truth).astype(np.int32)
         return HeldOut(source, codes, self._to_probabilities(raw), weights=weights)
 
     def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
-        if table is None or held.rows is None or not self._schema.has_categories:
+        if table is None:
             return held
-        return replace(held, categories=categories_of(table.take(held.rows), self._schema))
+        return replace(held, categories=categories_of(table, self._schema))
 
     def _to_classes(self, raw: Any) -> Any:
         codes = raw.argmax(axis=1) if self._n_scores > 1 else (raw[:, 0] > 0).astype(np.intp)

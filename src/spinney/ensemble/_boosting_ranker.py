@@ -329,11 +329,15 @@ def _group_ids(group: Any, n_rows: int) -> Any:
 
 def _contiguous(ids: Any) -> tuple[Any, list[int]]:
     """Order that puts rows of a group side by side (None: they are), and where groups begin."""
-    order = None
     if len(ids) == 0:  # of a worker that has no rows
         return None, [0]
-    if (np.diff(ids) < 0).any():
+    order = None
+    starts = _group_starts(ids)
+    if len(starts) > len(np.unique(ids)):
         order = np.argsort(ids, kind="stable")
-        ids = ids[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(ids) != 0])
+        starts = _group_starts(ids[order])
     return order, [*starts.tolist(), len(ids)]
+
+
+def _group_starts(ids: Any) -> Any:
+    return np.flatnonzero(np.r_[True, np.diff(ids) != 0])

@@ -395,19 +395,20 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         """
         return self._to_target(self._raw(X))
 
-    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
+    def _knows_its_errors(self) -> bool:
+        return True
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut:
         told, scale = self._scaled(raw)
         return HeldOut(source, np.asarray(truth), told, scale, weights, bool(self._levels))
 
     def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
         self._group_scale: GroupScale | None = None
-        if table is None or held.quantiles or held.told.ndim > 1 or held.rows is None:
+        if table is None or held.quantiles or held.told.ndim > 1:
             return held
         errors = np.abs(held.truth - held.told)
         sizes = errors if held.scale is None else errors / held.scale
-        if not self._schema.has_categories:
-            return held
-        learned = learn_group_scale(table.take(held.rows), self._schema, sizes)
+        learned = learn_group_scale(table, self._schema, sizes)
         if learned is None:
             return held
         self._group_scale, own = learned

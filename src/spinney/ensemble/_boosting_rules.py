@@ -61,7 +61,6 @@ def settle(
     n_rows: float,
     n_scores: int,
     oblivious: bool = True,
-    folds: bool = True,
 ) -> list[Settings]:
     """Decide what is left to "auto".
 
@@ -77,8 +76,6 @@ def settle(
         Raw scores of a row.
     oblivious : bool, default=True
         Whether trees can be.
-    folds : bool, default=True
-        Whether there can be several.
 
     Returns
     -------
@@ -93,8 +90,7 @@ def settle(
         return [_complete(told, {**_PLAIN, "min_samples_leaf": 5})]
     n_folds = told["n_folds"]
     if _is_auto(n_folds):
-        single = estimator.warm_start or not folds
-        n_folds = 1 if single else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
+        n_folds = 1 if estimator.warm_start else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
     kinds = [told["growth"]]
     if _is_auto(kinds[0]):
         both = n_folds > 1 and oblivious
