@@ -31,7 +31,9 @@ from spinney.ensemble._forest import (
     ForestStore,
     all_or_nothing,
     by_trees,
+    check_same_classes,
     check_same_columns,
+    check_same_outputs,
     read_for_core,
 )
 from spinney.ensemble._forest import _n_rows_drawn as n_rows_drawn
@@ -148,7 +150,8 @@ class _Bagging(ModelMethods):
                 "oob_score: expected a bool; a callable serves Spinney's trees only, the estimator "
                 f"is {type(base).__name__}"
             )
-        return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
+        with all_or_nothing(self, "_others"):
+            return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
 
     def _fit_native(self: Any, base: BaseTree, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -187,6 +190,7 @@ class _Bagging(ModelMethods):
                     stacklevel=3,
                 )
         y = _as_targets(y, classes=is_classifier(self))
+        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         if is_classifier(self):
             codes, labels = encode_classes(self, y)
             class_weight = base._encode_classes(labels)[1] if base.class_weight else None
@@ -196,6 +200,10 @@ class _Bagging(ModelMethods):
         check_consistent_length(np.empty((n_rows, 0)), codes)
         self._schema = schema
         self.n_outputs_ = codes.shape[1]
+        if before is not None:
+            check_same_outputs(n_known, self.n_outputs_)
+            if is_classifier(self):
+                check_same_classes(known, self.classes_)
         self._n_samples = n_rows
         self._sample_weight = weights
         self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights)
@@ -492,6 +500,13 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
 
     def _resolved(self) -> Any:
         return DecisionTreeClassifier()
+
+    def _validate_y(self, y: Any) -> Any:
+        known = vars(self).get("classes_")
+        codes = super()._validate_y(y)
+        if self.warm_start and known is not None and "_others" in vars(self):
+            check_same_classes(known, self.classes_)
+        return codes
 
     def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
         sums = out_of_bag.sums.reshape(len(codes), -1)

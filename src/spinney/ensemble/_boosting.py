@@ -31,7 +31,13 @@ from spinney.ensemble._boosted_model import BoostedModel
 from spinney.ensemble._booster import Bins, Booster, Trial, best_round, statistics_of
 from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
-from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns
+from spinney.ensemble._forest import (
+    ForestStore,
+    all_or_nothing,
+    check_same_classes,
+    check_same_columns,
+    check_same_outputs,
+)
 from spinney.ensemble._interaction_sets import interaction_sets
 from spinney.ensemble._parted_rows import PartedTable
 from spinney.ensemble._shard import Shard, agree_on_columns, narrow_targets, read_part
@@ -161,8 +167,13 @@ class BaseBoosting(BoostedModel):
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
+        known = vars(self).get("classes_")
         targets = self._encode_targets(y() if callable(y) else y)
         check_consistent_length(np.empty((n_rows, 0)), targets)
+        if goes_on and is_classifier(self):
+            check_same_classes(known, self.classes_)
+        elif goes_on:
+            check_same_outputs(self._n_targets, 1 if targets.ndim == 1 else targets.shape[1])
         weights = self._weights(sample_weight, targets, n_rows)
         if not goes_on:
             self._seed = self._draw_seed(check_random_state(self.random_state))

@@ -119,7 +119,7 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
     warm_start : bool, default=False
-        Whether fit goes on from the earlier one.
+        Whether fit adds rounds to the earlier fit, which must have had the same classes.
     random_state : int, RandomState instance or None, default=None
         For the split and for drawing rows and columns.
     n_jobs : int or None, default=None

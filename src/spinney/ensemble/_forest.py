@@ -295,9 +295,14 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             sample_weight = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         targets, labels = self._encode_targets(y)
         check_consistent_length(np.empty((n_rows, 0)), targets)
         self.n_outputs_ = targets.shape[1]
+        if goes_on:
+            check_same_outputs(n_known, self.n_outputs_)
+            if is_classifier(self):
+                check_same_classes(known, self.classes_)
         weights = self._combined_weights(labels, sample_weight)
         if weights is not None and not weights.sum() > 0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
@@ -714,13 +719,16 @@ def draw_seed(estimator: Any) -> int:
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator that goes on from an earlier fit as it was if this one fails."""
+def all_or_nothing(estimator: Any, trees: str = "_store") -> Iterator[None]:
+    """Leave an estimator that goes on from an earlier fit as it was if this one fails.
+
+    The attribute `trees` exists after a fit.
+    """
     before = dict(vars(estimator))
     try:
         yield
     except BaseException:
-        if estimator.warm_start and "_store" in before:
+        if estimator.warm_start and trees in before:
             vars(estimator).clear()
             vars(estimator).update(before)
         raise
@@ -736,6 +744,32 @@ def check_same_columns(before: Schema, now: Schema) -> None:
             "warm_start goes on with the same columns and categories; X has others than in the "
             "fit before"
         )
+
+
+def check_same_outputs(before: Any, now: int) -> None:
+    """Refuse to go on with another number of outputs than that of the earlier fit."""
+    if before != now:
+        raise ValueError(
+            f"warm_start expects as many outputs as in the earlier fit, {before}; y has {now}. Set "
+            "warm_start=False to start anew"
+        )
+
+
+def check_same_classes(before: Any, now: Any) -> None:
+    """Refuse to go on with other classes than those of the earlier fit.
+
+    Parameters
+    ----------
+    before, now : ndarray or list of ndarray
+        The classes, of each output.
+    """
+    known, found = (of if isinstance(of, list) else [of] for of in (before, now))
+    for a, b in zip(known, found, strict=True):
+        if not np.array_equal(a, b):
+            raise ValueError(
+                f"warm_start expects the classes of the earlier fit, {a.tolist()}; y has "
+                f"{b.tolist()}. Set warm_start=False to start anew"
+            )
 
 
 def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
