@@ -138,11 +138,12 @@ class BaseBoosting(BoostedModel):
             Itself.
         """
         with all_or_nothing(self):
+            labels = None
             if sample_weight is not None:
-                X, y, sample_weight, init_score, groups, time = _without_weightless(
+                labels, X, y, sample_weight, init_score, groups, time = _without_weightless(
                     X, y, sample_weight, init_score, groups, time
                 )
-            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time)
+            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time, labels)
 
     def _fit(
         self,
@@ -153,7 +154,9 @@ class BaseBoosting(BoostedModel):
         init_score: Any,
         groups: Any,
         time: Any,
+        labels: Any = None,
     ) -> Any:
+        """Fit to rows of positive weight; labels: the targets of the others."""
         n_threads = effective_n_jobs(self.n_jobs)
         goes_on = self.warm_start and "_store" in vars(self)
         self._n_before = self._n_rounds if goes_on else 0
@@ -168,7 +171,7 @@ class BaseBoosting(BoostedModel):
         self._schema = schema
         self.categories_ = list(schema.categories)
         known = vars(self).get("classes_")
-        targets = self._encode_targets(y() if callable(y) else y)
+        targets = self._encode_targets(y() if callable(y) else y, labels)
         check_consistent_length(np.empty((n_rows, 0)), targets)
         if goes_on and is_classifier(self):
             check_same_classes(known, self.classes_)
@@ -550,8 +553,8 @@ class BaseBoosting(BoostedModel):
     _group_starts: list[int] = []  # of a ranking: where each group begins, then the number of rows
 
     @abstractmethod
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
-        """Targets as numbers, (n_rows,)."""
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
+        """Targets as numbers, (n_rows,); labels: those of rows of weight zero."""
 
     @abstractmethod
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
@@ -731,13 +734,14 @@ def _report(hook: Any, before: int, total: int, done: int, score: float) -> bool
 
 
 def _without_weightless(X: Any, y: Any, sample_weight: Any, *others: Any) -> Any:
-    """Drop rows of weight zero: they must not even have a say in where bins begin."""
+    """Drop rows of weight zero, which must not even change the bins; return their targets first."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1 or weights.dtype.kind not in "biuf" or not (weights == 0).any():
-        return X, y, sample_weight, *others
+        return None, X, y, sample_weight, *others
     if weights.shape[0] != _num_samples(X) or not (weights > 0).any():
-        return X, y, sample_weight, *others
+        return None, X, y, sample_weight, *others
     kept = np.flatnonzero(weights)
     X, y = indexable(X, y)
     rest = [None if other is None else np.asarray(other)[kept] for other in others]
-    return _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest
+    labels = _safe_indexing(y, np.flatnonzero(weights == 0))
+    return labels, _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest

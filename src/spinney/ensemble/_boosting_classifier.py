@@ -259,12 +259,15 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
         y = self._checked_labels(y)
+        # Classes stay if all of their rows have weight zero.
+        every = y if labels is None else np.concatenate([y, self._checked_labels(labels)])
         if self._shard is None:
-            self.classes_, codes = encode_labels(y)
+            self.classes_, codes = encode_labels(every)
+            codes = codes[: len(y)]
         else:
-            self.classes_ = agree_on_labels(y, self._totals)
+            self.classes_ = agree_on_labels(every, self._totals)
             codes = np.searchsorted(self.classes_, y)
         self.n_classes_ = len(self.classes_)
         if self.loss == "exponential" and self.n_classes_ > 2:
@@ -305,7 +308,8 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         codes = targets.astype(np.intp)
         if isinstance(self.class_weight, str):  # "balanced"
             counts = self._totals.class_weights(codes, None, self.n_classes_)
-            of_class = (counts.sum() / (self.n_classes_ * counts))[codes]
+            n_present = np.count_nonzero(counts)  # the others have no row of positive weight
+            of_class = (counts.sum() / (n_present * np.maximum(counts, 1)))[codes]
         else:
             chosen = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=self.classes_[codes]

@@ -266,7 +266,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         tags.target_tags.multi_output = True
         return tags
 
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
         y = check_array(
             *(y,),
             ensure_2d=False,

@@ -78,7 +78,7 @@ def split_rows(
         classes = classes.astype(np.intp)
         n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
         of_class = totals.add(np.bincount(classes, minlength=n_classes))
-        if of_class.min() < max(2, n_folds):
+        if of_class[of_class > 0].min() < max(2, n_folds):
             classes = None
     if groups is not None:
         n_groups = len(np.unique(groups))

@@ -29,6 +29,7 @@ def fit_shard(
     eval_set: Any = None,
     start: ForestStore | None = None,
     after_round: Callable[[int, ForestStore], object] | None = None,
+    labels: Any = None,
 ) -> Any:
     """Fit one model to rows of which this worker has a part, together with the other workers.
 
@@ -65,6 +66,8 @@ def fit_shard(
     after_round : callable or None
         Called after each round with the number of rounds so far and the store of all trees:
         ``store.part(first, last)`` copies some, ``store.extend(part)`` adds them to others.
+    labels : array or None
+        For a classifier: labels of this worker's rows of weight zero, whose classes stay.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def fit_shard(
             else None
         )
         with all_or_nothing(estimator):
-            estimator._fit(X, y, sample_weight, eval_set, None, groups, None)
+            estimator._fit(X, y, sample_weight, eval_set, None, groups, None, labels)
     except BaseException:
         exchange.abort()
         raise

@@ -493,15 +493,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             if class_weight == "balanced_subsample" and self.bootstrap:
                 return sample_weight
             balanced = [
-                dict(
-                    zip(
-                        classes,
-                        compute_class_weight(
-                            "balanced", classes=classes, y=column, sample_weight=sample_weight
-                        ),
-                        strict=True,
-                    )
-                )
+                _balanced_weights(classes, column, sample_weight)
                 for classes, column in zip(self.classes_, labels.T, strict=True)
             ]
             class_weight = balanced[0] if len(balanced) == 1 else balanced
@@ -787,6 +779,18 @@ def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
         # Nothing can be wrong with it but infinities, for which the core looks on its way.
         return _core.Table.from_matrix(X, known_finite=False)
     return core_table(read_table(estimator, X, schema), schema)
+
+
+def _balanced_weights(classes: Any, labels: Any, sample_weight: Any) -> dict[Any, float]:
+    """Give each class a weight, so that all with rows of positive weight weigh the same."""
+    if sample_weight is not None:
+        weighted = sample_weight > 0
+        labels, sample_weight = labels[weighted], sample_weight[weighted]
+        classes = classes[np.isin(classes, labels)]
+    weights = compute_class_weight(
+        "balanced", classes=classes, y=labels, sample_weight=sample_weight
+    )
+    return dict(zip(classes, weights, strict=True))
 
 
 def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
