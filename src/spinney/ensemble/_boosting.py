@@ -218,7 +218,8 @@ class BaseBoosting(BoostedModel):
         baselines = self._find_baselines(parts, targets, weights, init_score)
         if self._shard is not None and not self._group_starts and not self._has_own_loss():
             targets = narrow_targets(targets)
-        bins = self._make_bins(table, parts, targets, weights, n_threads)
+        max_bins = candidates[0].max_bins
+        bins = self._make_bins(table, parts, targets, weights, max_bins, n_threads)
         trials = []
         hook = self._agreed(progress_hook(self, scored=True))
         for number, settings in enumerate(candidates):
@@ -258,7 +259,9 @@ class BaseBoosting(BoostedModel):
         free = self.monotonic_cst is None and self.l1_regularization == 0
         oblivious = targets.ndim == 1 and self.max_bins is not None and free
         return settle(
-            *(self, self._n_wanted(), n_rows, n_scores, oblivious), folds=self._shard is None
+            *(self, self._n_wanted(), n_rows, n_scores, oblivious),
+            folds=self._shard is None,
+            n_columns=self.n_features_in_,
         )
 
     # Set while several workers fit one model, each with a part of the rows.
@@ -429,7 +432,13 @@ class BaseBoosting(BoostedModel):
         )
 
     def _make_bins(
-        self, table: Table, parts: list[Any], targets: Any, weights: Any, n_threads: int
+        self,
+        table: Table,
+        parts: list[Any],
+        targets: Any,
+        weights: Any,
+        max_bins: int | None,
+        n_threads: int,
     ) -> list[Bins]:
         """Code the rows, for each part that learns from other ones; most often that is the same."""
         made: list[Bins] = []
@@ -449,7 +458,7 @@ class BaseBoosting(BoostedModel):
             among = learned if len(parts) == 1 else None
             made.append(
                 Bins(
-                    *(table, self._schema, statistics, self.max_bins, n_threads, among),
+                    *(table, self._schema, statistics, max_bins, n_threads, among),
                     self._totals,
                 )
             )
