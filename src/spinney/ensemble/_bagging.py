@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -25,6 +26,7 @@ from spinney._certainty import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney._group_limits import categories_of
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
+from spinney._sample_weights import check_weights, scale_extreme
 from spinney._table import Schema, fit_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._forest import (
@@ -150,6 +152,8 @@ class _Bagging(ModelMethods):
                 "oob_score: expected a bool; a callable serves Spinney's trees only, the estimator "
                 f"is {type(base).__name__}"
             )
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, _num_samples(X))
         with all_or_nothing(self, "_others"):
             return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
 
@@ -176,11 +180,12 @@ class _Bagging(ModelMethods):
         n_rows = table.n_rows
         if before is not None:
             check_same_columns(self._schema, schema)
-        weights = None
+        weights, exponent = None, 0
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+            weights, exponent = scale_extreme(weights)
             if not weights.sum() > 0:
                 raise ValueError("sample_weight leaves no row of positive weight")
             if not self.bootstrap:
@@ -206,7 +211,7 @@ class _Bagging(ModelMethods):
                 check_same_classes(known, self.classes_)
         self._n_samples = n_rows
         self._sample_weight = weights
-        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights)
+        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights, exponent)
         if not self.bootstrap and self._max_samples > n_rows:
             raise ValueError(
                 f"Effective max_samples={self._max_samples} must be <= n_samples={n_rows} to be "

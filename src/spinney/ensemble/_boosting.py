@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney._certainty import HeldOut, thinned
 from spinney._progress import progress_hook
+from spinney._sample_weights import scale_extreme
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._boosted_model import BoostedModel
@@ -48,6 +49,7 @@ __all__ = ["BaseBoosting"]
 
 _MAX_BINS = 255
 _AUTO = StrOptions({"auto"})
+_LARGEST_PENALTY = 1e100  # beside weights of about 1: no split, and leaves of zero
 
 
 class BaseBoosting(BoostedModel):
@@ -212,7 +214,7 @@ class BaseBoosting(BoostedModel):
         ):
             raise ValueError("sample_weight leaves no row of positive weight")
         if not goes_on:
-            self._prepare_loss(targets, weights)
+            self._prepare_loss(targets, self._scale_weights(weights)[0])
             self._n_boosters = len(parts)
         # Before there are codes: finding them takes memory that is given back then.
         baselines = self._find_baselines(parts, targets, weights, init_score)
@@ -248,8 +250,10 @@ class BaseBoosting(BoostedModel):
 
     def _settle(self, targets: Any, weights: Any) -> list[Settings]:
         n_rows = self._totals.count(len(targets))
-        if weights is not None and not self._totals.any((weights != np.floor(weights)).any()):
-            n_rows = self._totals.count(weights.sum())
+        if weights is not None:
+            counts = (weights == np.floor(weights)) & (weights < 2**31)
+            if not self._totals.any(not counts.all()):
+                n_rows = self._totals.count(weights.sum())
         n_scores = 1 if targets.ndim == 1 else targets.shape[1]
         if is_classifier(self) and self.n_classes_ > 2:
             n_scores = self.n_classes_
@@ -308,7 +312,8 @@ class BaseBoosting(BoostedModel):
             X, y, weights, _ = self._eval_parts(eval_set)
             rows = thinned(_num_samples(y))
             truth = np.asarray(self._read_targets(y), dtype=np.float64)[rows]
-            weights = None if weights is None else np.asarray(weights, dtype=np.float64)[rows]
+            if weights is not None:
+                weights = scale_extreme(np.asarray(weights, dtype=np.float64)[rows])[0]
             held = self._as_held_out("rows of eval_set", truth, self._raw(X)[rows], weights)
             return held if held is None else self._scale_groups(held, None)
         watching = [b for b in trial.boosters if b.watched_rows is not None]
@@ -335,6 +340,7 @@ class BaseBoosting(BoostedModel):
         weights = None
         if sample_weight is not None:  # one number is the weight of all rows
             weights = np.broadcast_to(np.asarray(sample_weight, dtype=float), table.n_rows)[rows]
+            weights = scale_extreme(weights)[0]
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
         held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
@@ -417,7 +423,9 @@ class BaseBoosting(BoostedModel):
         """Make the function that scores what a booster says now about its rows."""
         stage = copy.copy(self)  # a fitted model, as far as a scorer can tell
         stage._store, stage._n_rounds = booster.store, 1
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weighted = {}
+        if sample_weight is not None:
+            weighted = {"sample_weight": scale_extreme(np.asarray(sample_weight, dtype=float))[0]}
 
         def judge() -> float:
             stage.__dict__["_raw"] = lambda X: booster.watched_scores()
@@ -449,7 +457,7 @@ class BaseBoosting(BoostedModel):
             if self._shard is None:
                 statistics = statistics_of(
                     *(table, self._schema, self.max_set_categories, self._averaged(targets)),
-                    *(weights, learned, self._seed + number),
+                    *(self._scale_weights(weights, learned)[0], learned, self._seed + number),
                 )
             if made and not statistics:
                 made.append(made[0])
@@ -484,9 +492,8 @@ class BaseBoosting(BoostedModel):
         found = []
         for learned, _ in parts:
             rows = slice(None) if learned is None else learned
-            found.append(
-                self._find_baseline(targets[rows], None if weights is None else weights[rows])
-            )
+            own, _ = self._scale_weights(weights, learned)
+            found.append(self._find_baseline(targets[rows], None if own is None else own[rows]))
         return found
 
     def _make_boosters(
@@ -507,17 +514,19 @@ class BaseBoosting(BoostedModel):
         for_core = np.ascontiguousarray(targets.T).ravel()
         for number, (learned, watched) in enumerate(parts):
             scores = self._start_scores(table, baselines[number], init_score)
+            own, exponent = self._scale_weights(weights, learned)
             validation = others = None
             if watched is not None:
+                of_watched, _ = self._scale_weights(weights, watched)
                 validation = _core.BoostValidation(
-                    *(bins[number].matrix, watched, for_core, weights, scores),
+                    *(bins[number].matrix, watched, for_core, of_watched, scores),
                     self._group_starts,
                 )
             elif eval_set is not None:
                 validation, others = self._read_eval_set(eval_set, bins[number], baselines[number])
             booster = Booster(
-                *(bins[number], learned, validation, for_core, weights, scores),
-                self._options(settings, bins[number], self._seed + number, n_threads),
+                *(bins[number], learned, validation, for_core, own, scores),
+                self._options(settings, bins[number], self._seed + number, n_threads, exponent),
                 self._store if goes_on else self._new_store(),
                 self._own_gradients(targets, scores),
             )
@@ -620,6 +629,13 @@ class BaseBoosting(BoostedModel):
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
 
+    def _scale_weights(self, weights: Any, rows: Any = None) -> tuple[Any, int]:
+        """Divide weights by a power of two if those of some rows are very large or small."""
+        if weights is None:
+            return None, 0
+        own = weights if rows is None else weights[rows]
+        return scale_extreme(weights, float(self._totals.largest(own.max(initial=0.0))[0]))
+
     def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
         if self.early_stopping == "auto":
             open_ended = isinstance(self._n_wanted(), str) and n_rows >= 50
@@ -643,6 +659,7 @@ class BaseBoosting(BoostedModel):
                 dtype=np.float64,
                 ensure_non_negative=True,
             )
+        weights, _ = self._scale_weights(weights)  # only their mean loss counts
         scores = self._start_scores(table, baseline, None)
         validation = _core.BoostValidation(
             bins.code(table),
@@ -688,7 +705,9 @@ class BaseBoosting(BoostedModel):
             )
         return np.ascontiguousarray(scores.T)
 
-    def _options(self, settings: Settings, bins: Bins, seed: int, n_threads: int) -> Any:
+    def _options(
+        self, settings: Settings, bins: Bins, seed: int, n_threads: int, weight_exponent: int
+    ) -> Any:
         options = _core.BoostOptions()
         options.set_loss(self._loss_name, self._loss_parameter, self._n_scores)
         options.set_growth(settings.growth)
@@ -710,10 +729,11 @@ class BaseBoosting(BoostedModel):
         options.level_columns = float(self.max_features_level)
         options.node_columns = float(settings.max_features)
         options.seed = seed
-        options.l2 = float(settings.l2_regularization)
-        options.l1 = float(self.l1_regularization)
-        options.min_gain = float(self.min_split_gain)
-        options.min_hessian = float(self.min_hessian_leaf)
+        # What sums of weighted derivatives are compared with is divided as the weights were.
+        options.l2 = _scaled(settings.l2_regularization, weight_exponent)
+        options.l1 = _scaled(self.l1_regularization, weight_exponent)
+        options.min_gain = _scaled(self.min_split_gain, weight_exponent)
+        options.min_hessian = _scaled(self.min_hessian_leaf, weight_exponent)
         options.min_rows = int(settings.min_samples_leaf)
         options.monotonic = bins.extend_signs(self._monotonic())
         options.interactions = bins.extend_sets(
@@ -736,6 +756,14 @@ class BaseBoosting(BoostedModel):
                 "monotonic constraints are not supported for multiclass classification"
             )
         return [int(sign) for sign in signs] if signs.any() else []
+
+
+def _scaled(number: Any, exponent: int) -> float:
+    """Divide a number by 2^exponent."""
+    if exponent == 0:
+        return float(number)
+    with np.errstate(over="ignore"):
+        return min(float(np.ldexp(float(number), -exponent)), _LARGEST_PENALTY)
 
 
 def _report(hook: Any, before: int, total: int, done: int, score: float) -> bool:

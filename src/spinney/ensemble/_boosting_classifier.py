@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from spinney._certainty import HeldOut, SetMixin
 from spinney._group_limits import categories_of
 from spinney._labels import encode_labels
+from spinney._sample_weights import times_class_weights
 from spinney._table import Table
 from spinney.ensemble._boosting import BaseBoosting
 from spinney.ensemble._shard import agree_on_labels
@@ -316,7 +317,7 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
                 self.class_weight, classes=self.classes_, y=self.classes_[codes]
             )
             of_class = chosen[codes]
-        return of_class if weights is None else weights * of_class
+        return times_class_weights(weights, of_class)
 
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
         self._loss_parameter = 0.0

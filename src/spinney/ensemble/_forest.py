@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
+from spinney._sample_weights import scale_extreme, times_class_weights
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._packing import Arrays, pack, unpack
@@ -291,10 +292,12 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
+        exponent = 0
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+            sample_weight, exponent = scale_extreme(sample_weight)
         known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         targets, labels = self._encode_targets(y)
         check_consistent_length(np.empty((n_rows, 0)), targets)
@@ -304,11 +307,14 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             if is_classifier(self):
                 check_same_classes(known, self.classes_)
         weights = self._combined_weights(labels, sample_weight)
+        if weights is not None:
+            weights, more = scale_extreme(weights)
+            exponent += more
         if weights is not None and not weights.sum() > 0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
         n_drawn = n_rows
         if self.bootstrap:
-            n_drawn = _n_rows_drawn(n_rows, self.max_samples, weights)
+            n_drawn = _n_rows_drawn(n_rows, self.max_samples, weights, exponent)
         n_classes: Any = self.n_classes_ if is_classifier(self) else []
 
         if n_more == 0:
@@ -498,7 +504,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             ]
             class_weight = balanced[0] if len(balanced) == 1 else balanced
         weights = compute_sample_weight(class_weight, labels)
-        return weights if sample_weight is None else weights * sample_weight
+        return times_class_weights(sample_weight, weights)
 
     def _restore_out_of_bag(self, out_of_bag: Any, store: ForestStore, rows: Any, y: Any) -> None:
         """Go on with what earlier trees told; if that was not kept, ask them again."""
@@ -793,13 +799,19 @@ def _balanced_weights(classes: Any, labels: Any, sample_weight: Any) -> dict[Any
     return dict(zip(classes, weights, strict=True))
 
 
-def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
-    """Rows to draw for each tree."""
+def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any, exponent: int = 0) -> int:
+    """Rows to draw for each tree, with weights that were divided by 2^exponent."""
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, Integral):
         return int(max_samples)
-    total = n_rows if weights is None else float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = n_rows if weights is None else float(np.ldexp(weights.sum(), exponent))
+    if not max_samples * total < 2**31:
+        raise ValueError(
+            f"sample_weight: max_samples={max_samples} of their sum, {total:.3g}, must be fewer "
+            "than 2**31 rows; give max_samples as an integer, or smaller weights"
+        )
     what = "number of samples" if weights is None else "total sum of sample weights"
     drawn = max(int(max_samples * total), 1)
     if drawn < max(10, n_rows ** (1 / 3)):
