@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
 from spinney._conformal import Floats
 from spinney._labels import encode_labels
@@ -36,7 +36,7 @@ def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
 
 def all_classes(estimator: Any, every: Any, y: Any, classes: Any) -> Any:
     """Return the classes of all rows: `classes` are those of y, rows of positive weight."""
-    return classes if len(y) == len(every) else read_classes(estimator, every)[1]
+    return classes if len(y) == _num_samples(every) else read_classes(estimator, every)[1]
 
 
 def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floats:
