@@ -140,12 +140,15 @@ class LoadedPart:
         Number of columns.
     file : str or None
         Where the rows are.
+    labels : ndarray or None
+        Distinct targets of the rows of weight zero, which were dropped.
     """
 
     part: Part
     n_rows: int
     n_columns: int
     file: str | None = None
+    labels: Any = None
 
     def read(self) -> Any:
         """Give the rows."""
@@ -177,10 +180,10 @@ def no_rows(part: Part) -> Part:
 
 def load_part(part: Part, number: int, token: str) -> LoadedPart:
     """Have a worker keep a partition; with the token of a fit the rows go to a file of it."""
-    part = _without_weightless(part)
+    part, labels = _without_weightless(part)
     n_rows, n_columns = part.X.shape
     if not token:
-        return LoadedPart(part, n_rows, n_columns)
+        return LoadedPart(part, n_rows, n_columns, labels=labels)
     from distributed import get_worker
 
     file = Path(get_worker().local_directory) / f"spinney-{token[:12]}-{number}.rows"
@@ -192,7 +195,7 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
         leave_fit(token)
     # Copies: a column of a frame may be a view of all of it, which would stay.
     beside = [None if of is None else of.copy() for of in (part.y, part.weights, part.group)]
-    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file))
+    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file), labels)
 
 
 def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
@@ -338,6 +341,7 @@ def _boost(
             eval_set=_eval_set(watched, plan.is_ranker),
             start=None if plan.start is None else pickle.loads(plan.start),
             after_round=diary.after_round,
+            labels=_join_labels([one.labels for one in parts]),
         )
     except ExchangeError:
         return Outcome(is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees())
@@ -423,17 +427,24 @@ class _Diary:
         return self._share.is_stopped
 
 
-def _without_weightless(part: Part) -> Part:
-    """Check weights, and drop rows of weight zero, as the local booster does."""
+def _without_weightless(part: Part) -> tuple[Part, Any]:
+    """Check weights, and drop rows of weight zero; return their distinct targets, too."""
     if part.weights is None:
-        return part
+        return part, None
     part = replace(part, weights=_check_weights(part.weights))
     if not (part.weights == 0).any():
-        return part
+        return part, None
+    labels = np.unique(part.y[part.weights == 0])
     kept = np.flatnonzero(part.weights)
     X = part.X.iloc[kept] if hasattr(part.X, "iloc") else part.X[kept]
     group = None if part.group is None else part.group[kept]
-    return Part(X, part.y[kept], part.weights[kept], group)
+    return Part(X, part.y[kept], part.weights[kept], group), labels
+
+
+def _join_labels(labels: list[Any]) -> Any:
+    """Give all labels that there are, or None."""
+    found = [one for one in labels if one is not None]
+    return np.concatenate(found) if found else None
 
 
 def _check_weights(weights: Any) -> Any:

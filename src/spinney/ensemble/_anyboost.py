@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
@@ -24,6 +23,7 @@ from sklearn.utils.validation import (
 
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
+from spinney._sample_weights import check_weights
 from spinney._table import check_rows
 from spinney.ensemble._anyboost_losses import Loss
 
@@ -88,9 +88,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         targets = self._encode(y)
         check_consistent_length(X, targets)
         n_rows = len(targets)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_weights(sample_weight, n_rows)
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         given = weights  # as they are for the learners: whole ones are repeated rows

@@ -25,13 +25,20 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney._certainty import HeldOut
 from spinney._progress import progress_hook
+from spinney._sample_weights import scale_extreme
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._boosted_model import BoostedModel
 from spinney.ensemble._booster import Bins, Booster, Trial, best_round, statistics_of
 from spinney.ensemble._boosting_rules import Settings, settle
 from spinney.ensemble._boosting_split import split_rows
-from spinney.ensemble._forest import ForestStore, all_or_nothing, check_same_columns
+from spinney.ensemble._forest import (
+    ForestStore,
+    all_or_nothing,
+    check_same_classes,
+    check_same_columns,
+    check_same_outputs,
+)
 from spinney.ensemble._interaction_sets import interaction_sets
 from spinney.ensemble._out_of_fold import predict_eval_set, predict_folds
 from spinney.ensemble._parted_rows import PartedTable
@@ -43,6 +50,7 @@ __all__ = ["BaseBoosting"]
 
 _MAX_BINS = 255
 _AUTO = StrOptions({"auto"})
+_LARGEST_PENALTY = 1e100  # beside weights of about 1: no split, and leaves of zero
 
 
 class BaseBoosting(BoostedModel):
@@ -133,11 +141,12 @@ class BaseBoosting(BoostedModel):
             Itself.
         """
         with all_or_nothing(self):
+            labels = None
             if sample_weight is not None:
-                X, y, sample_weight, init_score, groups, time = _without_weightless(
+                labels, X, y, sample_weight, init_score, groups, time = _without_weightless(
                     X, y, sample_weight, init_score, groups, time
                 )
-            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time)
+            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time, labels)
 
     def _fit(
         self,
@@ -148,7 +157,9 @@ class BaseBoosting(BoostedModel):
         init_score: Any,
         groups: Any,
         time: Any,
+        labels: Any = None,
     ) -> Any:
+        """Fit to rows of positive weight; labels: the targets of the others."""
         n_threads = effective_n_jobs(self.n_jobs)
         goes_on = self.warm_start and "_store" in vars(self)
         self._n_before = self._n_rounds if goes_on else 0
@@ -162,8 +173,13 @@ class BaseBoosting(BoostedModel):
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
-        targets = self._encode_targets(y() if callable(y) else y)
+        known = vars(self).get("classes_")
+        targets = self._encode_targets(y() if callable(y) else y, labels)
         check_consistent_length(np.empty((n_rows, 0)), targets)
+        if goes_on and is_classifier(self):
+            check_same_classes(known, self.classes_)
+        elif goes_on:
+            check_same_outputs(self._n_targets, 1 if targets.ndim == 1 else targets.shape[1])
         weights = self._weights(sample_weight, targets, n_rows)
         if not goes_on:
             self._seed = self._draw_seed(check_random_state(self.random_state))
@@ -195,13 +211,14 @@ class BaseBoosting(BoostedModel):
         ):
             raise ValueError("sample_weight leaves no row of positive weight")
         if not goes_on:
-            self._prepare_loss(targets, weights)
+            self._prepare_loss(targets, self._scale_weights(weights)[0])
             self._n_boosters = len(parts)
         # Before there are codes: finding them takes memory that is given back then.
         baselines = self._find_baselines(parts, targets, weights, init_score)
         if self._shard is not None and not self._group_starts and not self._has_own_loss():
             targets = narrow_targets(targets)
-        bins = self._make_bins(table, parts, targets, weights, n_threads)
+        max_bins = candidates[0].max_bins
+        bins = self._make_bins(table, parts, targets, weights, max_bins, n_threads)
         trials = []
         hook = self._agreed(progress_hook(self, scored=True))
         for number, settings in enumerate(candidates):
@@ -230,8 +247,10 @@ class BaseBoosting(BoostedModel):
 
     def _settle(self, targets: Any, weights: Any) -> list[Settings]:
         n_rows = self._totals.count(len(targets))
-        if weights is not None and not self._totals.any((weights != np.floor(weights)).any()):
-            n_rows = self._totals.count(weights.sum())
+        if weights is not None:
+            counts = (weights == np.floor(weights)) & (weights < 2**31)
+            if not self._totals.any(not counts.all()):
+                n_rows = self._totals.count(weights.sum())
         n_scores = 1 if targets.ndim == 1 else targets.shape[1]
         if is_classifier(self) and self.n_classes_ > 2:
             n_scores = self.n_classes_
@@ -240,7 +259,9 @@ class BaseBoosting(BoostedModel):
         # Constraints cost oblivious trees much: every cut is looked at node by node.
         free = self.monotonic_cst is None and self.l1_regularization == 0
         oblivious = targets.ndim == 1 and self.max_bins is not None and free
-        return settle(self, self._n_wanted(), n_rows, n_scores, oblivious)
+        return settle(
+            *(self, self._n_wanted(), n_rows, n_scores, oblivious), n_columns=self.n_features_in_
+        )
 
     # Set while several workers fit one model, each with a part of the rows.
     _shard: Shard | None = None
@@ -293,7 +314,8 @@ class BaseBoosting(BoostedModel):
             X, y, weights, _ = self._eval_parts(eval_set)
             truth = np.asarray(self._read_targets(y), dtype=np.float64)
             of_set = predict_eval_set(self, X, truth, weights, self._totals)
-            held = self._as_held_out("rows of eval_set", of_set.truth, of_set.raw, of_set.weights)
+            weights = None if of_set.weights is None else scale_extreme(of_set.weights)[0]
+            held = self._as_held_out("rows of eval_set", of_set.truth, of_set.raw, weights)
             return self._scale_groups(held, None)
         if trial.boosters[0].watched_rows is None:
             return None
@@ -303,7 +325,8 @@ class BaseBoosting(BoostedModel):
         found = predict_folds(self, trial.boosters, table, targets, weights)
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
-        held = self._as_held_out(source, found.truth, found.raw, found.weights)
+        weights = None if found.weights is None else scale_extreme(found.weights)[0]
+        held = self._as_held_out(source, found.truth, found.raw, weights)
         return self._scale_groups(replace(held, rows=found.numbers), found.table)
 
     def _row_numbers(self, n_rows: int) -> NDArray[np.uint64]:
@@ -389,7 +412,9 @@ class BaseBoosting(BoostedModel):
         """Make the function that scores what a booster says now about its rows."""
         stage = copy.copy(self)  # a fitted model, as far as a scorer can tell
         stage._store, stage._n_rounds = booster.store, 1
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weighted = {}
+        if sample_weight is not None:
+            weighted = {"sample_weight": scale_extreme(np.asarray(sample_weight, dtype=float))[0]}
 
         def judge() -> float:
             stage.__dict__["_raw"] = lambda X: booster.watched_scores()
@@ -404,7 +429,13 @@ class BaseBoosting(BoostedModel):
         )
 
     def _make_bins(
-        self, table: Table, parts: list[Any], targets: Any, weights: Any, n_threads: int
+        self,
+        table: Table,
+        parts: list[Any],
+        targets: Any,
+        weights: Any,
+        max_bins: int | None,
+        n_threads: int,
     ) -> list[Bins]:
         """Code the rows, for each part that learns from other ones; most often that is the same."""
         made: list[Bins] = []
@@ -415,7 +446,7 @@ class BaseBoosting(BoostedModel):
             if self._shard is None:
                 statistics = statistics_of(
                     *(table, self._schema, self.max_set_categories, self._averaged(targets)),
-                    *(weights, learned, self._seed + number),
+                    *(self._scale_weights(weights, learned)[0], learned, self._seed + number),
                 )
             if made and not statistics:
                 made.append(made[0])
@@ -424,7 +455,7 @@ class BaseBoosting(BoostedModel):
             among = learned if len(parts) == 1 else None
             made.append(
                 Bins(
-                    *(table, self._schema, statistics, self.max_bins, n_threads, among, weights),
+                    *(table, self._schema, statistics, max_bins, n_threads, among, weights),
                     self._totals,
                 )
             )
@@ -450,9 +481,8 @@ class BaseBoosting(BoostedModel):
         found = []
         for learned, _ in parts:
             rows = slice(None) if learned is None else learned
-            found.append(
-                self._find_baseline(targets[rows], None if weights is None else weights[rows])
-            )
+            own, _ = self._scale_weights(weights, learned)
+            found.append(self._find_baseline(targets[rows], None if own is None else own[rows]))
         return found
 
     def _make_boosters(
@@ -474,17 +504,19 @@ class BaseBoosting(BoostedModel):
         for_core = np.ascontiguousarray(targets.T).ravel()
         for number, (learned, watched) in enumerate(parts):
             scores = self._start_scores(table, baselines[number], init_score)
+            own, exponent = self._scale_weights(weights, learned)
             validation = others = None
             if watched is not None:
+                of_watched, _ = self._scale_weights(weights, watched)
                 validation = _core.BoostValidation(
-                    *(bins[number].matrix, watched, for_core, weights, scores),
+                    *(bins[number].matrix, watched, for_core, of_watched, scores),
                     self._group_starts,
                 )
             elif eval_set is not None:
                 validation, others = self._read_eval_set(eval_set, bins[number], baselines[number])
             booster = Booster(
-                *(bins[number], learned, validation, for_core, weights, scores),
-                self._options(settings, bins[number], self._seed + number, n_threads),
+                *(bins[number], learned, validation, for_core, own, scores),
+                self._options(settings, bins[number], self._seed + number, n_threads, exponent),
                 self._store if goes_on else self._new_store(),
                 self._own_gradients(targets, scores),
             )
@@ -529,8 +561,8 @@ class BaseBoosting(BoostedModel):
     _group_starts: list[int] = []  # of a ranking: where each group begins, then the number of rows
 
     @abstractmethod
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
-        """Targets as numbers, (n_rows,)."""
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
+        """Targets as numbers, (n_rows,); labels: those of rows of weight zero."""
 
     @abstractmethod
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
@@ -587,6 +619,13 @@ class BaseBoosting(BoostedModel):
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
 
+    def _scale_weights(self, weights: Any, rows: Any = None) -> tuple[Any, int]:
+        """Divide weights by a power of two if those of some rows are very large or small."""
+        if weights is None:
+            return None, 0
+        own = weights if rows is None else weights[rows]
+        return scale_extreme(weights, float(self._totals.largest(own.max(initial=0.0))[0]))
+
     def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
         if self.early_stopping == "auto":
             open_ended = isinstance(self._n_wanted(), str) and n_rows >= 50
@@ -610,6 +649,7 @@ class BaseBoosting(BoostedModel):
                 dtype=np.float64,
                 ensure_non_negative=True,
             )
+        weights, _ = self._scale_weights(weights)  # only their mean loss counts
         scores = self._start_scores(table, baseline, None)
         validation = _core.BoostValidation(
             bins.code(table),
@@ -655,7 +695,9 @@ class BaseBoosting(BoostedModel):
             )
         return np.ascontiguousarray(scores.T)
 
-    def _options(self, settings: Settings, bins: Bins, seed: int, n_threads: int) -> Any:
+    def _options(
+        self, settings: Settings, bins: Bins, seed: int, n_threads: int, weight_exponent: int
+    ) -> Any:
         options = _core.BoostOptions()
         options.set_loss(self._loss_name, self._loss_parameter, self._n_scores)
         options.set_growth(settings.growth)
@@ -677,10 +719,11 @@ class BaseBoosting(BoostedModel):
         options.level_columns = float(self.max_features_level)
         options.node_columns = float(settings.max_features)
         options.seed = seed
-        options.l2 = float(settings.l2_regularization)
-        options.l1 = float(self.l1_regularization)
-        options.min_gain = float(self.min_split_gain)
-        options.min_hessian = float(self.min_hessian_leaf)
+        # What sums of weighted derivatives are compared with is divided as the weights were.
+        options.l2 = _scaled(settings.l2_regularization, weight_exponent)
+        options.l1 = _scaled(self.l1_regularization, weight_exponent)
+        options.min_gain = _scaled(self.min_split_gain, weight_exponent)
+        options.min_hessian = _scaled(self.min_hessian_leaf, weight_exponent)
         options.min_rows = int(settings.min_samples_leaf)
         options.monotonic = bins.extend_signs(self._monotonic())
         options.interactions = bins.extend_sets(
@@ -705,18 +748,27 @@ class BaseBoosting(BoostedModel):
         return [int(sign) for sign in signs] if signs.any() else []
 
 
+def _scaled(number: Any, exponent: int) -> float:
+    """Divide a number by 2^exponent."""
+    if exponent == 0:
+        return float(number)
+    with np.errstate(over="ignore"):
+        return min(float(np.ldexp(float(number), -exponent)), _LARGEST_PENALTY)
+
+
 def _report(hook: Any, before: int, total: int, done: int, score: float) -> bool:
     return bool(hook(before + done, total, score))
 
 
 def _without_weightless(X: Any, y: Any, sample_weight: Any, *others: Any) -> Any:
-    """Drop rows of weight zero: they must not even have a say in where bins begin."""
+    """Drop rows of weight zero, which must not even change the bins; return their targets first."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1 or weights.dtype.kind not in "biuf" or not (weights == 0).any():
-        return X, y, sample_weight, *others
+        return None, X, y, sample_weight, *others
     if weights.shape[0] != _num_samples(X) or not (weights > 0).any():
-        return X, y, sample_weight, *others
+        return None, X, y, sample_weight, *others
     kept = np.flatnonzero(weights)
     X, y = indexable(X, y)
     rest = [None if other is None else np.asarray(other)[kept] for other in others]
-    return _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest
+    labels = _safe_indexing(y, np.flatnonzero(weights == 0))
+    return labels, _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest

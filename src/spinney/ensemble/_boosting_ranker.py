@@ -198,6 +198,7 @@ class GradientBoostingRanker(BaseBoosting):
         init_score: Any,
         groups: Any,
         time: Any,
+        labels: Any = None,
     ) -> Any:
         order, starts = _contiguous(groups)
         if order is not None and self._shard is not None:
@@ -230,7 +231,7 @@ class GradientBoostingRanker(BaseBoosting):
             X, y = _safe_indexing(X, order), _safe_indexing(y, order)
         return X, y, None, starts
 
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
         y = check_array(
             *(y,),
             ensure_2d=False,

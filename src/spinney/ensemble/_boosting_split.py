@@ -75,7 +75,7 @@ def split_rows(
         classes = classes.astype(np.intp)
         n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
         of_class = totals.add(np.bincount(classes, minlength=n_classes))
-        if of_class.min() < max(2, n_folds):
+        if of_class[of_class > 0].min() < max(2, n_folds):
             classes = None
     if as_sklearn and numbers is None and groups is None and n_folds == 1:
         learned, watched = train_test_split(

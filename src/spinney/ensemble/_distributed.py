@@ -29,6 +29,7 @@ def fit_shard(
     eval_set: Any = None,
     start: Sequence[ForestStore] | None = None,
     after_round: Callable[[int, ForestStore, int], object] | None = None,
+    labels: Any = None,
 ) -> Any:
     """Fit one model to rows of which this worker has a part, together with the other workers.
 
@@ -68,6 +69,8 @@ def fit_shard(
         Called after each round of a booster with the number of its rounds so far, the store of its
         trees and its number, the place in `start`: ``store.part(first, last)`` copies some trees,
         ``store.extend(part)`` adds them to others.
+    labels : array or None
+        For a classifier: labels of this worker's rows of weight zero, whose classes stay.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def fit_shard(
             else None
         )
         with all_or_nothing(estimator):
-            estimator._fit(X, y, sample_weight, eval_set, None, groups, None)
+            estimator._fit(X, y, sample_weight, eval_set, None, groups, None, labels)
     except BaseException:
         exchange.abort()
         raise

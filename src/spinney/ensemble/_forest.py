@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
+from spinney._sample_weights import scale_extreme, times_class_weights
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.ensemble._packing import Arrays, pack, unpack
@@ -291,19 +292,29 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
+        exponent = 0
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+            sample_weight, exponent = scale_extreme(sample_weight)
+        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         targets, labels = self._encode_targets(y)
         check_consistent_length(np.empty((n_rows, 0)), targets)
         self.n_outputs_ = targets.shape[1]
+        if goes_on:
+            check_same_outputs(n_known, self.n_outputs_)
+            if is_classifier(self):
+                check_same_classes(known, self.classes_)
         weights = self._combined_weights(labels, sample_weight)
+        if weights is not None:
+            weights, more = scale_extreme(weights)
+            exponent += more
         if weights is not None and not weights.sum() > 0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
         n_drawn = n_rows
         if self.bootstrap:
-            n_drawn = _n_rows_drawn(n_rows, self.max_samples, weights)
+            n_drawn = _n_rows_drawn(n_rows, self.max_samples, weights, exponent)
         n_classes: Any = self.n_classes_ if is_classifier(self) else []
 
         if n_more == 0:
@@ -488,20 +499,12 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             if class_weight == "balanced_subsample" and self.bootstrap:
                 return sample_weight
             balanced = [
-                dict(
-                    zip(
-                        classes,
-                        compute_class_weight(
-                            "balanced", classes=classes, y=column, sample_weight=sample_weight
-                        ),
-                        strict=True,
-                    )
-                )
+                _balanced_weights(classes, column, sample_weight)
                 for classes, column in zip(self.classes_, labels.T, strict=True)
             ]
             class_weight = balanced[0] if len(balanced) == 1 else balanced
         weights = compute_sample_weight(class_weight, labels)
-        return weights if sample_weight is None else weights * sample_weight
+        return times_class_weights(sample_weight, weights)
 
     def _restore_out_of_bag(self, out_of_bag: Any, store: ForestStore, rows: Any, y: Any) -> None:
         """Go on with what earlier trees told; if that was not kept, ask them again."""
@@ -714,13 +717,16 @@ def draw_seed(estimator: Any) -> int:
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator that goes on from an earlier fit as it was if this one fails."""
+def all_or_nothing(estimator: Any, trees: str = "_store") -> Iterator[None]:
+    """Leave an estimator that goes on from an earlier fit as it was if this one fails.
+
+    The attribute `trees` exists after a fit.
+    """
     before = dict(vars(estimator))
     try:
         yield
     except BaseException:
-        if estimator.warm_start and "_store" in before:
+        if estimator.warm_start and trees in before:
             vars(estimator).clear()
             vars(estimator).update(before)
         raise
@@ -736,6 +742,32 @@ def check_same_columns(before: Schema, now: Schema) -> None:
             "warm_start goes on with the same columns and categories; X has others than in the "
             "fit before"
         )
+
+
+def check_same_outputs(before: Any, now: int) -> None:
+    """Refuse to go on with another number of outputs than that of the earlier fit."""
+    if before != now:
+        raise ValueError(
+            f"warm_start expects as many outputs as in the earlier fit, {before}; y has {now}. Set "
+            "warm_start=False to start anew"
+        )
+
+
+def check_same_classes(before: Any, now: Any) -> None:
+    """Refuse to go on with other classes than those of the earlier fit.
+
+    Parameters
+    ----------
+    before, now : ndarray or list of ndarray
+        The classes, of each output.
+    """
+    known, found = (of if isinstance(of, list) else [of] for of in (before, now))
+    for a, b in zip(known, found, strict=True):
+        if not np.array_equal(a, b):
+            raise ValueError(
+                f"warm_start expects the classes of the earlier fit, {a.tolist()}; y has "
+                f"{b.tolist()}. Set warm_start=False to start anew"
+            )
 
 
 def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
@@ -755,13 +787,31 @@ def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
     return core_table(read_table(estimator, X, schema), schema)
 
 
-def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
-    """Rows to draw for each tree."""
+def _balanced_weights(classes: Any, labels: Any, sample_weight: Any) -> dict[Any, float]:
+    """Give each class a weight, so that all with rows of positive weight weigh the same."""
+    if sample_weight is not None:
+        weighted = sample_weight > 0
+        labels, sample_weight = labels[weighted], sample_weight[weighted]
+        classes = classes[np.isin(classes, labels)]
+    weights = compute_class_weight(
+        "balanced", classes=classes, y=labels, sample_weight=sample_weight
+    )
+    return dict(zip(classes, weights, strict=True))
+
+
+def _n_rows_drawn(n_rows: int, max_samples: Any, weights: Any, exponent: int = 0) -> int:
+    """Rows to draw for each tree, with weights that were divided by 2^exponent."""
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, Integral):
         return int(max_samples)
-    total = n_rows if weights is None else float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = n_rows if weights is None else float(np.ldexp(weights.sum(), exponent))
+    if not max_samples * total < 2**31:
+        raise ValueError(
+            f"sample_weight: max_samples={max_samples} of their sum, {total:.3g}, must be fewer "
+            "than 2**31 rows; give max_samples as an integer, or smaller weights"
+        )
     what = "number of samples" if weights is None else "total sum of sample weights"
     drawn = max(int(max_samples * total), 1)
     if drawn < max(10, n_rows ** (1 / 3)):

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
-    _check_sample_weight,
     check_array,
     check_is_fitted,
 )
@@ -24,6 +23,7 @@ from spinney import _core
 from spinney._labels import encode_labels
 from spinney._model_methods import ModelMethods
 from spinney._progress import progress_hook
+from spinney._sample_weights import check_weights, scale_extreme, times_class_weights
 from spinney._table import Schema, Table, fit_table, read_table
 from spinney._threads import effective_n_jobs
 from spinney.tree import _prune
@@ -180,11 +180,10 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
 
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-            )
+            weights = check_weights(sample_weight, n_rows)
         if class_weight is not None:
-            weights = class_weight if weights is None else weights * class_weight
+            weights = times_class_weights(weights, class_weight)
+            weights, _ = scale_extreme(weights)
         total_weight = float(n_rows if weights is None else weights.sum())
         if total_weight <= 0.0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
