@@ -92,7 +92,9 @@ class Design:
         weights = np.ones(self.n_rows) if self.weights is None else self.weights
         if self.is_sparse:
             squares = np.repeat(weights, np.diff(self.X.indptr)) * np.square(self.X.data)
-            return np.bincount(self.X.indices, squares, minlength=self.n_features)
+            return np.asarray(
+                np.bincount(self.X.indices, squares, minlength=self.n_features), dtype=np.float64
+            )
         sums = np.zeros(self.n_features)
         step = max(1, _BLOCK // max(1, self.n_features))
         for first in range(0, self.n_rows, step):
@@ -124,7 +126,8 @@ class Design:
     def check_finite(self, estimator: Any) -> None:
         """Raise scikit-learn's error if there is something that is not a finite number."""
         values = self.X.data if self.is_sparse else self.X
-        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+        with np.errstate(invalid="ignore"):  # sums of huge values
+            assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
 
     def moments(self, Y: Any, centre: Floats) -> Floats:
         """Sums of w u u' over rows, u = (x, y, 1), x and y less their centre."""

@@ -20,6 +20,7 @@ from spinney._model_methods import ModelMethods
 from spinney._threads import effective_n_jobs
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
 from spinney.linear_model._design import Design, Floats
+from spinney.linear_model._extreme_values import explain_overflow
 from spinney.linear_model._logistic_loss import LogisticObjective
 from spinney.linear_model._newton import (
     Minimum,
@@ -165,7 +166,7 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
             found = self._minimise(objective, start, share * penalty)
         if not np.isfinite(found.w).all():
             design.check_finite(self)
-            raise ValueError("X: values are so large that sums of their squares overflow")
+            raise self._explain_failure(design, penalty)
         if penalty == 0 and not found.is_separated:
             self._look_for_separation(objective, found)
         self._keep(objective, found, dtype)
@@ -173,6 +174,16 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
         if penalty == 0 and found.converged:
             self._learn_spread(objective, found.w)
         return self
+
+    def _explain_failure(self, design: Design, penalty: float) -> ValueError:
+        if not np.isfinite(penalty):
+            return ValueError(f"C: expected a value whose inverse is finite, got {self.C:g}")
+        if not np.isfinite(penalty / design.total):
+            return ValueError(
+                f"sample_weight: expected a sum that is not tiny compared with 1/C, got "
+                f"{design.total:.3g} with C={self.C:g}; multiply all weights by the same number"
+            )
+        return explain_overflow(design, names=getattr(self, "feature_names_in_", None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

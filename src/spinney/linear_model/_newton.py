@@ -29,7 +29,7 @@ ROUNDED = 1e-6  # share of the first gradient that may be rounding at the end
 _MOST_PARAMETERS = 2_000  # whose matrix is made and solved
 _EPS = float(np.finfo(np.float64).eps)
 _NO_LOSS = 1e-20  # an objective that is as good as zero: rows with weight are all of one class
-_CG_SHARE = 1e-3  # residual at which conjugate gradients stop, as a share of the first
+_CG_SHARE = 0.03  # residual at which conjugate gradients stop, as a share of the first
 # Gradients that conjugate gradients may take for each step of max_iter: with and without a matrix
 # of second derivatives that could be solved instead.
 _CG_PASSES, _MOST_CG_PASSES = 10, 50
