@@ -158,8 +158,8 @@ class LogisticRegression(  # type: ignore[misc]
     up to rounding.
 
     Parameters and attributes are those of `spinney.linear_model.LogisticRegression`; `l1_ratio`
-    must be 0, and "liblinear" is no solver here. Without a penalty, classes that a plane parts but
-    for rows that lie on it are not looked for.
+    must be 0, and "liblinear" is not available. Without a penalty, classes that are separable
+    except for rows on the boundary are not detected.
 
     Examples
     --------
