@@ -15,7 +15,7 @@ from sklearn.ensemble._base import BaseEnsemble
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -26,6 +26,7 @@ from spinney import _core
 from spinney.adaboost._adaboost import Learners
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.sample_weights import check_weights
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
@@ -196,6 +197,8 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
                     "proportion to their weights",
                     stacklevel=2,
                 )
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, _num_samples(X))
             super().fit(X, y, sample_weight)
             return self
 
@@ -212,9 +215,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         n_rows = table.n_rows
         codes, _ = encode_classes(self, column_or_1d(y, warn=True))
         check_consistent_length(np.empty((n_rows, 0)), codes)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        ).copy()
+        weights = check_weights(sample_weight, n_rows).copy()
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         weights /= weights.sum()

@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -25,6 +25,7 @@ from spinney import _core
 from spinney.adaboost._adaboost import Learners
 from spinney.conformal.mixins import IntervalsOnRequest
 from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.sample_weights import check_weights
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
@@ -145,6 +146,8 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             base = self.estimator_
             if type(base) in _NATIVE and base.ccp_alpha == 0:
                 return self._fit_native(base, X, y, sample_weight)
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, _num_samples(X))
             super().fit(X, y, sample_weight)
             return self
 
@@ -161,9 +164,7 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         n_rows = table.n_rows
         y = encode_numbers(base, column_or_1d(y, warn=True))
         check_consistent_length(np.empty((n_rows, 0)), y)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        ).copy()
+        weights = check_weights(sample_weight, n_rows).copy()
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         weights /= weights.sum()

@@ -16,13 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
 )
 
 from spinney.adaboost._anyboost_losses import Loss
+from spinney.data.sample_weights import check_weights
 from spinney.data.table import check_rows
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
@@ -88,9 +88,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         targets = self._encode(y)
         check_consistent_length(X, targets)
         n_rows = len(targets)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_weights(sample_weight, n_rows)
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         given = weights  # as they are for the learners: whole ones are repeated rows

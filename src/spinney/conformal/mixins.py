@@ -23,6 +23,7 @@ from spinney.conformal.rules import (
 from spinney.data.table import read_table
 
 __all__ = [
+    "MOST_ROWS",
     "HeldOut",
     "IntervalMixin",
     "IntervalsOnRequest",
@@ -35,7 +36,7 @@ __all__ = [
     "thinned",
 ]
 
-_MOST_ROWS = 20_000  # that are kept: the coverage they give is within a quarter of a point
+MOST_ROWS = 20_000  # that are kept: the coverage they give is within a quarter of a point
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class HeldOut:
         return np.asarray(scores[np.arange(len(self)), self.truth.astype(np.intp)])
 
 
-def thinned(n_rows: int, most: int = _MOST_ROWS) -> Any:
+def thinned(n_rows: int, most: int = MOST_ROWS) -> Any:
     """Return which of so many rows are kept: all, or some drawn by chance, always the same."""
     if n_rows <= most:
         return slice(None)

@@ -30,7 +30,6 @@ __all__ = [
     "Schema",
     "Table",
     "check_rows",
-    "check_same_columns",
     "column_kind",
     "column_of",
     "fit_table",
@@ -600,15 +599,3 @@ def _conflict(levels: Array, categories: Array) -> bool:
     ours = {issubclass(t, _NUMBERS) for t in set(map(type, levels.tolist()))}
     theirs = {issubclass(t, _NUMBERS) for t in set(map(type, categories.tolist()))}
     return len(ours) > 0 and len(theirs) > 0 and ours.isdisjoint(theirs)
-
-
-def check_same_columns(before: Schema, now: Schema) -> None:
-    """Refuse to go on with columns of other kinds than the trees grown so far know."""
-    if len(before.categories) != len(now.categories) or any(
-        (a is None) != (b is None) or (a is not None and b is not None and not np.array_equal(a, b))
-        for a, b in zip(before.categories, now.categories, strict=True)
-    ):
-        raise ValueError(
-            "warm_start goes on with the same columns and categories; X has others than in the "
-            "fit before"
-        )

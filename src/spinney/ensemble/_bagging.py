@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -24,7 +25,9 @@ from spinney import _core
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney.data.core_table import core_table, core_targets, read_for_core
-from spinney.data.table import Schema, check_same_columns, fit_table
+from spinney.data.sample_weights import check_weights, scale_extreme
+from spinney.data.table import Schema, fit_table
+from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.forest.base import by_trees, n_rows_drawn
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.forest.out_of_bag import as_of_all, grows_whole, means_of_all
@@ -138,7 +141,10 @@ class _Bagging(ModelMethods):
                 "oob_score: expected a bool; a callable serves Spinney's trees only, the estimator "
                 f"is {type(base).__name__}"
             )
-        return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, _num_samples(X))
+        with all_or_nothing(self, "_others"):
+            return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
 
     def _fit_native(self: Any, base: BaseTree, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -163,11 +169,12 @@ class _Bagging(ModelMethods):
         n_rows = table.n_rows
         if before is not None:
             check_same_columns(self._schema, schema)
-        weights = None
+        weights, exponent = None, 0
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+            weights, exponent = scale_extreme(weights)
             if not weights.sum() > 0:
                 raise ValueError("sample_weight leaves no row of positive weight")
             if not self.bootstrap:
@@ -177,6 +184,7 @@ class _Bagging(ModelMethods):
                     stacklevel=3,
                 )
         y = _as_targets(y, classes=is_classifier(self))
+        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         if is_classifier(self):
             codes, labels = encode_classes(self, y)
             class_weight = base._encode_classes(labels)[1] if base.class_weight else None
@@ -186,9 +194,13 @@ class _Bagging(ModelMethods):
         check_consistent_length(np.empty((n_rows, 0)), codes)
         self._schema = schema
         self.n_outputs_ = codes.shape[1]
+        if before is not None:
+            check_same_outputs(n_known, self.n_outputs_)
+            if is_classifier(self):
+                check_same_classes(known, self.classes_)
         self._n_samples = n_rows
         self._sample_weight = weights
-        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights)
+        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights, exponent)
         if not self.bootstrap and self._max_samples > n_rows:
             raise ValueError(
                 f"Effective max_samples={self._max_samples} must be <= n_samples={n_rows} to be "
@@ -482,6 +494,13 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
 
     def _resolved(self) -> Any:
         return DecisionTreeClassifier()
+
+    def _validate_y(self, y: Any) -> Any:
+        known = vars(self).get("classes_")
+        codes = super()._validate_y(y)
+        if self.warm_start and known is not None and "_others" in vars(self):
+            check_same_classes(known, self.classes_)
+        return codes
 
     def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
         sums = out_of_bag.sums.reshape(len(codes), -1)

@@ -321,8 +321,8 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         )
         if overflow:
             raise ValueError(
-                "X: expected values whose sums float64 can hold, got an overflow in pass "
-                f"{passes.max()}; scaling input data with StandardScaler might help"
+                "X and sample_weight: expected values whose sums float64 can hold, got an overflow "
+                f"in pass {passes.max()}; scaling input data with StandardScaler might help"
             )
         self._planes = planes.reshape(starts.shape)
         answers = answers.reshape(starts.shape)

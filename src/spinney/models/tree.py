@@ -253,7 +253,8 @@ class Tree:
         importances = np.bincount(
             self.feature[nodes], weights=decrease, minlength=self.n_features
         ).astype(np.float64)
-        importances /= self.weighted_n_node_samples[0]
+        if self.weighted_n_node_samples[0] > 0:
+            importances /= self.weighted_n_node_samples[0]
         total = importances.sum()
         if normalize and total > 0.0:
             importances /= total

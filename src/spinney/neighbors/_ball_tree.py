@@ -139,6 +139,8 @@ class BallTree(TreeIndex):
 
     def _grow(self) -> None:
         name = self.metric if isinstance(self.metric, str) else "function"
+        if name in (*_POWERS, "p", "seuclidean", "mahalanobis"):
+            name = "minkowski"  # of these powers, weights or mapped rows
         points = self._mapped(self.data)
         self._tree = _core.BallTree(
             points, name, self._p, self._w.tolist(), self._function, self.leaf_size

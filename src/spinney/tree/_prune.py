@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney import _core
+from spinney.data.sample_weights import check_weights
 from spinney.models.tree import Tree
 
 __all__ = ["by_cross_validation", "by_reduced_error", "link_alphas"]
@@ -151,10 +152,7 @@ def _codes(estimator: Any, y: Any) -> NDArray[Any]:
 
 
 def _weights(X: Any, sample_weight: Any) -> Floats:
-    rows = np.empty((_num_samples(X), 0))
-    return np.asarray(
-        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    )
+    return check_weights(sample_weight, _num_samples(X))
 
 
 def _splitter(estimator: Any, y: Any, cv: Any) -> Any:

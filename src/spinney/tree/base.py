@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
-    _check_sample_weight,
     check_array,
     check_is_fitted,
 )
@@ -24,6 +23,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets
 from spinney.data.labels import encode_labels
+from spinney.data.sample_weights import check_weights, scale_extreme, times_class_weights
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.models.tree import Tree
@@ -167,11 +167,10 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
 
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-            )
+            weights = check_weights(sample_weight, n_rows)
         if class_weight is not None:
-            weights = class_weight if weights is None else weights * class_weight
+            weights = times_class_weights(weights, class_weight)
+            weights, _ = scale_extreme(weights)
         total_weight = float(n_rows if weights is None else weights.sum())
         if total_weight <= 0.0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")

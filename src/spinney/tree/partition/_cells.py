@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney.data.labels import encode_labels
+from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
 
 __all__ = ["BaseCells", "CellClassifier", "CellRegressor"]
@@ -49,7 +50,7 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         """Validate the training data; rows without weight are left out."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         targets = self._encode(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_weights(sample_weight, len(X))
         said = weights > 0
         if not said.all():
             X, targets, weights = X[said], targets[said], weights[said]

@@ -46,6 +46,9 @@ def declared_categories(X: Any, declared: Any) -> Any:
     return mask if any(mask) else declared
 
 
+_MOST_WEIGHT = 1e306
+
+
 class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
     """Base class of ID3 and C4.5; not to be used directly."""
 
@@ -87,12 +90,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         check_consistent_length(np.empty((table.n_rows, 0)), codes)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight,
-                np.empty((table.n_rows, 0)),
-                dtype=np.float64,
-                ensure_non_negative=True,
-            )
+            weights = _check_counts(sample_weight, table.n_rows)
         self._learn_codes(table, self._schema, weights)
         coded, schema = self._coded(table, self._schema)
         self.categories_ = list(schema.categories)
@@ -253,9 +251,7 @@ def information_gain(
     check_consistent_length(np.empty((table.n_rows, 0)), codes)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, np.empty((table.n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        weights = _check_counts(sample_weight, table.n_rows)
     told = _core.quinlan_root_splits(
         core_table(table, schema),
         core_targets(codes, model.n_classes_, weights),
@@ -271,3 +267,18 @@ def information_gain(
         split_info=info,
         gain_ratio=gain / info,
     )
+
+
+def _check_counts(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """Check weights that count rows, and so cannot be scaled."""
+    weights = _check_sample_weight(
+        sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
+    )
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not total <= _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must sum to at most {_MOST_WEIGHT:.0e}; got {total:.3g}. A row of "
+            "weight 2 counts as two: divide all weights by a number"
+        )
+    return weights

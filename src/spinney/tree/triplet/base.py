@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_co
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_consistent_length,
     check_is_fitted,
@@ -21,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney.conformal.mixins import IntervalsOnRequest, SetsOnRequest
+from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.base import encode_classes
@@ -117,12 +117,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         training = read_rows(self, X)
         targets = self._read_targets(y)
         check_consistent_length(np.empty((training.n_rows, 0)), targets.codes)
-        weights = _check_sample_weight(
-            sample_weight,
-            np.empty((training.n_rows, 0)),
-            dtype=np.float64,
-            ensure_non_negative=True,
-        )
+        weights = check_weights(sample_weight, training.n_rows)
         rows = training.order()
         rows = rows[weights[rows] > 0]
         closer = training.closer(training, n_threads)
