@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_column, complete_family, complete_measure
-from spinney.cli._errors import UserError, one_line
+from spinney.cli._errors import UserError, one_line, shell_text
 from spinney.cli._options import (
     Delimiter,
     Drop,
@@ -26,8 +26,10 @@ from spinney.cli._options import (
     Seed,
     Task,
     TaskName,
+    check_jobs,
 )
 from spinney.comparison.families import FAMILIES
+from spinney.comparison.outcomes import EndedBy, Failure, Stage
 
 if TYPE_CHECKING:
     from spinney.comparison.comparison import Comparison
@@ -164,6 +166,7 @@ def compare(
 
     from spinney.cli._training_table import (
         bundled_spam,
+        is_leak,
         notes_on_columns,
         overruled_kinds,
         read_training_table,
@@ -171,12 +174,11 @@ def compare(
     )
     from spinney.comparison.compare import compare as run
     from spinney.comparison.folds import usual_folds
-    from spinney.runtime.threads import effective_n_jobs
 
     start = perf_counter()
     header = False if no_header else None
-    if jobs is not None:
-        effective_n_jobs(jobs)  # refused here, and not once for every model
+    check_jobs(jobs)
+    demo_notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for kind_of_warning in (ResourceWarning, DeprecationWarning, PendingDeprecationWarning):
@@ -190,7 +192,7 @@ def compare(
             table = bundled_spam()
             if cv is None:
                 cv = _DEMO_FOLDS
-                table = replace(table, notes=[_DEMO_NOTE])
+                demo_notes = [_DEMO_NOTE]
         else:
             table = read_training_table(
                 data,
@@ -223,13 +225,15 @@ def compare(
             n_jobs=jobs,
             verbose=not quiet,
         )
-    said = dict.fromkeys(one_line(warning.message) for warning in caught)  # type: ignore[arg-type]
-    columns = notes_on_columns(table) if data is not None else []
-    # Each once: leaks are in the table's notes, and among those of its columns.
-    of_table = [note for note in table.notes if data is None or ": leak suspected" not in note]
-    notes = dict.fromkeys([*of_table, *columns, *result.notes, *said])
-    result = replace(result, notes=list(notes))
-    interrupted = any(note.startswith("ended by Ctrl-C") for note in result.notes)
+    notes: list[str] = demo_notes
+    if data is not None:
+        # The notes on columns include the leaks.
+        notes += [note for note in table.notes if not is_leak(note)]
+        notes += notes_on_columns(table)
+    notes += result.notes
+    notes += [one_line(warning.message) for warning in caught]  # type: ignore[arg-type]
+    result = replace(result, notes=list(dict.fromkeys(map(shell_text, notes))))
+    interrupted = result.ended_by is EndedBy.INTERRUPT
     if not as_json:
         _show(table, data is not None, result, _next_step(data, target, task, result))
     page = None
@@ -366,9 +370,9 @@ def _next_step(
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best
     failures = [model.failure for model in result.results if model.failure]
-    if any(not failure.startswith(f"{result.metric} ") for failure in failures):
+    if any(isinstance(f, Failure) and f.stage is Stage.FIT for f in failures):
         return "Next: --drop COL leaves out a column that a model cannot read."
-    if failures:  # they were fitted, and could not be measured
+    if failures:  # the models were fitted, but calculating the measure failed
         return "Next: --metric NAME ranks by another measure."
     if best is None:
         return "Next: give it more time, with --time-limit."

@@ -13,7 +13,7 @@ import typer
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
 from spinney.cli._model_path import model_path, summary_of_fit
-from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
+from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader, check_jobs
 from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.comparison.number_format import shown_time
 from spinney.data.target import Task
@@ -122,9 +122,11 @@ def predict(
     from spinney.cli._explanations import read_amount
     from spinney.cli._training_table import source_of
     from spinney.io import read_pieces
+    from spinney.runtime.threads import effective_n_jobs
 
+    check_jobs(jobs)
     if jobs is not None:
-        set_num_threads(jobs)
+        set_num_threads(effective_n_jobs(jobs))
     if str(model) == "-" and "-" in map(str, data):
         raise UserError("the model and the rows cannot both come from standard input")
     with model_path(model) as path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,12 +18,16 @@ from numpy.typing import NDArray
 from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.comparison.families import FLAGSHIP, Family, select_families
-from spinney.comparison.folds import Folds, make_folds, most_folds
+from spinney.comparison.folds import FoldKind, Folds, make_folds, most_folds
 from spinney.comparison.measure import Measure, find_measure, r_squared
+from spinney.comparison.outcomes import EndedBy, Failure, Stage
 from spinney.comparison.progress import Bar, Step
 from spinney.comparison.race import FlagshipTooSlow, Race, Runner
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
 from spinney.data.rows import take_rows
 from spinney.data.target import (
     Task,
@@ -155,20 +158,26 @@ def compare(
         raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
     classes = np.unique(y) if task == "classification" else None
     if classes is not None and len(classes) > _MOST_CLASSES:
-        raise ValueError(
+        raise ParameterError(
             f"the target has {len(classes):,} classes; up to {_MOST_CLASSES:,} are compared. "
-            "Is it an identifier? If it is a quantity, say task='regression'"
+            "Is it an identifier? If it is a quantity, set ",
+            Parameter("task", "regression"),
         )
     if time_limit == math.inf:
         time_limit = None
     if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+        raise ParameterError(
+            Parameter("time_limit"), f" must be a number of seconds above 0, got {time_limit!r}"
+        )
     for name, most, least in (("max_rows", max_rows, 2), ("max_folds", max_folds, 1)):
         if most is not None and not (isinstance(most, Integral) and most >= least):
-            raise ValueError(f"{name} must be a whole number of {least} or more, got {most!r}")
+            raise ParameterError(
+                Parameter(name), f" must be a whole number of {least} or more, got {most!r}"
+            )
     if isinstance(cv, str) or not (isinstance(cv, Integral | Iterable) or hasattr(cv, "split")):
-        raise ValueError(
-            f"cv must be a number of folds, a splitter or a list of splits, got {cv!r}"
+        raise ParameterError(
+            Parameter("cv"),
+            f" must be a number of folds, a splitter or a list of splits, got {cv!r}",
         )
     if not isinstance(cv, Integral) and not hasattr(cv, "split"):
         cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
@@ -266,13 +275,14 @@ class _Course:
         self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
     ) -> Comparison:
         """Run all models on these rows, in so many seconds."""
-        notes = [self.measure.note] if self.measure.note else []
+        notes: list[Note] = [self.measure.note] if self.measure.note else []
         if self.task == "classification":
             notes += notes_on_classes(rows.y)
         if rows.drawn is not None:
-            notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
+            text = f"{len(rows.y):,} of {n_given:,} rows were drawn"
             if self.time_limit is not None:
-                notes[-1] += f", so that several folds fit into {self.time_limit:.0f} s"
+                text += f", so that several folds fit into {self.time_limit:.0f} s"
+            notes.append(Note(text, kind=NoteKind.SAMPLED_ROWS))
         cv = self.cv
         if rows.drawn is not None and isinstance(cv, Integral):
             cv = min(cv, most_folds(rows.y, self.task))
@@ -303,11 +313,12 @@ class _Course:
             may_draw=self.may_draw and not self.starts_again,
         )
         n_folds = race.run()
-        if race.ended_by == "Ctrl-C" and n_folds == 0:
+        if race.ended_by is EndedBy.INTERRUPT and n_folds == 0:
             raise KeyboardInterrupt
-        _refuse_what_no_model_reads(race)
+        _raise_common_failure(race)
         if race.ended_by is not None:
-            notes.append(f"ended by {race.ended_by} after {n_folds} of {len(folds.splits)} folds")
+            text = f"ended by {race.ended_by.value} after {n_folds} of {len(folds.splits)} folds"
+            notes.append(Note(text, kind=NoteKind.ENDED_EARLY))
         return self._summarise(rows, folds, race, n_folds, notes)
 
     def _turn(self, family: Family) -> int:
@@ -322,7 +333,7 @@ class _Course:
         return model
 
     def _summarise(
-        self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[str]
+        self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[Note]
     ) -> Comparison:
         splits = _measured_folds(race, folds.splits[:n_folds], self.measure, notes)
         n_folds = len(splits)
@@ -332,7 +343,7 @@ class _Course:
         sign = self.measure.sign
         test_share = float(np.mean([len(test) / len(train) for train, test in splits] or [0.0]))
         ranked = rank(results, sign, test_share)
-        notes.extend(_too_good(ranked, self.task, self.measure))
+        notes.extend(_note_perfect_fit(ranked, self.task, self.measure))
         return Comparison(
             task=self.task,
             metric=self.measure.name,
@@ -340,14 +351,15 @@ class _Course:
             n_rows=len(rows.y),
             n_features=rows.X.shape[1],
             n_folds=n_folds,
-            stratified=folds.words.startswith("stratified"),
+            stratified=folds.kind is FoldKind.STRATIFIED,
             results=ranked,
-            notes=notes,
-            folds=folds.words,
+            notes=[*notes],
+            folds=folds.kind.value,
             n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
             simpler=simplest_within_one_error(
                 ranked, sign, {family.name: family.complexity for family in self.families}
             ),
+            ended_by=race.ended_by,
             compared=Compared(
                 X=rows.X,
                 y=rows.y,
@@ -363,36 +375,49 @@ class _Course:
         )
 
 
-def _refuse_what_no_model_reads(race: Race) -> None:
-    """Raise the error that all models have in common, of those that look at columns at all."""
+def _raise_common_failure(race: Race) -> None:
+    """Raise an error if all models that read columns failed with the same one."""
     failures = [runner.failure for runner in race.runners if runner.family.complexity > 0]
     if len(failures) < 2 or len(set(failures)) > 1:
         return
-    kind, _, said = (failures[0] or "").partition(": ")
-    if kind in ("ValueError", "TypeError"):
-        dates = re.search(r"\((Date|Duration|Time)", said)
-        hint = "; spinney.io.decide_kinds(X).prepare(X) makes numbers of dates" if dates else ""
-        raise ValueError(f"no model can be fitted: {said}{hint}")
+    failure = failures[0]
+    if failure is None or failure.error_type not in ("ValueError", "TypeError"):
+        return
+    hint = ""
+    if _has_dates(race.X):
+        hint = "; spinney.io.decide_kinds(X).prepare(X) converts dates to numbers"
+    raise ValueError(f"no model can be fitted: {failure.message}{hint}")
 
 
-def _too_good(ranked: list[ModelResult], task: Task, measure: Measure) -> list[str]:
-    """Say so if numbers are predicted without error: then they were computed from the columns."""
+def _has_dates(X: Any) -> bool:
+    """Whether a column of a data frame holds dates, times or durations."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and any(
+        dtype.is_temporal() for dtype in frame.schema.values()
+    )
+
+
+def _note_perfect_fit(ranked: list[ModelResult], task: Task, measure: Measure) -> list[Note]:
+    """Return a note if a regression makes no error: columns may contain the target."""
     named = {model.name: model.estimate for model in ranked}
     best, baseline = ranked[0].estimate if ranked else None, named.get("baseline")
     if task != "regression" or measure.greater_is_better or best is None or baseline is None:
         return []
     if not best.mean < _NO_ERROR * baseline.mean:
         return []
-    return [
+    text = (
         f"{ranked[0].name} makes no error: the target seems to be computed from columns, "
         "which may not be known when it is to be predicted"
-    ]
+    )
+    return [Note(text, kind=NoteKind.NO_ERROR)]
 
 
 def _measured_folds(
-    race: Race, splits: list[tuple[Any, Any]], measure: Measure, notes: list[str]
+    race: Race, splits: list[tuple[Any, Any]], measure: Measure, notes: list[Note]
 ) -> list[tuple[Any, Any]]:
-    """Leave out folds on which the measure cannot be told of any model, and models that lack it."""
+    """Leave out folds on which the measure is undefined, and models whose score is not finite."""
     running = [runner for runner in race.runners if runner.runs]
     measured = [
         number
@@ -400,17 +425,19 @@ def _measured_folds(
         if any(np.isfinite(runner.trials[number].score) for runner in running)
     ]
     if running and not measured:
-        why = (
-            "is a class missing in each?" if race.classes is not None else "are targets too large?"
-        )
-        raise ValueError(f"{measure.name} cannot be told on any fold: {why}")
+        why = "does each test fold lack a class?"
+        if race.classes is None:
+            why = "are targets too large?"
+        raise ValueError(f"{measure.name} is undefined on every fold; {why}")
     if len(measured) < len(splits) and running:
         left_out = len(splits) - len(measured)
-        notes.append(f"{measure.name} cannot be told on {left_out} of {len(splits)} folds")
+        text = f"{measure.name} is undefined on {left_out} of {len(splits)} folds"
+        notes.append(Note(text, kind=NoteKind.UNDEFINED_FOLDS))
     for runner in running:
         runner.trials = [runner.trials[number] for number in measured]
         if not all(np.isfinite(trial.score) for trial in runner.trials):
-            runner.failure = f"{measure.name} is not finite on some fold"
+            message = "the score of some fold is not finite"
+            runner.failure = Failure(Stage.MEASURE, "", message, measure.name)
     return [splits[number] for number in measured]
 
 

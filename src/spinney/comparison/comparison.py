@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinney.comparison.measure import MEASURES
+from spinney.comparison.outcomes import EndedBy
 from spinney.data.target import Task
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ class ModelResult:
     size : int or None
         Bytes of the fitted model, pickled.
     failure : str or None
-        Why the model failed, in one line.
+        Why the model failed, in one line; a `spinney.comparison.outcomes.Failure` if the
+        comparison ran in this process.
     skipped : str or None
-        Why the model was not run to the end, in one line.
+        Why the model was not run to the end, in one line; a `Skip`, likewise.
     behind : Estimate or None
         How much worse than the best it is, fold by fold (None for the best itself); its `se` allows
         for what the folds' training rows have in common.
@@ -115,7 +117,7 @@ class Comparison:
     results : list of ModelResult
         Best first; models that failed or were left out come last.
     notes : list of str
-        What a reader should know about the data.
+        Remarks on the data and on the run; `Note` objects if the comparison ran in this process.
     folds : str
         What kind of folds they are, in words.
     n_folds_asked : int or None
@@ -124,6 +126,8 @@ class Comparison:
         The simplest model within one standard error of the best, where it is simpler than the best.
     compared : Compared or None
         The data, the models and what they predicted; None for a comparison read back from a file.
+    ended_by : EndedBy or None
+        What ended the comparison before its last fold.
     """
 
     task: Task
@@ -139,6 +143,7 @@ class Comparison:
     n_folds_asked: int | None = None
     simpler: str | None = None
     compared: Compared | None = field(default=None, repr=False, compare=False)
+    ended_by: EndedBy | None = field(default=None, repr=False, compare=False)
 
     @property
     def best(self) -> ModelResult | None:
@@ -283,7 +288,9 @@ class Comparison:
         """Return everything as dictionaries, lists, numbers and text, ready for JSON."""
         best = self.best
         content = {
-            part.name: getattr(self, part.name) for part in fields(self) if part.name != "compared"
+            part.name: getattr(self, part.name)
+            for part in fields(self)
+            if part.name not in ("compared", "ended_by")
         }
         content["results"] = [asdict(result) for result in self.results]
         content["best"] = best.name if best else None

@@ -15,6 +15,8 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
 from spinney.data.target import Task
 
 __all__ = ["FAMILIES", "FLAGSHIP", "Family", "select_families"]
@@ -284,12 +286,12 @@ def select_families(models: Any, task: Task) -> list[Family]:
         if model not in by_name:
             close = get_close_matches(str(model), by_name, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
-            raise ValueError(f"models has no {model!r}; {hint}")
+            raise ParameterError(Parameter("models"), f" has no {model!r}; {hint}")
         if task not in by_name[model].tasks:
-            raise ValueError(f"models: {model!r} cannot do {task}")
+            raise ParameterError(Parameter("models"), f": {model!r} cannot do {task}")
         selected[model] = by_name[model]
     if not selected:
-        raise ValueError(f"models is empty; there are: {', '.join(by_name)}")
+        raise ParameterError(Parameter("models"), f" is empty; there are: {', '.join(by_name)}")
     return list(selected.values())
 
 

@@ -10,6 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
 from spinney.data.target import Task
 
 __all__ = ["MEASURES", "Measure", "class_probabilities", "find_measure", "r_squared"]
@@ -35,8 +38,8 @@ class Measure:
     calculate : callable
     percent : bool
         Whether it is shown in percent.
-    note : str
-        What a reader should know about it.
+    note : Note or None
+        A remark for the reader of a result.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Measure:
     needs: Literal["predictions", "probabilities", "model"]
     calculate: Callable[..., float]
     percent: bool = False
-    note: str = ""
+    note: Note | None = None
 
     @property
     def sign(self) -> float:
@@ -207,7 +210,7 @@ def find_measure(
         if scoring not in get_scorer_names():
             close = get_close_matches(scoring, [*known, *get_scorer_names()], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
-            raise ValueError(f"scoring has no {scoring!r}; {hint}")
+            raise ParameterError(Parameter("scoring"), f" has no {scoring!r}; {hint}")
         scorer = get_scorer(scoring)
         if _task_of(scorer) not in (None, task):
             raise _wrong_task(scoring, _task_of(scorer), task)
@@ -215,14 +218,18 @@ def find_measure(
             return _of_one_class(scoring, classes)
         return Measure(scoring, scoring, None, True, "model", scorer)
     if not callable(scoring):
-        raise ValueError(f"scoring must be a name or a callable, got {scoring!r}")
+        raise ParameterError(
+            Parameter("scoring"), f" must be a name or a callable, got {scoring!r}"
+        )
     name = getattr(scoring, "__name__", "score")
     return Measure(name, name, None, True, "model", scoring)
 
 
-def _wrong_task(name: str, its_task: Task | None, task: Task) -> ValueError:
+def _wrong_task(name: str, its_task: Task | None, task: Task) -> ParameterError:
     ours = ", ".join(measure.name for measure in MEASURES if measure.task == task)
-    return ValueError(f"scoring={name!r} is for {its_task}, and this is {task}; there are: {ours}")
+    return ParameterError(
+        Parameter("scoring", name), f" is for {its_task}, and this is {task}; there are: {ours}"
+    )
 
 
 def _task_of(scorer: Any) -> Task | None:
@@ -237,14 +244,15 @@ def _of_one_class(name: str, classes: Array) -> Measure:
     import sklearn.metrics
 
     if len(classes) != 2:
-        raise ValueError(
-            f"scoring={name!r} is for two classes, and the target has {len(classes):,}; "
-            f"say {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}"
+        raise ParameterError(
+            Parameter("scoring", name),
+            f" is for two classes, and the target has {len(classes):,}; "
+            f"use {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}",
         )
     score = getattr(sklearn.metrics, _OF_ONE_CLASS[name])
 
     def calculate(y: Array, predicted: Array) -> float:
         return float(score(y, predicted, pos_label=classes[1], zero_division=0))
 
-    note = f"{name} is that of class {str(classes[1])!r}"
+    note = Note(f"{name} is that of class {str(classes[1])!r}", kind=NoteKind.MEASURE)
     return Measure(name, name, "classification", True, "predictions", calculate, note=note)

@@ -20,6 +20,7 @@ from spinney.comparison.deadline import TimeUp, deadline
 from spinney.comparison.families import FLAGSHIP, Family
 from spinney.comparison.measure import Measure, class_probabilities
 from spinney.comparison.number_format import shown_time
+from spinney.comparison.outcomes import EndedBy, Failure, Skip, SkipReason, Stage
 from spinney.comparison.progress import Step
 from spinney.comparison.sample import FEWEST_DRAWN
 from spinney.data.rows import take_rows
@@ -46,7 +47,11 @@ class _NoProbabilities(Exception):
 
 
 class _NotMeasured(Exception):
-    """A model was fitted, but its measure cannot be told."""
+    """A model was fitted, but calculating its measure failed."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,8 @@ class Runner:
     family: Family
     make: Callable[[], Any]
     trials: list[Trial] = field(default_factory=list)
-    failure: str | None = None
-    skipped: str | None = None
+    failure: Failure | None = None
+    skipped: Skip | None = None
 
     @property
     def runs(self) -> bool:
@@ -112,7 +117,7 @@ class Race:
         Is sent a `Step` before every fit and at the end.
     may_draw : bool
         Whether the rows may be fewer, should the flagship be too slow.
-    ended_by : str or None
+    ended_by : EndedBy or None
         What ended it before the last fold.
     """
 
@@ -125,7 +130,7 @@ class Race:
     seconds: float | None
     tell: Callable[[Step], None]
     may_draw: bool = True
-    ended_by: str | None = None
+    ended_by: EndedBy | None = None
 
     def run(self) -> int:
         """Run; return on how many folds all models that were not left out have run."""
@@ -134,19 +139,20 @@ class Race:
         try:
             for number in range(len(self.folds)):
                 if number > 0 and not self._has_time_for(number):
-                    self.ended_by = "the time limit"
+                    self.ended_by = EndedBy.TIME_LIMIT
                     break
                 self._run_fold(number)
         except KeyboardInterrupt:
-            self.ended_by = "Ctrl-C"
+            self.ended_by = EndedBy.INTERRUPT
         except TimeUp:
-            self.ended_by = "the time limit"
+            self.ended_by = EndedBy.TIME_LIMIT
         total = len(self.folds) * len(self.runners)
         self.tell(Step("", total, total, 0.0))
         if self.ended_by and number == 0:
             for runner in self.runners:
                 if runner.runs and not runner.trials:
-                    runner.skipped = f"not reached before {self.ended_by}"
+                    text = f"not reached before {self.ended_by.value}"
+                    runner.skipped = Skip(SkipReason.NOT_REACHED, text)
         return min((len(r.trials) for r in self.runners if r.runs), default=0)
 
     def _run_fold(self, number: int) -> None:
@@ -181,16 +187,18 @@ class Race:
                 raise
             if runner.family.name == FLAGSHIP and self._could_draw():
                 raise FlagshipTooSlow from None
-            runner.skipped = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
+            text = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
+            runner.skipped = Skip(SkipReason.TOO_SLOW, text)
             return False
         except _NoProbabilities:
-            runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
+            text = f"it gives no probabilities, which {self.measure.name} needs"
+            runner.skipped = Skip(SkipReason.NO_PROBABILITIES, text)
         except _NotMeasured as error:
-            runner.failure = f"{self.measure.name} cannot be told: {error}"
+            runner.failure = error.failure
         except MemoryError:
-            runner.failure = "MemoryError: not enough memory"
-        except Exception as error:  # whatever goes wrong in one model, the others go on
-            runner.failure = _one_line(error)
+            runner.failure = Failure(Stage.FIT, "MemoryError", "not enough memory")
+        except Exception as error:  # one model's failure does not stop the others
+            runner.failure = Failure(Stage.FIT, *_type_and_message(error))
         return True
 
     def _try(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> Trial:
@@ -219,7 +227,8 @@ class Race:
         except MemoryError:
             raise
         except Exception as error:
-            raise _NotMeasured(_one_line(error)) from error
+            failure = Failure(Stage.MEASURE, *_type_and_message(error), self.measure.name)
+            raise _NotMeasured(failure) from error
         size = _size_of(model) if number == 0 else None
         return Trial(
             score,
@@ -299,7 +308,8 @@ class Race:
             if self._fold_seconds() * folds <= left:
                 return
             seconds = shown_time(runner.trials[0].seconds)
-            runner.skipped = f"a fold takes {seconds}, too much for the time limit"
+            text = f"a fold takes {seconds}, too much for the time limit"
+            runner.skipped = Skip(SkipReason.TOO_SLOW, text)
 
     def _tell(self, runner: Runner, number: int, place: int) -> None:
         running = [r for r in self.runners if r.runs]
@@ -334,7 +344,8 @@ def _size_of(model: Any) -> int | None:
     return counter.written
 
 
-def _one_line(error: Exception) -> str:
+def _type_and_message(error: Exception) -> tuple[str, str]:
+    """Return the class of an error, and its message in one line of limited length."""
     text = " ".join(str(error).split())
     text = text if len(text) <= _LONGEST_FAILURE else text[: _LONGEST_FAILURE - 1] + "…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return type(error).__name__, text

@@ -15,10 +15,14 @@ from spinney.conformal.rules import class_scores, largest_score, sets_within
 from spinney.report.evidence import OwnCertainty, PredictedRow, Predictions
 from spinney.report.leanings import FittedOnFold
 
-__all__ = ["own_certainty", "predicted_rows", "show_rows"]
+__all__ = ["NoHeldOutRows", "own_certainty", "predicted_rows", "show_rows"]
 
 _TYPICAL = 8
 _WORST = 8
+
+
+class NoHeldOutRows(Exception):
+    """A model cannot make intervals or sets: its fit held out no rows, or too few."""
 
 
 def predicted_rows(
@@ -73,9 +77,9 @@ def show_rows(
 
 
 def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty | None:
-    """Ask the model's own intervals or sets about rows that it did not learn from.
+    """Measure the coverage of the model's own intervals or sets on held-out rows.
 
-    None where it has none.
+    Returns None if the model has neither; raises `NoHeldOutRows` if its fit held out too few rows.
     """
     model, y = fitted.model, fitted.y
     classes = fitted.compared.classes
@@ -85,11 +89,17 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
         with warnings.catch_warnings():
             # Of intervals that nothing corrects: the method's words and what they held say it.
             warnings.simplefilter("ignore", UserWarning)
-            low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+            try:
+                low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+            except ValueError as error:
+                raise NoHeldOutRows from error
         held, width = (low <= y) & (y <= high), float(np.median(high - low))
         method = model.interval_method_
     elif classes is not None and hasattr(model, "predict_set"):
-        inside = np.asarray(model.predict_set(fitted.X, coverage=coverage))
+        try:
+            inside = np.asarray(model.predict_set(fitted.X, coverage=coverage))
+        except ValueError as error:
+            raise NoHeldOutRows from error
         known = np.asarray(model.classes_)
         places = np.minimum(np.searchsorted(known, y), len(known) - 1)
         held = inside[np.arange(len(y)), places] & (known[places] == y)

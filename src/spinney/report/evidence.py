@@ -91,7 +91,9 @@ class ColumnProfile:
     histogram : Histogram or None
         Of numbers and dates.
     common : list of (str, int)
-        The commonest values and their rows (categories), at most eight.
+        The most frequent values and their rows (categories), at most eight.
+    has_times_of_day : bool
+        Whether dates are times without a day.
     """
 
     name: str
@@ -106,13 +108,14 @@ class ColumnProfile:
     high: float | None = None
     histogram: Histogram | None = None
     common: list[tuple[str, int]] = field(default_factory=list)
+    has_times_of_day: bool = False
 
 
 def date_writer(column: ColumnProfile) -> Callable[[float], str] | None:
     """Return how the days since 1970 of a column of dates are written; None for other columns."""
     if column.kind != "date":
         return None
-    return partial(shown_moment, of_day=column.reason == "times of the day")
+    return partial(shown_moment, of_day=column.has_times_of_day)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from spinney.comparison.comparison import Comparison
 from spinney.comparison.deadline import TimeUp, deadline
 from spinney.comparison.families import select_families
 from spinney.comparison.recipe import Origin, recipe, settings
-from spinney.report.certainty import own_certainty, predicted_rows
+from spinney.report.certainty import NoHeldOutRows, own_certainty, predicted_rows
 from spinney.report.evidence import Evidence, LearningCurve, date_writer
 from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
 from spinney.report.leanings import FittedOnFold, dependences, importances
@@ -208,9 +208,9 @@ class _Gathering:
         def ask() -> None:
             try:
                 self.found["own_certainty"] = own_certainty(fitted)
-            except ValueError as error:  # it needs rows that it did not hold out
-                said = str(error).partition(";")[0].partition(" (")[0]
-                self.left_out.append(f"how sure {name} is by itself: {said}")
+            except NoHeldOutRows:
+                reason = "its fit held out no rows, or too few"
+                self.left_out.append(f"how sure {name} is by itself: {reason}")
 
         if name != "baseline":  # which no column moves
             self._do(f"what moved predictions of {name}", explain)

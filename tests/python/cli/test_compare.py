@@ -170,7 +170,7 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
         ([file("gone.csv", "age,bought\n1,\n2,NA\n"), *target], "'bought' has no value in any row"),
         ([file("only.csv", "bought\nyes\nno\n"), *target], "no column is left to learn from"),
         ([file("one.csv", "age,bought\n1,yes\n2,yes\n"), *target], "one class only"),
-        ([shop], "say which column to predict: --target COL; shop.csv has: age, city, bought"),
+        ([shop], "--target must name the column to predict; shop.csv has: age, city, bought"),
         ([shop, "--target", "Bougt"], "no column 'Bougt' in shop.csv; did you mean 'bought'?"),
         ([shop, "--target", "q"], "no column 'q' in shop.csv; it has: age, city, bought"),
         ([shop, *target, "--drop", "town"], "no column 'town'"),
@@ -487,7 +487,7 @@ def test_a_target_of_numbers_with_units_is_refused_at_any_number_of_values(
     assert "300 values are no numbers" in ended.err
     assert f"(the first is {shape.format(0)!r} in line 2)" in ended.err
     assert "its 97 different values are numbers, apart from units, signs and sep" in ended.err
-    assert "write numbers plainly, such as 1234.5, or say --task classification" in ended.err
+    assert "write numbers plainly, such as 1234.5, or set --task classification" in ended.err
     ended = run(command, path, "--target", "price", "--task", "classification", *more)
     assert ended.code == 0
     assert " ".join(ended.out.split()).count("97 classes in 300 rows, 3.1 rows per class on") == 1

@@ -224,7 +224,7 @@ def test_a_measure_that_fails_is_no_failure_of_a_fit() -> None:
 
     result = spinney.compare(X, Y, cv=3, scoring=stumble, models=["baseline"])
     failure = result["baseline"].failure
-    assert failure == "stumble cannot be told: ZeroDivisionError: no rows"
+    assert failure == "stumble failed: ZeroDivisionError: no rows"
 
 
 def test_r2_is_shown_once() -> None:
@@ -318,10 +318,10 @@ def test_folds_without_a_class_are_left_out() -> None:
         X, late, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline", "random_forest"]
     )
     assert result.n_folds == 3
-    assert "roc_auc cannot be told on 2 of 5 folds" in result.notes
+    assert "roc_auc is undefined on 2 of 5 folds" in result.notes
     assert result.results[0].name == "random_forest"
     never = np.where(np.arange(90) < 10, Y, "no")
-    with pytest.raises(ValueError, match="roc_auc cannot be told on any fold"):
+    with pytest.raises(ValueError, match="roc_auc is undefined on every fold; does each test fold lack a class"):
         spinney.compare(X, never, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline"])
 
 
@@ -419,7 +419,7 @@ def test_targets_at_the_edge() -> None:
 def test_targets_whose_error_overflows() -> None:
     with (
         pytest.raises(
-            ValueError, match=r"rmse cannot be told on any fold: are targets too large\?"
+            ValueError, match=r"rmse is undefined on every fold; are targets too large\?"
         ),
         np.errstate(all="ignore"),
     ):
