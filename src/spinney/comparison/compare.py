@@ -15,16 +15,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
+from spinney.comparison.comparison_data import ComparisonData
+from spinney.comparison.deadline import deadline
 from spinney.comparison.families import FLAGSHIP, Family, select_families
 from spinney.comparison.folds import FoldKind, Folds, make_folds, most_folds
 from spinney.comparison.measure import Measure, find_measure, r_squared
 from spinney.comparison.outcomes import EndedBy, Failure, Stage
 from spinney.comparison.progress import Bar, Step
-from spinney.comparison.race import FlagshipTooSlow, Race, Runner
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
+from spinney.comparison.scheduler import FlagshipTooSlow, Runner, Scheduler
 from spinney.data.errors import ParameterError
 from spinney.data.messages import Parameter
 from spinney.data.notes import Note, NoteKind
@@ -187,7 +188,7 @@ def compare(
     given = _given(groups, time, categorical_features, cv, scoring) | named
     if any(family.is_own for family in families):
         given["models"] = "models"
-    course = _Course(
+    validation = _CrossValidation(
         families=families,
         task=task,
         measure=find_measure(task, scoring, classes),
@@ -209,7 +210,7 @@ def compare(
             for watcher in watchers:
                 watcher(step)
 
-        n_most = course.most_rows(y, n_features)
+        n_most = validation.most_rows(y, n_features)
         if max_rows is not None:
             n_most = max_rows if n_most is None else min(n_most, max_rows)
         start = perf_counter()
@@ -217,10 +218,10 @@ def compare(
             rows = table.draw(n_most, random_state)
             left = None if time_limit is None else time_limit - (perf_counter() - start)
             try:
-                return course.run(rows, tell, n_rows, left)
+                return validation.run(rows, tell, n_rows, left)
             except FlagshipTooSlow:
                 n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
-                course = replace(course, starts_again=True)
+                validation = replace(validation, starts_again=True)
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Course:
+class _CrossValidation:
     """Which models run how; the rows come with each run."""
 
     families: list[Family]
@@ -301,7 +302,7 @@ class _Course:
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
         splits = folds.splits[: self.max_folds]
-        race = Race(
+        scheduler = Scheduler(
             runners,
             rows.X,
             rows.y,
@@ -311,15 +312,19 @@ class _Course:
             seconds,
             tell,
             may_draw=self.may_draw and not self.starts_again,
+            clock=perf_counter,
+            limit=deadline,
         )
-        n_folds = race.run()
-        if race.ended_by is EndedBy.INTERRUPT and n_folds == 0:
+        n_folds = scheduler.run()
+        if scheduler.ended_by is EndedBy.INTERRUPT and n_folds == 0:
             raise KeyboardInterrupt
-        _raise_common_failure(race)
-        if race.ended_by is not None:
-            text = f"ended by {race.ended_by.value} after {n_folds} of {len(folds.splits)} folds"
+        _raise_common_failure(scheduler)
+        if scheduler.ended_by is not None:
+            text = (
+                f"ended by {scheduler.ended_by.value} after {n_folds} of {len(folds.splits)} folds"
+            )
             notes.append(Note(text, kind=NoteKind.ENDED_EARLY))
-        return self._summarise(rows, folds, race, n_folds, notes)
+        return self._summarise(rows, folds, scheduler, n_folds, notes)
 
     def _turn(self, family: Family) -> int:
         """Return when a family has its turn: the cheap ones first, at a restart the flagship."""
@@ -333,12 +338,12 @@ class _Course:
         return model
 
     def _summarise(
-        self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[Note]
+        self, rows: _Rows, folds: Folds, scheduler: Scheduler, n_folds: int, notes: list[Note]
     ) -> Comparison:
-        splits = _measured_folds(race, folds.splits[:n_folds], self.measure, notes)
+        splits = _measured_folds(scheduler, folds.splits[:n_folds], self.measure, notes)
         n_folds = len(splits)
         order = {family.name: place for place, family in enumerate(self.families)}
-        runners = sorted(race.runners, key=lambda runner: order[runner.family.name])
+        runners = sorted(scheduler.runners, key=lambda runner: order[runner.family.name])
         results = [_result(runner, self.task, rows.y, splits) for runner in runners]
         sign = self.measure.sign
         test_share = float(np.mean([len(test) / len(train) for train, test in splits] or [0.0]))
@@ -359,12 +364,12 @@ class _Course:
             simpler=simplest_within_one_error(
                 ranked, sign, {family.name: family.complexity for family in self.families}
             ),
-            ended_by=race.ended_by,
-            compared=Compared(
+            ended_by=scheduler.ended_by,
+            compared=ComparisonData(
                 X=rows.X,
                 y=rows.y,
                 rows=rows.drawn,
-                classes=race.classes,
+                classes=scheduler.classes,
                 measure=self.measure,
                 splits=splits,
                 makers={runner.family.name: runner.make for runner in runners},
@@ -375,16 +380,16 @@ class _Course:
         )
 
 
-def _raise_common_failure(race: Race) -> None:
+def _raise_common_failure(scheduler: Scheduler) -> None:
     """Raise an error if all models that read columns failed with the same one."""
-    failures = [runner.failure for runner in race.runners if runner.family.complexity > 0]
+    failures = [runner.failure for runner in scheduler.runners if runner.family.complexity > 0]
     if len(failures) < 2 or len(set(failures)) > 1:
         return
     failure = failures[0]
     if failure is None or failure.error_type not in ("ValueError", "TypeError"):
         return
     hint = ""
-    if _has_dates(race.X):
+    if _has_dates(scheduler.X):
         hint = "; spinney.io.decide_kinds(X).prepare(X) converts dates to numbers"
     raise ValueError(f"no model can be fitted: {failure.message}{hint}")
 
@@ -415,10 +420,10 @@ def _note_perfect_fit(ranked: list[ModelResult], task: Task, measure: Measure) -
 
 
 def _measured_folds(
-    race: Race, splits: list[tuple[Any, Any]], measure: Measure, notes: list[Note]
+    scheduler: Scheduler, splits: list[tuple[Any, Any]], measure: Measure, notes: list[Note]
 ) -> list[tuple[Any, Any]]:
     """Leave out folds on which the measure is undefined, and models whose score is not finite."""
-    running = [runner for runner in race.runners if runner.runs]
+    running = [runner for runner in scheduler.runners if runner.runs]
     measured = [
         number
         for number in range(len(splits))
@@ -426,7 +431,7 @@ def _measured_folds(
     ]
     if running and not measured:
         why = "does each test fold lack a class?"
-        if race.classes is None:
+        if scheduler.classes is None:
             why = "are targets too large?"
         raise ValueError(f"{measure.name} is undefined on every fold; {why}")
     if len(measured) < len(splits) and running:

@@ -16,7 +16,7 @@ from spinney.data.target import Task
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from spinney.comparison.compared import Compared
+    from spinney.comparison.comparison_data import ComparisonData
 
 __all__ = ["Comparison", "Estimate", "ModelResult"]
 
@@ -124,7 +124,7 @@ class Comparison:
         The number of folds asked for, where a time limit or Ctrl-C ended the comparison before.
     simpler : str or None
         The simplest model within one standard error of the best, where it is simpler than the best.
-    compared : Compared or None
+    compared : ComparisonData or None
         The data, the models and what they predicted; None for a comparison read back from a file.
     ended_by : EndedBy or None
         What ended the comparison before its last fold.
@@ -142,7 +142,7 @@ class Comparison:
     folds: str = ""
     n_folds_asked: int | None = None
     simpler: str | None = None
-    compared: Compared | None = field(default=None, repr=False, compare=False)
+    compared: ComparisonData | None = field(default=None, repr=False, compare=False)
     ended_by: EndedBy | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -274,13 +274,13 @@ class Comparison:
             Where it is.
         """
         from spinney.comparison.recipe import Origin
-        from spinney.report.gather import gather_evidence
+        from spinney.report.build_evidence import build_evidence
         from spinney.report.page import write_page
 
         folder = Path(path).parent
         if not folder.is_dir():  # told before the work, not after it
             raise FileNotFoundError(f"cannot write to {path}: there is no folder {folder}")
-        evidence = gather_evidence(self, origin=Origin(title, target), seconds=seconds)
+        evidence = build_evidence(self, origin=Origin(title, target), seconds=seconds)
         write_page(self, evidence, path)
         return Path(path)
 
@@ -384,7 +384,7 @@ class Comparison:
         """Whether the measure is shown in percent."""
         return any(m.name == self.metric and m.percent for m in MEASURES)
 
-    def _compared(self) -> Compared:
+    def _compared(self) -> ComparisonData:
         if self.compared is None:
             raise ValueError("this comparison was read back: it has no data and no models")
         return self.compared

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -25,7 +26,7 @@ from spinney.comparison.progress import Step
 from spinney.comparison.sample import FEWEST_DRAWN
 from spinney.data.rows import take_rows
 
-__all__ = ["FlagshipTooSlow", "Race", "Runner", "Trial"]
+__all__ = ["FlagshipTooSlow", "Runner", "Scheduler", "Trial"]
 
 Rows = NDArray[np.intp]
 
@@ -78,7 +79,7 @@ class Trial:
 
 @dataclass
 class Runner:
-    """A model in the race, and how it has done so far."""
+    """A model in the scheduler, and how it has done so far."""
 
     family: Family
     make: Callable[[], Any]
@@ -88,7 +89,7 @@ class Runner:
 
     @property
     def runs(self) -> bool:
-        """Whether it is still in the race."""
+        """Whether it is still in the scheduler."""
         return self.failure is None and self.skipped is None
 
     @property
@@ -98,7 +99,7 @@ class Runner:
 
 
 @dataclass
-class Race:
+class Scheduler:
     """Models over folds.
 
     Attributes
@@ -118,7 +119,11 @@ class Race:
     may_draw : bool
         Whether the rows may be fewer, should the flagship be too slow.
     ended_by : EndedBy or None
-        What ended it before the last fold.
+        What ended the run before the last fold.
+    clock : callable
+        Returns the time in seconds, from any start; replaced in tests.
+    limit : callable
+        ``limit(seconds)`` is a context manager that raises `TimeUp` in its body after that time.
     """
 
     runners: list[Runner]
@@ -131,10 +136,12 @@ class Race:
     tell: Callable[[Step], None]
     may_draw: bool = True
     ended_by: EndedBy | None = None
+    clock: Callable[[], float] = perf_counter
+    limit: Callable[[float | None], AbstractContextManager[None]] = deadline
 
     def run(self) -> int:
         """Run; return on how many folds all models that were not left out have run."""
-        self._start = perf_counter()
+        self._start = self.clock()
         number = 0
         try:
             for number in range(len(self.folds)):
@@ -179,7 +186,7 @@ class Race:
         if allowed is not None and allowed <= 0:
             raise TimeUp
         try:
-            with deadline(allowed):
+            with self.limit(allowed):
                 trial = self._try(runner, number, X_train, X_test)
             runner.trials.append(trial)
         except TimeUp:
@@ -203,11 +210,11 @@ class Race:
 
     def _try(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> Trial:
         train, test = self.folds[number]
-        start = perf_counter()
+        start = self.clock()
         model = runner.make().fit(X_train, self.y[train])
-        fitted = perf_counter()
+        fitted = self.clock()
         predicted = np.asarray(model.predict(X_test)).reshape(len(test))
-        predict_seconds = perf_counter() - fitted
+        predict_seconds = self.clock() - fitted
         probabilities = None
         wanted = self.measure.needs == "probabilities"
         if self.classes is not None and hasattr(model, "predict_proba"):
@@ -243,7 +250,7 @@ class Race:
     def _left(self) -> float | None:
         if self.seconds is None:
             return None
-        return self.seconds - (perf_counter() - self._start)
+        return self.seconds - (self.clock() - self._start)
 
     def _allowed(self, runner: Runner, number: int) -> float | None:
         """Return how long a model may take on a fold: on the first one a share of the limit."""

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.comparison.measure import Measure
-from spinney.comparison.race import Trial
+from spinney.comparison.scheduler import Trial
 
-__all__ = ["Compared"]
+__all__ = ["ComparisonData"]
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonData:
     """The data, the models and their predictions of rows that they had not seen.
 
     Attributes
