@@ -311,12 +311,12 @@ def _write_report(
 ) -> Path:
     from rich.console import Console
 
-    from spinney.report.gather import gather_evidence
+    from spinney.report.build_evidence import build_evidence
     from spinney.report.page import write_page
 
     console = Console(stderr=True, quiet=quiet)
     with console.status("report") as status:
-        evidence = gather_evidence(
+        evidence = build_evidence(
             result,
             origin=origin,
             kinds=table.kinds,

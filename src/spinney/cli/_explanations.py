@@ -43,7 +43,7 @@ class RowExplainer:
     """
 
     def __init__(self, model: Any, name: str, most: int | None, names: list[str]) -> None:
-        from spinney.report.contributions import ModelExplainer
+        from spinney.report.model_explainer import ModelExplainer
 
         self._explainer = ModelExplainer(model)
         self._name, self._names = name, names

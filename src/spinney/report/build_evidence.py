@@ -8,23 +8,23 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Comparison
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.comparison.deadline import TimeUp, deadline
 from spinney.comparison.families import select_families
 from spinney.comparison.recipe import Origin, recipe, settings
-from spinney.report.certainty import NoHeldOutRows, own_certainty, predicted_rows
+from spinney.report.conformal_evidence import NoHeldOutRows, own_certainty, predicted_rows
+from spinney.report.diagnostics import calibrations, confusion, rate_curves, residuals
 from spinney.report.evidence import Evidence, LearningCurve, date_writer
-from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
-from spinney.report.leanings import FittedOnFold, dependences, importances
+from spinney.report.importances_and_dependence import FittedOnFold, dependences, importances
 from spinney.report.learning import learning_curve, learning_seconds
-from spinney.report.movers import contributions
 from spinney.report.profile import profile_columns, profile_target
+from spinney.report.shap_contributions import contributions
 
 if TYPE_CHECKING:
     from spinney.io import ColumnKinds
 
-__all__ = ["gather_evidence"]
+__all__ = ["build_evidence"]
 
 _MODELS = 3
 _PROFILE_SECONDS = 10.0
@@ -32,7 +32,7 @@ _SHOWN_COLUMNS = 6
 _SMALL_TREE = 20  # leaves: a larger tree is drawn to fewer levels
 
 
-def gather_evidence(
+def build_evidence(
     comparison: Comparison,
     *,
     origin: Origin,
@@ -68,19 +68,19 @@ def gather_evidence(
     compared = comparison.compared
     if compared is None:
         raise ValueError("this comparison was read back: it has no data to show")
-    gathering = _Gathering(comparison, compared, origin, seconds, tell, row_numbers)
+    builder = _EvidenceBuilder(comparison, compared, origin, seconds, tell, row_numbers)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parts of the rows; the comparison told of all
-        return gathering.gather(kinds, frame)
+        return builder.gather(kinds, frame)
 
 
-class _Gathering:
+class _EvidenceBuilder:
     """The evidence so far, and the time left."""
 
     def __init__(
         self,
         comparison: Comparison,
-        compared: Compared,
+        compared: ComparisonData,
         origin: Origin,
         seconds: float,
         tell: Callable[[str], object],

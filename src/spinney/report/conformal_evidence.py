@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.compared import Compared
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.conformal.rules import class_scores, largest_score, sets_within
 from spinney.report.evidence import OwnCertainty, PredictedRow, Predictions
-from spinney.report.leanings import FittedOnFold
+from spinney.report.importances_and_dependence import FittedOnFold
 
 __all__ = ["NoHeldOutRows", "own_certainty", "predicted_rows", "show_rows"]
 
@@ -26,7 +26,7 @@ class NoHeldOutRows(Exception):
 
 
 def predicted_rows(
-    compared: Compared,
+    compared: ComparisonData,
     name: str,
     coverage: float = 0.9,
     numbers: NDArray[np.intp] | None = None,
@@ -53,7 +53,7 @@ def predicted_rows(
 
 
 def show_rows(
-    compared: Compared,
+    compared: ComparisonData,
     name: str,
     rows: list[int],
     coverage: float = 0.9,
@@ -123,7 +123,7 @@ class _Told:
 
 
 def _told(
-    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
+    compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
 ) -> _Told | None:
     if len(compared.splits) < 2:
         return None
@@ -133,7 +133,7 @@ def _told(
 
 
 def _intervals(
-    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
+    compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
 ) -> _Told:
     rows = compared.tested
     predicted, actual = compared.predictions(name), compared.y
@@ -162,7 +162,7 @@ def _intervals(
 
 
 def _sets(
-    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
+    compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
 ) -> _Told | None:
     probabilities = compared.probabilities(name)
     if probabilities is None or compared.classes is None:
@@ -206,7 +206,7 @@ def _sets(
 
 
 def _allowed(
-    compared: Compared, errors: NDArray[np.float64], coverage: float
+    compared: ComparisonData, errors: NDArray[np.float64], coverage: float
 ) -> NDArray[np.float64]:
     """Return for each row the error that `coverage` of the rows of other folds stay below."""
     allowed = np.full(len(errors), np.nan)
@@ -224,7 +224,7 @@ def _typical(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows[np.sort(chosen)]
 
 
-def _given_row(compared: Compared, row: int, numbers: NDArray[np.intp] | None) -> int:
+def _given_row(compared: ComparisonData, row: int, numbers: NDArray[np.intp] | None) -> int:
     """Return the row's number in the table or file, counted from one."""
     place = int(row if compared.rows is None else compared.rows[row])
     return 1 + int(place if numbers is None else numbers[place])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.compared import Compared
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.plot.calculate_scores import (
     Rates,
     Told,
@@ -27,7 +27,7 @@ _MOST_DOTS = 1_500  # of predictions against the truth
 _TAIL = 0.005  # of the residuals at either end, which a histogram leaves out
 
 
-def confusion(compared: Compared, name: str) -> Confusion:
+def confusion(compared: ComparisonData, name: str) -> Confusion:
     """Count rows by true and predicted class."""
     rows = compared.tested
     predicted = compared.predictions(name)[rows].astype(compared.y.dtype)
@@ -35,7 +35,7 @@ def confusion(compared: Compared, name: str) -> Confusion:
     return Confusion(name, counted.classes, [[int(n) for n in row] for row in counted.counts])
 
 
-def calibrations(compared: Compared, names: list[str]) -> list[Calibration]:
+def calibrations(compared: ComparisonData, names: list[str]) -> list[Calibration]:
     """Compare the probabilities of models that give any with what came true."""
     found = []
     for name in names:
@@ -58,7 +58,7 @@ def calibrations(compared: Compared, names: list[str]) -> list[Calibration]:
     return found
 
 
-def rate_curves(compared: Compared, names: list[str]) -> tuple[list[Curve], list[Curve]]:
+def rate_curves(compared: ComparisonData, names: list[str]) -> tuple[list[Curve], list[Curve]]:
     """Return ROC and precision–recall: of all models for two classes, else of the first one."""
     assert compared.classes is not None
     rocs: list[Curve] = []
@@ -81,7 +81,7 @@ def rate_curves(compared: Compared, names: list[str]) -> tuple[list[Curve], list
     return rocs, precisions
 
 
-def residuals(compared: Compared, name: str) -> Residuals:
+def residuals(compared: ComparisonData, name: str) -> Residuals:
     """Compare predicted numbers with the true ones."""
     rows = compared.tested
     predicted, actual = compared.predictions(name)[rows], compared.y[rows]
@@ -101,7 +101,7 @@ def residuals(compared: Compared, name: str) -> Residuals:
     )
 
 
-def _told(compared: Compared, name: str) -> tuple[Told | None, NDArray[Any]]:
+def _told(compared: ComparisonData, name: str) -> tuple[Told | None, NDArray[Any]]:
     assert compared.classes is not None
     scores = compared.probabilities(name)
     if scores is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney.comparison.compared import Compared
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.comparison.sample import draw_rows
 from spinney.data.rows import take_rows
 from spinney.inspection.accumulated import accumulated_local_effects
@@ -37,13 +37,13 @@ class FittedOnFold:
 
     Parameters
     ----------
-    compared : Compared
+    compared : ComparisonData
         The comparison.
     name : str
         The model.
     """
 
-    def __init__(self, compared: Compared, name: str) -> None:
+    def __init__(self, compared: ComparisonData, name: str) -> None:
         train, test = compared.splits[0]
         self.train = train
         self.name = name

@@ -13,10 +13,10 @@ from spinney.comparison.deadline import TimeUp
 from spinney.comparison.measure import class_probabilities
 from spinney.data.rows import take_rows
 from spinney.inspection.table_view import TableView
-from spinney.report.certainty import show_rows
-from spinney.report.contributions import Amounts, ModelExplainer
+from spinney.report.conformal_evidence import show_rows
 from spinney.report.evidence import Contributions, ExplainedRow
-from spinney.report.leanings import FittedOnFold
+from spinney.report.importances_and_dependence import FittedOnFold
+from spinney.report.model_explainer import Amounts, ModelExplainer
 
 __all__ = ["contributions"]
 

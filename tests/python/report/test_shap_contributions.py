@@ -14,11 +14,11 @@ from spinney.comparison.recipe import Origin
 from spinney.comparison.scaled_linear import ScaledLogisticRegression, ScaledRidge
 from spinney.inspection import accumulated_local_effects, explain
 from spinney.linear_model import LinearRegression
-from spinney.report.certainty import own_certainty, predicted_rows
-from spinney.report.contributions import ModelExplainer
-from spinney.report.gather import gather_evidence
-from spinney.report.leanings import FittedOnFold, dependences
-from spinney.report.movers import contributions
+from spinney.report.build_evidence import build_evidence
+from spinney.report.conformal_evidence import own_certainty, predicted_rows
+from spinney.report.importances_and_dependence import FittedOnFold, dependences
+from spinney.report.model_explainer import ModelExplainer
+from spinney.report.shap_contributions import contributions
 
 RNG = np.random.default_rng(1)
 N = 240
@@ -118,14 +118,14 @@ def test_sampling_needs_time() -> None:
     with pytest.raises(TimeUp):
         contributions(fitted, 1e-6)
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["k_neighbors"])
-    evidence = gather_evidence(result, origin=Origin("shop"), seconds=0.0)
+    evidence = build_evidence(result, origin=Origin("shop"), seconds=0.0)
     assert evidence.contributions is None
 
 
 def test_few_rows_of_large_forests(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = fitted_on("numbers", "random_forest")
     assert contributions(fitted, 60.0).n_rows == 80
-    monkeypatch.setattr("spinney.report.movers._EXACT_SECONDS", 1e-6)
+    monkeypatch.setattr("spinney.report.shap_contributions._EXACT_SECONDS", 1e-6)
     told = contributions(fitted, 60.0)
     assert told.n_rows == 30
     assert all(row.told.row - 1 in fitted.rows for row in told.examples)
@@ -135,7 +135,7 @@ def test_few_rows_of_large_forests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_models_without_rows_held_out_say_so() -> None:
     result = spinney.compare(TABLE, TARGETS["numbers"], cv=3, models=["boosted_small_trees"])
-    evidence = gather_evidence(result, origin=Origin("shop"))
+    evidence = build_evidence(result, origin=Origin("shop"))
     assert evidence.own_certainty is None
     (said,) = evidence.left_out
     assert said.startswith("how sure boosted_small_trees is by itself: ")
