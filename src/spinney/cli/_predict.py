@@ -163,12 +163,12 @@ def predict(
         piece = None
         for piece in pieces:
             carried = piece.column_names if keep_all else kept
-            told = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
+            table = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
             # Before the first rows: whoever reads them may hang up after a few.
             if n_rows == 0 and not quiet:
                 for line in predictor.notes():
                     typer.echo(line, err=True)
-            write(told)
+            write(table)
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
             write(_beside(_empty(kept), predictor.no_predictions()))

@@ -1,4 +1,4 @@
-"""What models are ranked by."""
+"""Measures that models are ranked by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that tells how well a model predicts.
+    """A measure of prediction quality.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ class Measure:
 
 
 def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
-    """Return the probabilities of all `classes`; those that a model never saw have none."""
-    told = np.asarray(model.predict_proba(X), dtype=np.float64)
+    """Return the probabilities of all `classes`; 0 for classes unseen in training."""
+    predicted = np.asarray(model.predict_proba(X), dtype=np.float64)
     if len(model.classes_) == len(classes):
-        return told
-    all_classes = np.zeros((len(told), len(classes)))
-    all_classes[:, np.searchsorted(classes, model.classes_)] = told
+        return predicted
+    all_classes = np.zeros((len(predicted), len(classes)))
+    all_classes[:, np.searchsorted(classes, model.classes_)] = predicted
     return all_classes
 
 
@@ -96,9 +96,9 @@ def _f1(y: Array, predicted: Array) -> float:
 
 
 def _log_loss(y: Array, probabilities: Array, classes: Array) -> float:
-    told = probabilities[np.arange(len(y)), np.searchsorted(classes, y)]
-    # A class that a model rules out costs as much as single precision lets it.
-    return float(-np.log(np.maximum(told, np.finfo(np.float32).eps)).mean())
+    of_truth = probabilities[np.arange(len(y)), np.searchsorted(classes, y)]
+    # A probability of 0 counts as the smallest step of single precision.
+    return float(-np.log(np.maximum(of_truth, np.finfo(np.float32).eps)).mean())
 
 
 def _brier(y: Array, probabilities: Array, classes: Array) -> float:
@@ -109,7 +109,7 @@ def _brier(y: Array, probabilities: Array, classes: Array) -> float:
 def _over_classes(
     y: Array, probabilities: Array, classes: Array, area: Callable[..., float]
 ) -> float:
-    """Average over classes told from the rest; of two classes the second one alone counts."""
+    """Average one-vs-rest areas over the classes; with two classes use the second only."""
     numbers = [1] if len(classes) == 2 else range(len(classes))
     areas = []
     for number in numbers:
@@ -182,7 +182,7 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
-# Scorers of scikit-learn's that look at one of two classes, and need to be told which.
+# scikit-learn's scorers of one of two classes; they need the positive class.
 _OF_ONE_CLASS = {
     "precision": "precision_score",
     "recall": "recall_score",
@@ -193,7 +193,7 @@ _OF_ONE_CLASS = {
 def find_measure(
     task: Task, scoring: str | Callable[..., float] | None, classes: Array | None = None
 ) -> Measure:
-    """Return the measure of that name (the first one for the task if None), or a scorer."""
+    """Return the measure of a name, or a scorer as one; None is the task's default."""
     ours = [measure for measure in MEASURES if measure.task == task]
     if scoring is None:
         return ours[0]
@@ -233,7 +233,7 @@ def _wrong_task(name: str, its_task: Task | None, task: Task) -> ParameterError:
 
 
 def _task_of(scorer: Any) -> Task | None:
-    """Tell what a scorer of scikit-learn's measures, by the module of its function."""
+    """Return the task of a scikit-learn scorer, by the module of its function."""
     module = str(getattr(getattr(scorer, "_score_func", None), "__module__", ""))
     if module.endswith("._regression"):
         return "regression"

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from spinney.comparison.comparison_data import ComparisonData
 from spinney.conformal.rules import class_scores, largest_score, sets_within
-from spinney.report.evidence import OwnCertainty, PredictedRow, Predictions
+from spinney.report.evidence import OwnCoverage, PredictedRow, Predictions
 from spinney.report.importances_and_dependence import FittedOnFold
 
-__all__ = ["NoHeldOutRows", "own_certainty", "predicted_rows", "show_rows"]
+__all__ = ["NoHeldOutRows", "own_coverage", "predicted_rows", "show_rows"]
 
 _TYPICAL = 8
 _WORST = 8
@@ -31,24 +31,24 @@ def predicted_rows(
     coverage: float = 0.9,
     numbers: NDArray[np.intp] | None = None,
 ) -> Predictions | None:
-    """Give rows an interval (numbers) or a set of classes that holds the truth that often.
+    """Return out-of-fold predictions with cross-conformal intervals or prediction sets.
 
-    The error that an interval allows for is the one that this share of the *other* folds' rows
-    stays below, so that a row never decides on its own interval (cross-conformal prediction).
-    None where that cannot be said: one fold, or a classifier without probabilities. `numbers` are
-    the rows' places in the file, where not all of its rows were given.
+    The half-width of a row's interval is the `coverage` quantile of the errors in the *other*
+    folds, so a row does not affect its own interval. Returns None for a single fold and for a
+    classifier without probabilities. `numbers` are the row numbers in the file, if some of its
+    rows were left out.
     """
-    told = _told(compared, name, coverage, numbers)
-    if told is None:
+    found = _predict_rows(compared, name, coverage, numbers)
+    if found is None:
         return None
     return Predictions(
         name,
         coverage,
-        told.reached,
-        told.width,
-        told.method,
-        [told.show(row) for row in _typical(compared.tested)],
-        [told.show(row) for row in told.worst],
+        found.reached,
+        found.width,
+        found.method,
+        [found.show(row) for row in _typical(compared.tested)],
+        [found.show(row) for row in found.worst],
     )
 
 
@@ -59,10 +59,10 @@ def show_rows(
     coverage: float = 0.9,
     numbers: NDArray[np.intp] | None = None,
 ) -> list[PredictedRow]:
-    """Tell about single rows what `predicted_rows` tells; without intervals where it has none."""
-    told = _told(compared, name, coverage, numbers)
-    if told is not None:
-        return [told.show(row) for row in rows]
+    """Return single rows as `predicted_rows` does, without intervals if it has none."""
+    found = _predict_rows(compared, name, coverage, numbers)
+    if found is not None:
+        return [found.show(row) for row in rows]
     predicted = compared.predictions(name)
     write = str if compared.classes is not None else _number
     return [
@@ -76,7 +76,7 @@ def show_rows(
     ]
 
 
-def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty | None:
+def own_coverage(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCoverage | None:
     """Measure the coverage of the model's own intervals or sets on held-out rows.
 
     Returns None if the model has neither; raises `NoHeldOutRows` if its fit held out too few rows.
@@ -108,11 +108,11 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
         return None
     if not math.isfinite(width):
         return None
-    return OwnCertainty(fitted.name, method, coverage, float(held.mean()), len(y), width)
+    return OwnCoverage(fitted.name, method, coverage, float(held.mean()), len(y), width)
 
 
 @dataclass(frozen=True)
-class _Told:
+class _RowPredictions:
     """Intervals or sets of all rows."""
 
     reached: float
@@ -122,9 +122,9 @@ class _Told:
     show: Callable[[int], PredictedRow]
 
 
-def _told(
+def _predict_rows(
     compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> _Told | None:
+) -> _RowPredictions | None:
     if len(compared.splits) < 2:
         return None
     if compared.classes is None:
@@ -134,7 +134,7 @@ def _told(
 
 def _intervals(
     compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> _Told:
+) -> _RowPredictions:
     rows = compared.tested
     predicted, actual = compared.predictions(name), compared.y
     errors = np.abs(actual - predicted)
@@ -152,7 +152,7 @@ def _intervals(
         )
 
     worst = rows[np.argsort(-errors[rows], kind="stable")[:_WORST]]
-    return _Told(
+    return _RowPredictions(
         float(held.mean()),
         float(np.median(2 * half[rows])),
         "The half width is the error that this share of the other folds' rows stay below.",
@@ -163,7 +163,7 @@ def _intervals(
 
 def _sets(
     compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> _Told | None:
+) -> _RowPredictions | None:
     probabilities = compared.probabilities(name)
     if probabilities is None or compared.classes is None:
         return None
@@ -190,12 +190,12 @@ def _sets(
             str(classes[place[row]]),
             bool(place[row] == truth[row]),
             probability=float(probabilities[row, place[row]]),
-            told=[str(classes[c]) for c in order if inside[row, c]],
+            prediction_set=[str(classes[c]) for c in order if inside[row, c]],
         )
 
     wrong = rows[likeliest != truth[rows]]
     worst = wrong[np.argsort(-doubt[wrong], kind="stable")[:_WORST]]
-    return _Told(
+    return _RowPredictions(
         float(held.mean()),
         float(inside[rows].sum(axis=1).mean()),
         "A set has the classes from the likeliest on, until their probabilities add up to what "

@@ -1,4 +1,4 @@
-"""Cross-validated predictions against the truth: confusion, rates, calibration, residuals."""
+"""Diagnostics of out-of-fold predictions: confusion, ROC, calibration, residuals."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def confusion(compared: ComparisonData, name: str) -> Confusion:
 
 
 def calibrations(compared: ComparisonData, names: list[str]) -> list[Calibration]:
-    """Compare the probabilities of models that give any with what came true."""
+    """Return calibration curves of the models that predict probabilities."""
     found = []
     for name in names:
-        told, y = _told(compared, name)
-        if told is None:
+        scores, y = _class_scores(compared, name)
+        if scores is None:
             continue
-        positive = told.classes[1] if len(told.classes) == 2 else None
-        curve = calculate_calibration(told, y, strategy="quantile", positive=positive)
+        positive = scores.classes[1] if len(scores.classes) == 2 else None
+        curve = calculate_calibration(scores, y, strategy="quantile", positive=positive)
         apart = np.abs(curve.predicted - curve.observed)
         found.append(
             Calibration(
@@ -65,18 +65,18 @@ def rate_curves(compared: ComparisonData, names: list[str]) -> tuple[list[Curve]
     precisions: list[Curve] = []
     two = len(compared.classes) == 2
     for name in names if two else names[:1]:
-        told, y = _told(compared, name)
-        if told is None:
+        scores, y = _class_scores(compared, name)
+        if scores is None:
             continue
         classes, counts = np.unique(y, return_counts=True)
         shown = classes[np.argsort(-counts, kind="stable")[:_MOST_CURVES]]
-        for label in [told.classes[1]] if two else shown:
+        for label in [scores.classes[1]] if two else shown:
             positive = y == label
             if not positive.any() or positive.all():
                 continue
-            roc = calculate_roc(told, y, positive=label)
+            roc = calculate_roc(scores, y, positive=label)
             rocs.append(_curve(name, label, roc, 0.5))
-            precision = calculate_precision_recall(told, y, positive=label)
+            precision = calculate_precision_recall(scores, y, positive=label)
             precisions.append(_curve(name, label, precision, float(positive.mean())))
     return rocs, precisions
 
@@ -101,13 +101,13 @@ def residuals(compared: ComparisonData, name: str) -> Residuals:
     )
 
 
-def _told(compared: ComparisonData, name: str) -> tuple[Told | None, NDArray[Any]]:
+def _class_scores(compared: ComparisonData, name: str) -> tuple[Told | None, NDArray[Any]]:
     assert compared.classes is not None
-    scores = compared.probabilities(name)
-    if scores is None:
+    probabilities = compared.probabilities(name)
+    if probabilities is None:
         return None, compared.y
     rows = compared.tested
-    return Told(name, compared.classes, scores[rows], True), compared.y[rows]
+    return Told(name, compared.classes, probabilities[rows], True), compared.y[rows]
 
 
 def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:

@@ -161,7 +161,7 @@ def test_intervals_hold_what_they_claim(compared: Any) -> None:
                 assert row.right == (row.low <= truth <= row.high)
             else:
                 assert row.actual == str(truth)
-                assert row.predicted in row.told
+                assert row.predicted in row.prediction_set
 
 
 def test_intervals_by_brute_force() -> None:
@@ -192,7 +192,7 @@ def test_sets_of_a_model_that_is_nearly_always_right() -> None:
     assert told is not None
     assert told.width == 1
     assert told.reached == pytest.approx(1 - result.best.estimate.mean)
-    assert all(row.told == [row.predicted] for row in [*told.typical, *told.worst])
+    assert all(row.prediction_set == [row.predicted] for row in [*told.typical, *told.worst])
 
 
 def test_no_time() -> None:
