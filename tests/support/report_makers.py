@@ -295,7 +295,8 @@ def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
     tree = DecisionTreeRegressor(max_leaf_nodes=8, random_state=0).fit(X, 1e5 * X[:, 0])
     rows = [
         PredictedRow(11 * i + 2, f"{actual[i]:,.0f}", f"{predicted[i]:,.0f}", True,
-                     low=float(predicted[i]) - 60_000, high=float(predicted[i]) + 75_000)
+                     low=float(predicted[i]) - 60_000, high=float(predicted[i]) + 75_000,
+                     actual_value=float(actual[i]), predicted_value=float(predicted[i]))
         for i in range(8)
     ]  # fmt: skip
     evidence = Evidence(

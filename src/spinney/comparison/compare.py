@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.comparison.comparison_data import ComparisonData
 from spinney.comparison.deadline import deadline
-from spinney.comparison.families import FLAGSHIP, Family, select_families
+from spinney.comparison.families import MAIN_MODEL, Family, select_families
 from spinney.comparison.folds import FoldKind, Folds, make_folds, most_folds
 from spinney.comparison.measure import Measure, find_measure, r_squared
 from spinney.comparison.outcomes import EndedBy, Failure, Stage
 from spinney.comparison.progress import Bar, Step
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
-from spinney.comparison.scheduler import FlagshipTooSlow, Runner, Scheduler
+from spinney.comparison.scheduler import MainModelTooSlow, Runner, Scheduler
 from spinney.data.errors import ParameterError
 from spinney.data.messages import Parameter
 from spinney.data.notes import Note, NoteKind
@@ -219,7 +219,7 @@ def compare(
             left = None if time_limit is None else time_limit - (perf_counter() - start)
             try:
                 return validation.run(rows, tell, n_rows, left)
-            except FlagshipTooSlow:
+            except MainModelTooSlow:
                 n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
                 validation = replace(validation, starts_again=True)
 
@@ -264,9 +264,9 @@ class _CrossValidation:
         return isinstance(self.cv, Integral) or hasattr(self.cv, "split")
 
     def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
-        """Return from how many rows the flagship can learn several times within the limit."""
-        runs_flagship = any(family.name == FLAGSHIP for family in self.families)
-        if self.time_limit is None or not runs_flagship or not self.may_draw:
+        """Return from how many rows the main model can learn several times within the limit."""
+        runs_main_model = any(family.name == MAIN_MODEL for family in self.families)
+        if self.time_limit is None or not runs_main_model or not self.may_draw:
             return None
         n_outputs = len(np.unique(y)) if self.task == "classification" else 1
         n_outputs = 1 if n_outputs == 2 else n_outputs
@@ -327,8 +327,8 @@ class _CrossValidation:
         return self._summarise(rows, folds, scheduler, n_folds, notes)
 
     def _turn(self, family: Family) -> int:
-        """Return when a family has its turn: the cheap ones first, at a restart the flagship."""
-        return -1 if self.starts_again and family.name == FLAGSHIP else family.effort
+        """Return when a family has its turn: the cheap ones first, at a restart the main model."""
+        return -1 if self.starts_again and family.name == MAIN_MODEL else family.effort
 
     def _make(self, family: Family) -> Any:
         model = family.make(self.task, self.random_state, self.n_jobs)

@@ -78,7 +78,7 @@ class ModelResult:
     p_value : float or None
         Of a paired test that the model is as good as the best.
     tied : bool
-        Whether it cannot be told apart from the best: `p_value` above 0.05.
+        Whether it does not differ significantly from the best: `p_value` above 0.05.
     """
 
     name: str
@@ -366,7 +366,7 @@ class Comparison:
         said = []
         if any(result.tied for result in self.results):
             said.append(
-                "≈ cannot be told apart from the best (paired test over the folds, p > 5 %)"
+                "≈ not significantly different from the best (paired test over the folds, p > 0.05)"
             )
         if self.simpler is not None:
             said.append(

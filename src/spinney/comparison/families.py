@@ -19,7 +19,7 @@ from spinney.data.errors import ParameterError
 from spinney.data.messages import Parameter
 from spinney.data.target import Task
 
-__all__ = ["FAMILIES", "FLAGSHIP", "Family", "select_families"]
+__all__ = ["FAMILIES", "MAIN_MODEL", "Family", "select_families"]
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 
 
 # What the others are measured against: it is in every comparison that a time limit allows.
-FLAGSHIP = "gradient_boosting"
+MAIN_MODEL = "gradient_boosting"
 
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline, effort=0, complexity=0),
@@ -261,7 +261,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("extra_trees", "100 trees, random thresholds", _extra_trees, effort=2, complexity=5),
     Family("bagging", "100 trees on bootstrap samples", _bagging, effort=5, complexity=5),
-    Family(FLAGSHIP, "boosted trees", _boosting, effort=3, complexity=5),
+    Family(MAIN_MODEL, "boosted trees", _boosting, effort=3, complexity=5),
 )
 
 

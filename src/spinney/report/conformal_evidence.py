@@ -1,4 +1,4 @@
-"""Intervals and sets around cross-validated predictions, and how often they hold the truth."""
+"""Conformal intervals and prediction sets of out-of-fold predictions, and their coverage."""
 
 from __future__ import annotations
 
@@ -149,13 +149,15 @@ def _intervals(
             bool(errors[row] <= half[row]),
             low=float(predicted[row] - half[row]),
             high=float(predicted[row] + half[row]),
+            actual_value=float(actual[row]),
+            predicted_value=float(predicted[row]),
         )
 
     worst = rows[np.argsort(-errors[rows], kind="stable")[:_WORST]]
     return _RowPredictions(
         float(held.mean()),
         float(np.median(2 * half[rows])),
-        "The half width is the error that this share of the other folds' rows stay below.",
+        "The half-width is the quantile of the errors in the other folds at this coverage.",
         worst,
         show,
     )
@@ -208,12 +210,12 @@ def _sets(
 def _allowed(
     compared: ComparisonData, errors: NDArray[np.float64], coverage: float
 ) -> NDArray[np.float64]:
-    """Return for each row the error that `coverage` of the rows of other folds stay below."""
+    """Return for each row the `coverage` quantile of the scores in the other folds."""
     allowed = np.full(len(errors), np.nan)
     for number, (_, test) in enumerate(compared.splits):
         others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
-        # Of too few rows the largest error: a report has no use for infinite intervals. (The limit
-        # of a model that is right so often is minus infinity: its sets are the likeliest class.)
+        # With too few rows the quantile is infinite; the largest score is shown instead. (It may
+        # also be minus infinity for an accurate model: its sets are the most probable class.)
         limit = largest_score(errors[others], coverage)
         allowed[test] = limit if limit < math.inf else errors[others].max()
     return allowed

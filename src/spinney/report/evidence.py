@@ -228,7 +228,8 @@ class Dependence:
 class PredictedRow:
     """A row's cross-validated prediction; `row` counts from 1 in the table.
 
-    In regression `low` and `high` bound an interval. In classification `prediction_set` lists the
+    In regression `low` and `high` bound an interval; `actual_value` and `predicted_value` are the
+    numbers behind the texts. In classification `prediction_set` lists the
     classes of the prediction set, and `probability` is that of the predicted class.
     """
 
@@ -240,6 +241,8 @@ class PredictedRow:
     low: float | None = None
     high: float | None = None
     prediction_set: list[str] = field(default_factory=list)
+    actual_value: float | None = None
+    predicted_value: float | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pytest
 import spinney
 from spinney.comparison import families
 from spinney.comparison.deadline import TimeUp, deadline
-from spinney.comparison.families import FLAGSHIP, Family
+from spinney.comparison.families import MAIN_MODEL, Family
 from spinney.comparison.measure import find_measure
 from spinney.comparison.outcomes import EndedBy, Failure, Stage
 from spinney.comparison.sample import affordable_rows
@@ -130,18 +130,18 @@ def test_slow_models_are_left_out(monkeypatch: pytest.MonkeyPatch, fake_time: Fa
 def test_slow_models_are_left_out_after_the_first_fold(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, slow=lambda n: 0.4, **{FLAGSHIP: lambda n: 0.1})
+    with_families(monkeypatch, fake_time, slow=lambda n: 0.4, **{MAIN_MODEL: lambda n: 0.1})
     result = spinney.compare(X, Y, cv=5, time_limit=1.6)
     assert "a fold takes 0.4" in (result["slow"].skipped or "")
     assert (result["slow"].skipped or "").endswith(" s, too much for the time limit")
-    assert result[FLAGSHIP].estimate is not None
+    assert result[MAIN_MODEL].estimate is not None
     assert result["baseline"].estimate is not None
     assert result.n_folds == 5
 
 
 def test_who_is_left_out_after_the_first_fold() -> None:
     def ran(seconds: float) -> Runner:
-        family = Family(FLAGSHIP if seconds == 10 else f"takes {seconds}", "", Slow)
+        family = Family(MAIN_MODEL if seconds == 10 else f"takes {seconds}", "", Slow)
         return Runner(family, Slow, [Trial(seconds, seconds, 0.0, None, Y, None)])
 
     runners = [ran(seconds) for seconds in (*[0.01] * 16, 0.19, 0.3, 4.0, 10.0)]
@@ -156,15 +156,15 @@ def test_who_is_left_out_after_the_first_fold() -> None:
     assert not any(runner.skipped for runner in runners)
 
 
-def test_models_before_the_flagship_have_a_second_chance(
+def test_models_before_the_main_model_have_a_second_chance(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    # Before the flagship there is a sixth of the limit for all, half a second at least.
-    with_families(monkeypatch, fake_time, first=lambda n: 0.7, **{FLAGSHIP: lambda n: 0.0})
+    # Before the main model there is a sixth of the limit for all, half a second at least.
+    with_families(monkeypatch, fake_time, first=lambda n: 0.7, **{MAIN_MODEL: lambda n: 0.0})
     result = spinney.compare(X, Y, cv=2, time_limit=3.0)
     assert result["first"].skipped is None
-    assert Slow.fits >= 4  # two of the flagship, one that was cut short, and two
-    with_families(monkeypatch, fake_time, first=lambda n: 30.0, **{FLAGSHIP: lambda n: 0.0})
+    assert Slow.fits >= 4  # two of the main model, one that was cut short, and two
+    with_families(monkeypatch, fake_time, first=lambda n: 30.0, **{MAIN_MODEL: lambda n: 0.0})
     result = spinney.compare(X, Y, cv=2, time_limit=3.0)
     assert "a fold takes more than 1 s" in (result["first"].skipped or "")
 
@@ -172,7 +172,7 @@ def test_models_before_the_flagship_have_a_second_chance(
 def test_fewer_folds_when_time_is_short(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, **{FLAGSHIP: lambda n: 0.2})
+    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 0.2})
     result = spinney.compare(X, Y, cv=10, time_limit=0.9)
     assert result.n_folds == 4
     assert result.n_folds_asked == 10
@@ -184,36 +184,36 @@ def test_fewer_folds_when_time_is_short(
     assert f"{result.n_folds} of 10 stratified folds" in str(result)
 
 
-def test_rows_are_drawn_where_the_flagship_is_too_slow(
+def test_rows_are_drawn_where_the_main_model_is_too_slow(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, **{FLAGSHIP: lambda n: 30.0 if n > 2000 else 0.0})
+    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0 if n > 2000 else 0.0})
     tall, many = np.tile(X, (50, 1)), np.tile(Y, 50)
     result = spinney.compare(tall, many, cv=3, time_limit=2.0)
     assert result.n_rows == 1125
     assert result.notes[0].startswith("1,125 of 4,500 rows were drawn")
-    assert result[FLAGSHIP].estimate is not None
+    assert result[MAIN_MODEL].estimate is not None
 
 
-def test_the_flagship_has_its_time_where_rows_cannot_be_fewer(
+def test_the_main_model_has_its_time_where_rows_cannot_be_fewer(
     monkeypatch: pytest.MonkeyPatch,
     fake_time: FakeTime,
 ) -> None:
     with_families(
-        monkeypatch, fake_time, **{FLAGSHIP: lambda n: 1.0}
+        monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 1.0}
     )  # more than a third of the limit
     result = spinney.compare(X, Y, cv=5, time_limit=2.0)
-    assert result[FLAGSHIP].skipped is None
-    assert result[FLAGSHIP].estimate is not None
+    assert result[MAIN_MODEL].skipped is None
+    assert result[MAIN_MODEL].estimate is not None
 
 
 def test_small_tables_are_not_drawn_from(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, **{FLAGSHIP: lambda n: 30.0})
+    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0})
     result = spinney.compare(X, Y, cv=3, time_limit=1.0)
     assert result.n_rows == 90
-    assert result[FLAGSHIP].skipped
+    assert result[MAIN_MODEL].skipped
     assert result["baseline"].estimate is not None
 
 
@@ -406,12 +406,12 @@ def test_splits_as_masks_and_as_a_generator() -> None:
 
 
 def test_splits_are_never_drawn_from(monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime) -> None:
-    with_families(monkeypatch, fake_time, **{FLAGSHIP: lambda n: 30.0})
+    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0})
     tall, many = np.tile(X, (20, 1)), np.tile(Y, 20)
     cv = [(np.arange(900), np.arange(900, 1800)), (np.arange(900, 1800), np.arange(900))]
     result = spinney.compare(tall, many, cv=cv, time_limit=1.0)
     assert result.n_rows == 1800
-    assert result[FLAGSHIP].skipped
+    assert result[MAIN_MODEL].skipped
 
 
 def test_alarms_of_others_ring_when_due() -> None:

@@ -48,7 +48,7 @@ def prediction_tables(predictions: Predictions) -> list[PredictionTable]:
     """Write the rows drawn by chance, and those that went most wrong, on one scale."""
     tables = [("Drawn by chance", predictions.typical), ("Most wrong", predictions.worst)]
     every = [*predictions.typical, *predictions.worst]
-    ends = [n for row in every for n in (row.low, row.high, _number(row.actual)) if drawable(n)]
+    ends = [n for row in every for n in (row.low, row.high, row.actual_value) if drawable(n)]
     axis = Axis(*padded([n for n in ends if n is not None]), INSET, WIDTH - INSET)
     return [_table(heading, rows, axis) for heading, rows in tables if rows]
 
@@ -68,9 +68,10 @@ def _row(row: PredictedRow, axis: Axis) -> PredictionRow:
     if row.low is not None and row.high is not None:
         interval = f"{numbers.value(row.low)} … {numbers.value(row.high)}"
         if drawable(row.low) and drawable(row.high):
-            predicted, actual = _number(row.predicted), _number(row.actual)
             about = f"Row {row.row}: interval {interval}, actual {plain(row.actual)}"
-            drawing = draw_interval(axis, row.low, row.high, predicted, actual, about)
+            drawing = draw_interval(
+                axis, row.low, row.high, row.predicted_value, row.actual_value, about
+            )
     shown_set = ", ".join(short(name, 120) for name in row.prediction_set[:MOST_CLASSES])
     if len(row.prediction_set) > MOST_CLASSES:
         shown_set += f" and {len(row.prediction_set) - MOST_CLASSES} more"
@@ -84,11 +85,3 @@ def _row(row: PredictedRow, axis: Axis) -> PredictionRow:
         drawing,
         shown_set,
     )
-
-
-def _number(text: str) -> float | None:
-    """Read a number back from how it was written, if it is one."""
-    try:
-        return float(text.replace(",", "").replace("−", "-"))
-    except ValueError:
-        return None
