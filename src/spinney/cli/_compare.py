@@ -1,4 +1,4 @@
-"""``spinney compare``: which learner does best on a table."""
+"""``spinney compare``: cross-validate all models on a table and rank them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="What to rank by: error, accuracy, balanced_accuracy, f1, log_loss, brier, "
+            help="The measure to rank by: error, accuracy, balanced_accuracy, f1, log_loss, brier, "
             "roc_auc, average_precision; rmse, mae, median_absolute_error, mape, r2; or a scorer "
             "of scikit-learn.",
             metavar="NAME",
@@ -100,8 +100,7 @@ def compare(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds to be done in, 300 unless told otherwise; slow models are left out. 0 is "
-            "no limit.",
+            help="Time limit in seconds, 300 by default; slow models are left out. 0 is no limit.",
             metavar="SECONDS",
             show_default=False,
         ),
@@ -109,8 +108,8 @@ def compare(
     group: Annotated[
         str | None,
         typer.Option(
-            help="Rows with the same value of this column stay together in a fold; it is not "
-            "learned from.",
+            help="Rows with the same value of this column stay together in a fold; it is not a "
+            "feature.",
             metavar="COL",
             show_default=False,
             autocompletion=complete_column,
@@ -119,7 +118,7 @@ def compare(
     time: Annotated[
         str | None,
         typer.Option(
-            help="A column that tells when: folds are predicted from earlier rows only.",
+            help="A column of times: test rows are later than training rows.",
             metavar="COL",
             show_default=False,
             autocompletion=complete_column,
@@ -130,7 +129,7 @@ def compare(
     max_rows: Annotated[
         int | None,
         typer.Option(
-            help="Of more rows than that so many are drawn.",
+            help="If the table has more rows, a stratified sample of this size is used.",
             metavar="N",
             min=2,
             show_default="by the time limit",
@@ -208,7 +207,7 @@ def compare(
                 leaks=True,
             )
         if folder is not None:
-            _make_folder(folder)  # refused before the work, not after it
+            _make_folder(folder)  # fail before the work
         left = max(time_limit - (perf_counter() - start), 0.2 * time_limit)
         result = run(
             table.X,
@@ -239,7 +238,7 @@ def compare(
     page = None
     if folder is not None:
         left = time_limit - (perf_counter() - start) if time_limit else 600.0
-        if interrupted:  # who ends a comparison does not want to wait for its report
+        if interrupted:  # after Ctrl-C the report should be quick
             left = min(left, 10.0)
         origin = _origin(
             table,
@@ -271,7 +270,7 @@ def _origin(
     time: str | None,
     reading: dict[str, Any],
 ) -> Origin:
-    """Say how the table can be had again in Python."""
+    """Return the Python code that reads the same table."""
     from spinney.comparison.recipe import Origin
 
     command = shlex.join(["spinney", *sys.argv[1:]])
@@ -339,7 +338,7 @@ def _show(table: TrainingTable, with_kinds: bool, result: Comparison, next_step:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # whoever read has gone; rich itself would call it a failure
+            raise BrokenPipeError  # a closed pipe is not an error; rich would exit with 1
 
     console = Output(highlight=False)
     console.print(Text(table.title, style="bold"))
@@ -350,7 +349,7 @@ def _show(table: TrainingTable, with_kinds: bool, result: Comparison, next_step:
 
 
 def _kinds_in_words(table: TrainingTable) -> list[str]:
-    """Say what the columns were taken for."""
+    """Return lines that list the columns by kind."""
     by_kind: dict[str, list[str]] = {}
     for column in table.kinds.columns:
         by_kind.setdefault(column.kind, []).append(column.name)

@@ -86,7 +86,7 @@ def fit(
     wanted = parse_settings(settings or [])
     if output.is_dir():
         raise UserError(f"-o {output} is a folder; name a file in it")
-    if not output.parent.is_dir():  # told before the work, not after it
+    if not output.parent.is_dir():  # fail before the work
         raise UserError(f"-o {output}: there is no folder {output.parent}")
 
     from spinney.cli._training_table import notes_on_columns, read_training_table
@@ -116,7 +116,7 @@ def fit(
 
 
 def _fit(model: Any, table: TrainingTable, name: str) -> tuple[Any, float, list[str]]:
-    """Fit; return the model, how long it took and what it warned of."""
+    """Return the fitted model, its seconds and the texts of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         start = perf_counter()
@@ -178,7 +178,7 @@ def _summary(
     seed: int,
     seconds: float,
 ) -> dict[str, Any]:
-    """Collect what a person or a program may want to know of a fit; the file keeps it too."""
+    """Return a summary of the fit; the model file keeps it, too."""
     measure = "error" if table.task == "classification" else "rmse"
     scores: dict[str, Any] = {
         "measure": measure,

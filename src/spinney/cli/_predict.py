@@ -1,4 +1,4 @@
-"""``spinney predict``: what a model says about the rows of a table, piece by piece."""
+"""``spinney predict``: predictions for the rows of a table, piece by piece."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def predict(
         for piece in pieces:
             carried = piece.column_names if keep_all else kept
             table = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
-            # Before the first rows: whoever reads them may hang up after a few.
+            # Before the first rows, as the reader may close the pipe early.
             if n_rows == 0 and not quiet:
                 for line in predictor.notes():
                     typer.echo(line, err=True)
@@ -172,7 +172,7 @@ def predict(
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
             write(_beside(_empty(kept), predictor.no_predictions()))
-    if not quiet:  # at the end, where the counts are those of all rows
+    if not quiet:  # at the end, when the counts include all rows
         for line in predictor.notes_on_values():
             typer.echo(f"note: {line}", err=True)
     if output is not None and str(output) != "-" and not quiet:

@@ -1,4 +1,4 @@
-"""The table that a command of the shell learns from."""
+"""The training table of a shell command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_training_table(
     drop: Iterable[str] = (),
     **more: Any,
 ) -> TrainingTable:
-    """Read a table; `kinds` are texts ``COL=KIND``, `drop` names of columns to leave out."""
+    """Read a table; `kinds` are texts ``COL=KIND``, `drop` are columns to leave out."""
     from spinney.io import read_training_table as read
 
     overrule = overruled_kinds(kinds, drop)
@@ -43,7 +43,7 @@ def read_training_table(
 
 
 def bundled_spam() -> TrainingTable:
-    """Return the spam data that come with Spinney."""
+    """Return the bundled spam data."""
     import pyarrow as pa
 
     from spinney.datasets import load_spam
@@ -99,7 +99,7 @@ def source_of(data: list[Path]) -> Any:
 
 
 def overruled_kinds(kinds: Iterable[str], drop: Iterable[str]) -> dict[str, str]:
-    """Return what ``--kind COL=KIND`` and ``--drop COL`` say, by column."""
+    """Return the kinds given by ``--kind COL=KIND`` and ``--drop COL``, by column."""
     overrule = dict.fromkeys(drop, "dropped")
     for text in kinds:
         name, sign, kind = text.rpartition("=")

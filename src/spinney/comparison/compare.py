@@ -1,4 +1,4 @@
-"""Cross-validate every learner on one table, on the same folds, and rank them."""
+"""Cross-validate all models on the same folds of a table, and rank them."""
 
 from __future__ import annotations
 
@@ -67,55 +67,54 @@ def compare(
 ) -> Comparison:
     """Cross-validate Spinney's learners on a table and rank them.
 
-    Every model sees the same folds, one fold after another. A model that fails is shown with its
-    error, and the others go on; Ctrl-C ends the comparison and keeps the folds that are done.
+    All models run on the same folds. A model that fails is listed with its error, and the others
+    continue. Ctrl-C ends the comparison and keeps the completed folds.
 
     Parameters
     ----------
     X : array or data frame of shape (n_rows, n_features)
-        The columns to learn from: NumPy, pandas, Polars or Arrow.
+        The feature columns: NumPy, pandas, Polars or Arrow.
     y : array-like or series of shape (n_rows,), or str
-        The column to predict, without missing values; or the name of a column of the data frame
-        `X`, which is then not learned from.
+        The target, without missing values; or the name of a column of the data frame `X`, which is
+        then not a feature.
     task : {"auto", "classification", "regression"}, default="auto"
-        With "auto", text, categories and booleans are classes, and so are whole numbers with at
-        most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
-        unless they are two whole numbers only.) Text that holds numbers with units, signs or
-        separated thousands raises an error, unless plain numbers of these values would be classes.
+        With "auto", the task is classification if the target holds text, categories, booleans, or
+        integers with at most 20 different values. It is regression for other numbers. (Decimal
+        numbers with only two different values, both whole, are classes.) Text of numbers with
+        units, signs or thousands separators raises an error, unless these numbers would be classes.
     models : iterable of str or estimators, dict, or None, default=None
-        The models to run: names, as `spinney.comparison.families` lists them; estimators of your
-        own; pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
+        The models to run: names from `spinney.comparison.families`, estimators, pairs of a name and
+        an estimator, or a dictionary of these. None runs all of Spinney's models.
     cv : int, splitter or iterable of splits, default=10
-        The number of folds (stratified for classification, shuffled with `random_state`), or
-        anything that scikit-learn takes as ``cv``.
+        The number of folds (stratified for classification, shuffled with `random_state`), or any
+        ``cv`` of scikit-learn.
     scoring : str, callable or None, default=None
-        What to rank by: "error", "accuracy", "balanced_accuracy", "f1" (mean over the classes),
-        "log_loss", "brier", "roc_auc", "average_precision"; "rmse", "mae",
-        "median_absolute_error", "mape", "r2"; or a scorer of scikit-learn, greater being better.
-        None is "error", the share of wrong classes, or "rmse", the root mean squared error.
+        The measure to rank by. Classification: "error" (the default), "accuracy",
+        "balanced_accuracy", "f1" (mean over the classes), "log_loss", "brier", "roc_auc",
+        "average_precision". Regression: "rmse" (the default), "mae", "median_absolute_error",
+        "mape", "r2". Or a scorer of scikit-learn, greater being better.
     groups : array-like of shape (n_rows,), str or None, default=None
-        Rows with the same value are kept together: a fold has all of them or none. Or the name of a
-        column of the data frame `X`, which is then not learned from.
+        Group of each row; a fold has all rows of a group or none. Or the name of a column of the
+        data frame `X`, which is then not a feature.
     time : array-like of shape (n_rows,), str or None, default=None
-        When each row was made, in anything that can be sorted; or the name of a column of the data
-        frame `X`, which is learned from as well if it holds numbers. Every fold is then predicted
-        by models that learned from earlier rows only; the first part of the rows is only learned
-        from.
+        Time of each row, of any sortable type; or the name of a column of the data frame `X`, which
+        stays a feature if it holds numbers. The training rows of every fold are then earlier than
+        its test rows; the first rows are never test rows.
     time_limit : float or None, default=None
-        Seconds to be done in, about. Models that take too long are left out, then folds; of a table
-        too large for the default booster some rows are drawn. What was done is in the result.
-        (A model can be stopped in the middle in the main thread only, and not on Windows.)
+        Approximate limit in seconds. Models that take too long are left out, then folds. If the
+        table is too large for the default booster, a sample of its rows is used. The result lists
+        what was left out. (A running fit is only stopped in the main thread, and not on Windows.)
     max_rows : int or None, default=None
-        Of more rows than that so many are drawn, targets in their proportions.
+        If the table has more rows, a stratified sample of this size is used.
     max_folds : int or None, default=None
-        Run on the first so many of the folds only.
+        Run at most this many folds.
     random_state : int or None, default=0
         Seed of the folds and of the models.
     n_jobs : int or None, default=None
         Number of threads of each model; None is the value of `spinney.set_num_threads`. Models
         run one after another, so that their times can be compared.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories, for the models that handle them.
+        The columns of categories, for the models that handle them.
     verbose : bool, default=False
         Show a progress bar on the standard error.
     callbacks : iterable of callables or None, default=None
@@ -226,7 +225,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Rows:
-    """The table, or rows drawn from it."""
+    """The table, or a sample of its rows."""
 
     X: Any
     y: NDArray[Any]
@@ -244,7 +243,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _CrossValidation:
-    """Which models run how; the rows come with each run."""
+    """The settings of a cross-validation of all models, without the rows."""
 
     families: list[Family]
     task: Task
@@ -260,11 +259,11 @@ class _CrossValidation:
 
     @property
     def may_draw(self) -> bool:
-        """Whether rows may be left out: not where the splits are given row by row."""
+        """Whether rows may be sampled; not if the splits are given as row numbers."""
         return isinstance(self.cv, Integral) or hasattr(self.cv, "split")
 
     def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
-        """Return from how many rows the main model can learn several times within the limit."""
+        """Return the number of rows that the main model can fit several times in the limit."""
         runs_main_model = any(family.name == MAIN_MODEL for family in self.families)
         if self.time_limit is None or not runs_main_model or not self.may_draw:
             return None
@@ -275,7 +274,7 @@ class _CrossValidation:
     def run(
         self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
     ) -> Comparison:
-        """Run all models on these rows, in so many seconds."""
+        """Run all models on these rows within a number of seconds."""
         notes: list[Note] = [self.measure.note] if self.measure.note else []
         if self.task == "classification":
             notes += notes_on_classes(rows.y)
@@ -298,7 +297,7 @@ class _CrossValidation:
         )
         runners = [
             Runner(family, partial(self._make, family))
-            for family in sorted(self.families, key=self._turn)
+            for family in sorted(self.families, key=self._priority)
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
         splits = folds.splits[: self.max_folds]
@@ -326,13 +325,13 @@ class _CrossValidation:
             notes.append(Note(text, kind=NoteKind.ENDED_EARLY))
         return self._summarise(rows, folds, scheduler, n_folds, notes)
 
-    def _turn(self, family: Family) -> int:
-        """Return when a family has its turn: the cheap ones first, at a restart the main model."""
+    def _priority(self, family: Family) -> int:
+        """Return the sort key of a family: cheap ones first, after a restart the main model."""
         return -1 if self.starts_again and family.name == MAIN_MODEL else family.effort
 
     def _make(self, family: Family) -> Any:
         model = family.make(self.task, self.random_state, self.n_jobs)
-        # The baseline looks at no column, so it does not need to be told about them.
+        # The baseline reads no columns and has no such parameter.
         if not family.is_own and "categorical_features" in model.get_params():
             model.set_params(categorical_features=self.categorical_features)
         return model
@@ -475,7 +474,7 @@ def _result(
 def _given(
     groups: Any, time: Any, categorical_features: Any, cv: Any, scoring: Any
 ) -> dict[str, str]:
-    """Return the arguments that a result cannot tell by itself, as Python says them."""
+    """Return the arguments that a result does not hold, as Python code."""
     given = {}
     if not isinstance(cv, Integral):
         given["cv"] = "cv"
@@ -492,7 +491,7 @@ def _given(
 
 
 def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
-    """Return groups or times as an array, one for each row and none missing."""
+    """Return groups or times as an array without missing values, one per row."""
     if marks is None:
         return None
     missing = missing_rows(marks)
@@ -504,7 +503,7 @@ def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
 
 
 def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the rows of a split as numbers, which may be given as a mask."""
+    """Return the rows of a split as row numbers; they may be given as a mask."""
     rows = np.asarray(rows)
     if rows.dtype == np.bool_:
         if len(rows) != n_rows:
@@ -518,14 +517,14 @@ def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
 
 
 def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
-    """Part a data frame into the other columns and the one that an argument names."""
+    """Split a data frame into the other columns and the column named by an argument."""
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         raise ValueError(
-            f"{argument}: expected values, got the name {name!r}, and X is no data frame that has "
-            "names"
+            f"{argument}: expected values, got the name {name!r}, and X is not a data frame with "
+            "column names"
         )
     if name not in frame.columns:
         from spinney.io.table_file import unknown_column
@@ -548,7 +547,7 @@ def _as_table(X: Any) -> Any:
     if not hasattr(X, "shape"):
         rows = X
         X = np.asarray(rows)
-        if X.dtype.kind == "U":  # beside text NumPy makes text of numbers, too: keep them apart
+        if X.dtype.kind == "U":  # NumPy converts numbers beside text to text: keep the types
             import pyarrow as pa
 
             columns = zip(*rows, strict=True)

@@ -1,4 +1,4 @@
-"""The folds that all models of a comparison share."""
+"""Folds that all models of a comparison share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_folds(
     random_state: int | None,
     notes: list[Note],
 ) -> Folds:
-    """Divide the rows: by chance, with groups kept together, or later rows after earlier ones."""
+    """Return random folds, folds of whole groups, or folds in time order."""
     if groups is not None and time is not None:
         raise ParameterError(
             Parameter("groups"), " and ", Parameter("time"), " cannot be given together"
@@ -73,14 +73,14 @@ def make_folds(
 
 
 def most_folds(y: NDArray[Any], task: Task) -> int:
-    """Return how many folds a table allows: the rows, or the rows of its largest class."""
+    """Return the largest possible number of folds: the rows, or those of the largest class."""
     if task == "classification" and len(y):
         return int(np.unique(y, return_counts=True)[1].max())
     return len(y)
 
 
 def usual_folds(y: NDArray[Any], task: Task, groups: Any = None, time: Any = None) -> int:
-    """Return ten, or as many folds as a small table, its groups or its moments allow."""
+    """Return 10, or fewer if the rows, groups or different times are fewer."""
     most = most_folds(y, task)
     if groups is not None:
         most = min(len(y), len(np.unique(groups)))
@@ -89,7 +89,7 @@ def usual_folds(y: NDArray[Any], task: Task, groups: Any = None, time: Any = Non
     if most < 2:
         reason = f"{len(y)} row{'' if len(y) == 1 else 's'}"
         if groups is not None or time is not None:
-            reason = "too few groups" if time is None else "too few moments"
+            reason = "too few groups" if time is None else "too few different times"
         elif len(y) > 1:
             reason = f"each of the {len(y):,} rows has a class of its own"
         raise ValueError(f"there is too little to cross-validate: {reason}")
@@ -144,7 +144,7 @@ def _folds_of_groups(
 
 
 def _folds_in_time(y: NDArray[Any], time: NDArray[Any], n_folds: int) -> Folds:
-    """Each fold learns from what came before it; rows of one moment stay together."""
+    """Return folds whose training rows are earlier; rows of the same time stay together."""
     moments, numbers = np.unique(time, return_inverse=True)
     if len(moments) < n_folds + 1:
         raise ParameterError(
@@ -152,7 +152,7 @@ def _folds_in_time(y: NDArray[Any], time: NDArray[Any], n_folds: int) -> Folds:
             f" folds in time need {n_folds + 1} different times; there are {len(moments)}",
         )
     rows_until = np.cumsum(np.bincount(numbers))
-    # Moments divided where they come closest to equal shares of the rows, at least one in each.
+    # Split times so that the blocks have nearly equal numbers of rows, at least one time each.
     ends: list[int] = []
     for part in range(1, n_folds + 2):
         end = int(np.searchsorted(rows_until, len(y) * part / (n_folds + 1) - 0.5)) + 1
@@ -167,7 +167,7 @@ def _folds_in_time(y: NDArray[Any], time: NDArray[Any], n_folds: int) -> Folds:
 
 def _split(splitter: Any, y: NDArray[Any], groups: Any = None) -> list[tuple[Rows, Rows]]:
     with warnings.catch_warnings():
-        # A note says it in fewer words.
+        # A note replaces this warning.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         folds = list(splitter.split(np.zeros((len(y), 1)), y, groups))
     return [(np.asarray(train), np.asarray(test)) for train, test in folds]

@@ -48,20 +48,20 @@ _LOOKS = [
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What one column is.
+    """The kind of one column.
 
     Attributes
     ----------
     name : str
         The column.
     kind : {"number", "category", "date", "text", "identifier", "constant", "dropped"}
-        The first three are learned from, the others left out.
+        The first three are features, the others are left out.
     reason : str
         Why it is of this kind.
     flags : tuple of str
         Warnings about it; `Note` objects unless they were read back from a file.
     type : str
-        How it was stored when the kind was decided, in pyarrow's words.
+        pyarrow's name of its type when the kind was decided.
     order : {"", "day", "month", "year"}
         What came first in dates that were not written as 2024-12-31; others are read the same way.
     decided_by : DecidedBy
@@ -92,7 +92,7 @@ def find_kind(name: str, column: pa.ChunkedArray, order: str = "") -> ColumnKind
 def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     """Return the kind, the reason, and a pair (`NoteKind`, text) for each flag."""
     type_ = column.type
-    if pa.types.is_null(type_):  # told at once: there may be thousands of them
+    if pa.types.is_null(type_):  # first, because there may be thousands
         return "constant", "no value in any row"
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
@@ -134,12 +134,12 @@ def _infinities(column: pa.ChunkedArray) -> list[tuple[NoteKind, str]]:
 
 
 def infinite_flag(count: int) -> str:
-    """Return the remark on a column with infinite values."""
+    """Return the text of a flag on infinite values."""
     return f"{count:,} infinite {'values are' if count > 1 else 'value is'} taken for missing"
 
 
 def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | None:
-    """Return kind and reason for a column that tells no row from another."""
+    """Return kind and reason of a column with at most one value, else None."""
     column = _comparable(column, type_)
     missing = column.null_count
     if missing < len(column) and pa.types.is_floating(type_):
@@ -162,7 +162,7 @@ def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | 
 
 
 def _comparable(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """Give types that pyarrow cannot compare as others that it can."""
+    """Cast types that pyarrow cannot compare to types that it can."""
     if pa.types.is_float16(type_):
         return column.cast(pa.float32())
     return column.cast(pa.int64()) if pa.types.is_duration(type_) else column
@@ -236,7 +236,7 @@ def _all_differ(column: pa.ChunkedArray) -> bool:
     present = len(column) - column.null_count
     if len(sample) == present:
         return True
-    # Few of many rows may differ although all have their like.
+    # A sample may differ although all values occur more than once.
     return bool(pc.count_distinct(column, mode="only_valid").as_py() >= _NEARLY_ALL * present)
 
 
@@ -255,7 +255,7 @@ def _is_whole(column: pa.ChunkedArray) -> bool:
 
 
 def _is_named_id(name: str) -> bool:
-    """Whether the name says that this tells rows apart: id, user_id, PassengerId, row number."""
+    """Whether the name is that of an identifier: id, user_id, PassengerId, row number."""
     words = _words(name)
     return bool(words) and (words[0] == "id" or _ID_WORD.fullmatch(words[-1]) is not None)
 

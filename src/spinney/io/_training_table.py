@@ -24,28 +24,28 @@ __all__ = ["TrainingTable", "read_training_table"]
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """What a model is fitted on.
+    """A table prepared for fitting.
 
     Attributes
     ----------
     name, target : str
-        What to call the table, and the column to predict.
+        The name of the table, and the column to predict.
     task : {"classification", "regression"}
-        What the target asks for.
+        The task, by the target.
     X : pyarrow.Table
-        The columns to learn from, prepared.
+        The feature columns, prepared.
     y : array
-        The target, without gaps.
+        The target, without missing values.
     kinds : ColumnKinds
-        What the columns are, to prepare other tables in the same way.
+        The kinds of the columns, to prepare other tables in the same way.
     notes : list of str
-        What was found out on the way.
+        Remarks on the table; `Note` objects.
     frame : pyarrow.Table or None
-        All columns as they were read, of the rows that have a target.
+        All columns as read, for the rows that have a target.
     group, time : array or None
-        The columns that divide rows into groups, or tell when each was made.
+        The group and the time of each row.
     rows : array or None
-        Places in the file of the rows, where some of its rows have no target; None for all.
+        Row numbers in the file, if some rows have no target; None for all rows.
     """
 
     name: str
@@ -79,9 +79,9 @@ def read_training_table(
     header: bool | None = None,
     leaks: bool = False,
 ) -> TrainingTable:
-    """Read a table and make it ready to learn from.
+    """Read a table and prepare it for fitting.
 
-    Rows without a target are left out, and columns that are text, identifiers or constant.
+    Rows without a target are left out, and columns of text, identifiers or constants.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def read_training_table(
     overrule : dict of str to str, optional
         Kinds of columns, see `decide_kinds`; "dropped" leaves one out.
     group : str, optional
-        A column whose values divide the rows into groups. It is not learned from.
+        The column of groups. It is not a feature.
     time : str, optional
-        A column that tells when each row was made.
+        The column of times.
     delimiter, encoding, header : optional
         As for `read_table`.
     leaks : bool, default=False
-        Look for columns that predict the target alone, and note them.
+        Whether to find columns that predict the target alone, and note them.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def _moments(frame: pa.Table, name: str) -> Any:
         pa.types.is_temporal(type_) or pa.types.is_integer(type_) or pa.types.is_floating(type_)
     ):
         raise ValueError(
-            f"column {name!r} cannot tell the time: expected dates written as 2024-12-31, or "
+            f"column {name!r} does not hold times: expected dates written as 2024-12-31, or "
             f"numbers, got {values[0]!r}"
         )
     return values

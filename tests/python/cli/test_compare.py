@@ -436,7 +436,7 @@ def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
     pq.write_table(table.append_column("year", years), visits)
     assert json.loads(run("compare", visits, *few, "--time", "year").out)["n_folds"] == 3
     text = run("compare", visits, *few, "--time", "patient")
-    assert "cannot tell the time: expected dates written as 2024-12-31, or numbers" in text.err
+    assert "does not hold times: expected dates written as 2024-12-31, or numbers" in text.err
 
 
 def test_what_the_target_was_taken_for_is_told_where_it_could_be_another(
@@ -524,3 +524,25 @@ def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
     assert result.code == 2
     assert result.out == ""
     assert f"--out {shop / 'sub'}: Not a directory" in result.err
+
+
+def test_errors_name_options(run: Run, shop: Path) -> None:
+    few = ("--target", "bought", "--cv", 2, "--no-report", "-q")
+    cases: list[tuple[tuple[object, ...], str]] = [
+        (("--models", "ridge"), "--models: 'ridge' cannot do classification"),
+        (("--metric", "mae"), "--metric mae is for regression, and this is classification"),
+    ]
+    for arguments, message in cases:
+        ended = run("compare", shop, *few, *arguments)
+        assert ended.code == 2
+        assert ended.err.startswith(f"spinney: {message}"), ended.err
+
+
+def test_notes_name_options(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "first.csv"
+    path.write_text(
+        "a,5.1,y\n" + "\n".join(f"{row},{row % 7},{'np'[row % 2]}" for row in range(40))
+    )
+    ended = run("compare", path, "--target", "y", "--cv", 2, "--models", "baseline", "--no-report")
+    assert "if it is a row, say so: --no-header" in " ".join(ended.out.split())
+    assert "header=False" not in ended.out
