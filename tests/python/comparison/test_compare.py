@@ -623,5 +623,5 @@ def test_columns_of_dates_raise_a_hint(library: str) -> None:
     columns = {"a": list(range(40)), "when": days.tolist()}
     frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
     models = ["decision_tree", "random_forest"]
-    with pytest.raises(ValueError, match="no model can be fitted: .* converts dates to numbers"):
+    with pytest.raises(ValueError, match=r"no model can be fitted: .* converts dates to numbers"):
         spinney.compare(frame, ["p", "q"] * 20, models=models, cv=2)
