@@ -224,6 +224,8 @@ def _line_search(loss: Loss, targets: Any, weights: Any, scores: Any, along: Any
         with np.errstate(over="ignore"):
             return float(weights @ (loss(targets, scores + step * along)[1] * along))
 
+    if not slope(0.0) < 0:  # downhill only by the rounding of another sum
+        return 0.0
     upper = 1.0
     while slope(upper) < 0:
         upper *= 2
