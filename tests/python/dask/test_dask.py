@@ -273,6 +273,8 @@ def test_whole_weights_are_repeated_rows(loss, out_of_core, tmp_path):
     else:
         answers = ours.fit(blocks(X), blocks(Y), blocks(weights)).predict(X)
     np.testing.assert_array_equal(answers, local.predict(X))
+
+
 @pytest.mark.parametrize("out_of_core", [False, True])
 def test_classes_without_weight_stay(out_of_core):
     weights = np.where(C == "perhaps", 0.0, W)
