@@ -462,13 +462,13 @@ def test_coverage_of_a_forest_without_a_bag():
     two = ExtraTreesRegressor(20, random_state=0).fit(X[:500], np.c_[y, -y][:500])
     both = two.predict_interval(X[:9], calibration=(X[500:900], np.c_[y, -y][500:900]))
     assert both.shape == (9, 2, 2)
-    with pytest.raises(ValueError, match="calibration: expected a target for each of its 9 rows"):
+    with pytest.raises(ValueError, match="calibration: expected one target for each of its 9 rows"):
         model.predict_interval(X, calibration=(X[:9], y[:8]))
     with pytest.raises(ValueError, match="calibration: expected y of shape"):
         two.predict_interval(X, calibration=(X[:9], y[:9]))
-    with pytest.raises(ValueError, match="calibration: expected numbers as its y"):
+    with pytest.raises(ValueError, match="calibration: y must be numeric"):
         model.predict_interval(X, calibration=(X[:2], ["a", "b"]))
-    with pytest.raises(ValueError, match="calibration: its y contains NaN"):
+    with pytest.raises(ValueError, match="calibration: y contains NaN"):
         model.predict_interval(X, calibration=(X[:2], [1.0, np.nan]))
     with pytest.raises(ValueError, match=r"calibration: expected \(X, y\)"):
         model.predict_interval(X, calibration=X)
