@@ -1,4 +1,4 @@
-"""Probabilities that are as often right as they say."""
+"""Calibrated class probabilities for any classifier."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["CalibratedClassifier"]
 
 
 class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
-    """A classifier whose probabilities are corrected by rows that it did not learn from.
+    """A classifier whose probabilities are calibrated on held-out rows.
 
-    The model is fitted once, on all rows. What is wrong with its probabilities is learned from rows
-    that it held out by itself (out of the bag, or of early stopping) or, where it holds out none,
-    from models that learned from other folds.
+    The model is fitted once, on all rows. The correction of its probabilities is fitted on rows
+    that the model held out by itself (out of the bag, or for early stopping). If it holds out
+    none, out-of-fold probabilities of further models are used.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         A classifier with `predict_proba`, or with the margins of a `decision_function`, Spinney's
         or scikit-learn's; None is a `RandomForestClassifier`.
     method : {"auto", "temperature", "sigmoid", "isotonic"}, default="auto"
-        "temperature": all classes become more or less extreme, and the likeliest stays the
-        likeliest. "sigmoid": a logistic function for each class (Platt). "isotonic": any rising
-        function for each class, which needs many rows. "auto" is "isotonic" where each class has
-        500 rows that were held out, else "temperature".
+        "temperature": all probabilities become more or less extreme, and the most probable class
+        stays the same. "sigmoid": a logistic function for each class (Platt). "isotonic": any
+        increasing function for each class, which needs many rows. "auto" is "isotonic" if each
+        class has at least 500 held-out rows, else "temperature".
     cv : "auto", "oob", int, splitter or iterable, default="auto"
         "oob": the rows that the model held out by itself. A number, or a splitter: folds. "auto"
-        is "oob" where the model can, else five folds.
+        is "oob" if the model holds rows out, else five folds.
     random_state : int, RandomState instance or None, default=None
-        Divides the rows into folds.
+        Seed of the partition of the rows into folds.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     method_ : str
         The method that was used.
     source_ : str
-        Where the rows come from that it was learned from, in words.
+        The origin of the held-out rows, for example "rows out of the bag".
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of str
@@ -100,7 +100,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         return RandomForestClassifier(random_state=0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
-        """Fit the model and what corrects its probabilities.
+        """Fit the model, and calibrate its probabilities.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Probabilities of rows that a model did not learn from, a column for each class."""
+"""Out-of-fold class probabilities, with a column for each class."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floats:
-    """Ask a model, which may have seen only some of the classes.
+    """Return the probabilities of all classes by a model that may lack some of them.
 
-    A model without probabilities has its margins, in units of a usual one, taken for log-odds (for
-    logarithms of odds among several classes): they rise with the margins, which is all that
-    calibrations and sets need.
+    If a model has margins only, margins / `unit` are used as log-odds (with more than two classes,
+    as logits of a softmax). These probabilities increase with the margins, which is all that
+    calibration and prediction sets need.
     """
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(X), dtype=np.float64)
@@ -51,7 +51,7 @@ def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floa
 
 
 def unit_of_margins(model: Any, X: Any) -> float:
-    """Return how large margins of a model usually are; one where it has probabilities."""
+    """Return the mean absolute margin of a model, or 1 for a model with probabilities."""
     if hasattr(model, "predict_proba"):
         return 1.0
     margins = _margins(model, X)
@@ -62,7 +62,7 @@ def unit_of_margins(model: Any, X: Any) -> float:
 
 
 def _margins(model: Any, X: Any) -> Floats:
-    """Return the margin of the second of two classes, (n_rows,), or those of all classes."""
+    """Return the margins: of the second of two classes, (n_rows,), or of all classes."""
     if not hasattr(model, "decision_function"):
         raise ValueError(
             "estimator: expected a classifier with predict_proba or decision_function, got "
@@ -87,7 +87,7 @@ def fold_shares(
     folds: list[tuple[Any, Any]],
     unit: float = 1.0,
 ) -> Floats:
-    """Ask about each row the model of the fold that left it out."""
+    """Return out-of-fold probabilities of all rows."""
     out = np.empty((len(y), len(classes)))
     for learned, asked in folds:
         model = fit_on(base, X, y, weights, learned)
