@@ -41,7 +41,7 @@ class ColumnKind:
     name : str
         The column.
     kind : {"number", "category", "date", "text", "identifier", "constant", "dropped"}
-        The first three are learned from, the others left out.
+        Models use columns of the first three kinds; the others are dropped.
     reason : str
         Why it is of this kind.
     flags : tuple of str
@@ -69,7 +69,7 @@ def find_kind(name: str, column: pa.ChunkedArray, order: str = "") -> ColumnKind
 def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     """Return kind, reason and flags."""
     type_ = column.type
-    if pa.types.is_null(type_):  # told at once: there may be thousands of them
+    if pa.types.is_null(type_):  # first, as it is cheap: a table may have thousands of them
         return "constant", "no value in any row"
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
@@ -81,7 +81,7 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     if pa.types.is_nested(type_) or _is_bytes(type_) or isinstance(type_, pa.BaseExtensionType):
         return "dropped", f"holds values of type {type_}"
     if _is_text(type_):
-        type_ = pa.large_string()  # pyarrow's functions do not know all kinds of strings
+        type_ = pa.large_string()  # pyarrow's functions do not support all string types
         column = column.cast(type_)
     constant = _constant(column, type_)
     if constant is not None:
@@ -116,7 +116,7 @@ def infinite_flag(count: int) -> str:
 
 
 def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | None:
-    """Return kind and reason for a column that tells no row from another."""
+    """Return kind and reason of a column with at most one value, else None."""
     column = _comparable(column, type_)
     missing = column.null_count
     if missing < len(column) and pa.types.is_floating(type_):
@@ -135,7 +135,7 @@ def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | 
 
 
 def _comparable(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """Give types that pyarrow cannot compare as others that it can."""
+    """Cast a column to a type that pyarrow can compare, if it cannot."""
     if pa.types.is_float16(type_):
         return column.cast(pa.float32())
     return column.cast(pa.int64()) if pa.types.is_duration(type_) else column
@@ -146,7 +146,7 @@ def _find_integer(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     if max(abs(ends["min"]), abs(ends["max"])) > _EXACT:
         if _all_differ(column):
             return "identifier", "integers beyond 2**53 that all differ"
-        return "category", "integers beyond 2**53, which float64 cannot tell apart"
+        return "category", "integers beyond 2**53, which float64 would round"
     is_named = _is_named_id(name)
     if is_named and _all_differ(column):
         return "identifier", "integers that all differ, and its name says so"
@@ -199,19 +199,19 @@ def _find_text(column: pa.ChunkedArray) -> tuple[Any, ...]:
 
 
 def _all_differ(column: pa.ChunkedArray) -> bool:
-    """Whether nearly all values that are there differ, in enough rows to tell."""
+    """Return whether nearly all present values differ, in at least 20 rows."""
     sample = pc.drop_null(_sample(column))
     if len(sample) < _FEW or pc.count_distinct(sample).as_py() < _NEARLY_ALL * len(sample):
         return False
     present = len(column) - column.null_count
     if len(sample) == present:
         return True
-    # Few of many rows may differ although all have their like.
+    # Values of a sample may differ although each occurs several times in the column.
     return bool(pc.count_distinct(column, mode="only_valid").as_py() >= _NEARLY_ALL * present)
 
 
 def _counts_rows(column: pa.ChunkedArray) -> bool:
-    """Whether the values go up by one from row to row."""
+    """Return whether the values increase by one from row to row."""
     if column.null_count or column[-1].as_py() - column[0].as_py() != len(column) - 1:
         return False
     values = column.cast(pa.int64()).to_numpy()
@@ -225,7 +225,7 @@ def _is_whole(column: pa.ChunkedArray) -> bool:
 
 
 def _is_named_id(name: str) -> bool:
-    """Whether the name says that this tells rows apart: id, user_id, PassengerId, row number."""
+    """Return whether a name is like id, user_id, PassengerId or row number."""
     words = _words(name)
     return bool(words) and (words[0] == "id" or _ID_WORD.fullmatch(words[-1]) is not None)
 

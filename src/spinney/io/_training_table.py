@@ -1,4 +1,4 @@
-"""A table to learn from: read, its target taken out, its columns' kinds settled."""
+"""Training tables: features, target and column kinds, read from files."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ __all__ = ["TrainingTable", "read_training_table"]
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """What a model is fitted on.
+    """A table that is ready to fit a model.
 
     Attributes
     ----------
     name, target : str
-        What to call the table, and the column to predict.
+        The name of the table, and the column to predict.
     task : {"classification", "regression"}
-        What the target asks for.
+        The task, given or inferred from the target.
     X : pyarrow.Table
-        The columns to learn from, prepared.
+        The features, prepared for a model.
     y : array
-        The target, without gaps.
+        The target, without missing values.
     kinds : ColumnKinds
-        What the columns are, to prepare other tables in the same way.
+        The kinds of the columns, to prepare other tables in the same way.
     notes : list of str
-        What was found out on the way.
+        Remarks on the file, the columns and the target.
     frame : pyarrow.Table or None
         All columns as they were read, of the rows that have a target.
     group, time : array or None
-        The columns that divide rows into groups, or tell when each was made.
+        The column that defines groups of rows, and the column with the time of each row.
     rows : array or None
-        Places in the file of the rows, where some of its rows have no target; None for all.
+        Indexes of the rows in the file if rows without a target were dropped, else None.
     """
 
     name: str
@@ -75,9 +75,9 @@ def read_training_table(
     header: bool | None = None,
     leaks: bool = False,
 ) -> TrainingTable:
-    """Read a table and make it ready to learn from.
+    """Read a table and prepare it for training.
 
-    Rows without a target are left out, and columns that are text, identifiers or constant.
+    Rows without a target are dropped, and columns that are text, identifiers or constant.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ def read_training_table(
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto" the target's values decide.
     overrule : dict of str to str, optional
-        Kinds of columns, see `decide_kinds`; "dropped" leaves one out.
+        Kinds of columns, see `decide_kinds`; "dropped" excludes a column.
     group : str, optional
-        A column whose values divide the rows into groups. It is not learned from.
+        A column that defines groups of rows. It is not a feature.
     time : str, optional
-        A column that tells when each row was made.
+        A column with the time of each row.
     delimiter, encoding, header : optional
         As for `read_table`.
     leaks : bool, default=False
-        Look for columns that predict the target alone, and note them.
+        Whether to look for columns that predict the target alone, and note them.
 
     Returns
     -------

@@ -524,7 +524,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
         read_table(tmp_path)
     with pytest.raises(ValueError, match="zip archive or an Excel workbook"):
         read_table(write(tmp_path, b"PK\x03\x04 and more", "t.xlsx"))
-    with pytest.raises(ValueError, match="is no Parquet file: it starts with b'text'"):
+    with pytest.raises(ValueError, match="is not a Parquet file: it starts with b'text'"):
         read_table(write(tmp_path, "text", "t.parquet"))
     with pytest.raises(ValueError, match="at least one file"):
         read_table([])
