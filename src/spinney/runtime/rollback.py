@@ -11,7 +11,7 @@ __all__ = ["all_or_nothing"]
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator that goes on from an earlier fit as it was if this one fails."""
+    """Restore the attributes of an estimator if a fit with warm_start fails."""
     before = dict(vars(estimator))
     try:
         yield

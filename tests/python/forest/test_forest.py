@@ -164,7 +164,7 @@ def test_warm_start_refuses_other_columns_and_fewer_trees():
         model.set_params(n_estimators=4).fit(X, y)
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X).astype({0: str})
-    with pytest.raises(ValueError, match="warm_start goes on"):
+    with pytest.raises(ValueError, match="warm_start: expected the columns"):
         model.set_params(n_estimators=6).fit(frame.rename(columns=str), y)
 
 
