@@ -16,7 +16,8 @@ namespace {
 AdaBoostKind kind_named(const std::string& name) {
   if (name == "M1") return AdaBoostKind::m1;
   if (name == "real") return AdaBoostKind::real;
-  return AdaBoostKind::samme;
+  if (name == "SAMME") return AdaBoostKind::samme;
+  throw unknown_name("algorithm", name, {"SAMME", "M1", "real"});
 }
 
 const char* name_of(AdaBoostEnd end) {

@@ -3,8 +3,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <initializer_list>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "spinney/common/check.h"
 
 void bind_common(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
@@ -31,4 +35,16 @@ nanobind::object to_numpy(std::vector<T>&& values) {
   nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nanobind::cast(nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(
       owned->data(), {owned->size()}, owner));
+}
+
+// The error for a string parameter that has none of its allowed values.
+inline spinney::InputError unknown_name(const char* parameter, const std::string& name,
+                                        std::initializer_list<const char*> allowed) {
+  std::string text = std::string(parameter) + " must be one of ";
+  const char* separator = "";
+  for (const char* const one : allowed) {
+    text += std::string(separator) + "'" + one + "'";
+    separator = ", ";
+  }
+  return spinney::InputError(text + "; got '" + name + "'");
 }

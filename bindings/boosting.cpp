@@ -36,7 +36,9 @@ LossKind loss_named(const std::string& name) {
   if (name == "exponential") return LossKind::exponential;
   if (name == "softmax") return LossKind::softmax;
   if (name == "ndcg" || name == "pairwise") return LossKind::ranking;
-  throw InputError("loss: no such loss: " + name);
+  throw unknown_name("loss", name,
+                     {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma",
+                      "tweedie", "log_loss", "exponential", "softmax", "ndcg", "pairwise"});
 }
 
 Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
@@ -46,7 +48,8 @@ Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) 
 Growth growth_named(const std::string& name) {
   if (name == "level_wise") return Growth::level_wise;
   if (name == "oblivious") return Growth::oblivious;
-  return Growth::best_first;
+  if (name == "best_first") return Growth::best_first;
+  throw unknown_name("growth", name, {"best_first", "level_wise", "oblivious"});
 }
 
 Link link_named(const std::string& name) {
@@ -55,7 +58,10 @@ Link link_named(const std::string& name) {
   if (name == "logistic") return Link::logistic;
   if (name == "twice_logistic") return Link::twice_logistic;
   if (name == "softmax") return Link::softmax;
-  return Link::identity;
+  if (name == "identity") return Link::identity;
+  throw unknown_name(
+      "link", name,
+      {"identity", "exponential", "probability", "logistic", "twice_logistic", "softmax"});
 }
 
 // A round has n_scores trees; leaves that hold labels have no scores.

@@ -17,13 +17,13 @@ VectorMetric vector_metric_named(const std::string& name) {
   if (name == "manhattan") return VectorMetric::manhattan;
   if (name == "chebyshev") return VectorMetric::chebyshev;
   if (name == "cosine") return VectorMetric::cosine;
-  throw InputError("closer: no metric of vectors named " + name);
+  throw unknown_name("metric", name, {"euclidean", "manhattan", "chebyshev", "cosine"});
 }
 
 StringMetric string_metric_named(const std::string& name) {
   if (name == "edit") return StringMetric::edit;
   if (name == "hamming") return StringMetric::hamming;
-  throw InputError("closer: no metric of strings named " + name);
+  throw unknown_name("metric", name, {"edit", "hamming"});
 }
 
 Vectors vectors(const Matrix<double>& matrix) {

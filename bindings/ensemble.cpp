@@ -35,7 +35,8 @@ struct BoundPrepared {
 Importance importance_named(const std::string& name) {
   if (name == "corrected") return Importance::corrected;
   if (name == "permutation") return Importance::permutation;
-  return Importance::none;
+  if (name == "impurity") return Importance::none;
+  throw unknown_name("importance", name, {"impurity", "corrected", "permutation"});
 }
 
 void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& targets,

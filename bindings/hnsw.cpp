@@ -16,7 +16,7 @@ SearchMetric metric_named(const std::string& name) {
   if (name == "euclidean") return SearchMetric::euclidean;
   if (name == "cosine") return SearchMetric::cosine;
   if (name == "inner_product") return SearchMetric::inner_product;
-  throw InputError("Hnsw: no metric named " + name);
+  throw unknown_name("metric", name, {"euclidean", "cosine", "inner_product"});
 }
 
 HnswOptions options_of(const std::string& metric, std::size_t n_links, std::size_t ef_construction,

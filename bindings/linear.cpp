@@ -4,6 +4,7 @@
 #include "spinney/linear/leave_one_out.h"
 #include "spinney/linear/logistic.h"
 #include "spinney/linear/moments.h"
+#include "spinney/linear/row_products.h"
 #include "tree.h"
 
 namespace nb = nanobind;
@@ -183,6 +184,35 @@ nb::object loo(const AnyMatrix<T>& x, const Matrix<double>& y, const Array<doubl
   return to_numpy(std::move(out));
 }
 
+Coefficients coefficients_of(const Matrix<double>& values, const Array<double>& centre,
+                             std::size_t n_rows, std::size_t n_features,
+                             const OutArray<double>& out) {
+  if (values.shape(1) != n_features || (centre.size() != 0 && centre.size() != n_features) ||
+      out.size() != n_rows * values.shape(0)) {
+    throw InputError("linear model: the arrays do not fit together");
+  }
+  return {values.data(), values.shape(0), centre.size() == 0 ? nullptr : centre.data()};
+}
+
+template <class T>
+void products(const AnyMatrix<T>& x, const Matrix<double>& coefficients,
+              const Array<double>& centre, int n_threads, const OutArray<double>& out) {
+  const DenseRows<T> rows = dense_rows(x);
+  const Coefficients by = coefficients_of(coefficients, centre, rows.n_rows, rows.n_features, out);
+  const nb::gil_scoped_release release;
+  multiply_rows(rows, by, n_threads, out.data());
+}
+
+template <class Index>
+void sparse_products(const Array<double>& values, const Array<Index>& columns,
+                     const Array<Index>& starts, const Matrix<double>& coefficients, int n_threads,
+                     const OutArray<double>& out) {
+  const SparseRows<Index> rows = sparse_rows(values, columns, starts, coefficients.shape(1));
+  const Coefficients by = coefficients_of(coefficients, {}, rows.n_rows, rows.n_features, out);
+  const nb::gil_scoped_release release;
+  multiply_rows(rows, by, n_threads, out.data());
+}
+
 Penalty penalty_of(const Array<double>& absolute, const Array<double>& square, std::size_t size) {
   if (absolute.size() != size || square.size() != size) {
     throw InputError("coordinate descent: one penalty for each coordinate");
@@ -224,5 +254,9 @@ void bind_linear(nb::module_& m) {
   m.def("measure_sparse_multinomial", &sparse_multinomial<std::int64_t>);
   m.def("leave_one_out", &loo<double>);
   m.def("leave_one_out", &loo<float>);
+  m.def("multiply_rows", &products<double>);
+  m.def("multiply_rows", &products<float>);
+  m.def("multiply_sparse_rows", &sparse_products<std::int32_t>);
+  m.def("multiply_sparse_rows", &sparse_products<std::int64_t>);
   m.def("descend_by_matrix", &by_matrix);
 }

@@ -19,7 +19,7 @@ PerceptronVariant variant_named(const std::string& name) {
   if (name == "last") return PerceptronVariant::last;
   if (name == "average") return PerceptronVariant::average;
   if (name == "pocket") return PerceptronVariant::pocket;
-  throw InputError("perceptron: no variant named " + name);
+  throw unknown_name("variant", name, {"last", "average", "pocket"});
 }
 
 // Dense rows have no `columns` and `starts`. Problems are the rows of `steps`. Returns (planes,

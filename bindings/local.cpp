@@ -23,7 +23,9 @@ SmoothingKernel kernel_named(const std::string& name) {
   if (name == "gaussian") return SmoothingKernel::gaussian;
   if (name == "cosine") return SmoothingKernel::cosine;
   if (name == "logistic") return SmoothingKernel::logistic;
-  throw InputError("local: no kernel named " + name);
+  throw unknown_name("kernel", name,
+                     {"uniform", "triangular", "epanechnikov", "biweight", "triweight", "tricube",
+                      "gaussian", "cosine", "logistic"});
 }
 
 // A model, with references to the arrays whose memory it reads.

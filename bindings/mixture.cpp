@@ -22,7 +22,7 @@ mixture::CovarianceKind kind_named(const std::string& name) {
   if (name == "full") return mixture::CovarianceKind::full;
   if (name == "tied") return mixture::CovarianceKind::tied;
   if (name == "diag") return mixture::CovarianceKind::diag;
-  throw InputError("mixture: no covariance named " + name);
+  throw unknown_name("covariance_type", name, {"full", "tied", "diag"});
 }
 
 // A model, with references to the arrays whose memory it reads.

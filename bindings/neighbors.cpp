@@ -87,25 +87,34 @@ double centre(const Matrix<T>& points, const Array<double>& about, int n_threads
                      centred.data(), half_norms.data());
 }
 
+BallMetric ball_metric_named(const std::string& name) {
+  if (name == "minkowski") return BallMetric::minkowski;
+  if (name == "haversine") return BallMetric::haversine;
+  if (name == "hamming") return BallMetric::hamming;
+  if (name == "canberra") return BallMetric::canberra;
+  if (name == "jaccard") return BallMetric::jaccard;
+  if (name == "rogerstanimoto" || name == "sokalmichener") return BallMetric::rogers_tanimoto;
+  if (name == "sokalsneath") return BallMetric::sokal_sneath;
+  if (name == "function") return BallMetric::custom;
+  throw unknown_name("metric", name,
+                     {"minkowski", "haversine", "hamming", "canberra", "jaccard", "rogerstanimoto",
+                      "sokalmichener", "sokalsneath", "function"});
+}
+
 BallDistance ball_distance(const std::string& name, double p, std::vector<double> weights,
                            nb::object function, std::size_t d) {
   BallDistance distance;
   distance.p = p;
   distance.weights = std::move(weights);
-  if (name == "haversine") distance.kind = BallMetric::haversine;
-  if (name == "hamming") distance.kind = BallMetric::hamming;
-  if (name == "canberra") distance.kind = BallMetric::canberra;
-  if (name == "jaccard") distance.kind = BallMetric::jaccard;
-  if (name == "rogerstanimoto" || name == "sokalmichener") {
-    distance.kind = BallMetric::rogers_tanimoto;
+  distance.kind = ball_metric_named(name);
+  if ((distance.kind == BallMetric::custom) == function.is_none()) {
+    throw InputError("ball tree: metric 'function' and a function go together");
   }
-  if (name == "sokalsneath") distance.kind = BallMetric::sokal_sneath;
   if ((distance.kind == BallMetric::haversine && d != 2) ||
       (!distance.weights.empty() && distance.weights.size() != d)) {
     throw InputError("ball tree: the metric does not fit the number of columns");
   }
-  if (!function.is_none()) {
-    distance.kind = BallMetric::custom;
+  if (distance.kind == BallMetric::custom) {
     using Row = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
     // Views of rows that live as long as the call.
     distance.custom = [function, d](const double* a, const double* b) {

@@ -23,7 +23,9 @@ CriterionKind criterion_named(const std::string& name) {
   if (name == "squared_error") return CriterionKind::squared_error;
   if (name == "poisson") return CriterionKind::poisson;
   if (name == "absolute_error") return CriterionKind::absolute_error;
-  throw InputError("unknown criterion '" + name + "'");
+  throw unknown_name("criterion", name,
+                     {"gini", "entropy", "log_loss", "misclassification", "squared_error",
+                      "poisson", "absolute_error"});
 }
 
 // Polls for Ctrl-C and reports progress; runs on the calling thread with the GIL released.

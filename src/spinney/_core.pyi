@@ -954,6 +954,44 @@ def leave_one_out(
     arg10: NDArray[numpy.float64],
     /,
 ) -> Any: ...
+@overload
+def multiply_rows(
+    arg0: NDArray[numpy.float64],
+    arg1: NDArray[numpy.float64],
+    arg2: NDArray[numpy.float64],
+    arg3: int,
+    arg4: NDArray[numpy.float64],
+    /,
+) -> None: ...
+@overload
+def multiply_rows(
+    arg0: NDArray[numpy.float32],
+    arg1: NDArray[numpy.float64],
+    arg2: NDArray[numpy.float64],
+    arg3: int,
+    arg4: NDArray[numpy.float64],
+    /,
+) -> None: ...
+@overload
+def multiply_sparse_rows(
+    arg0: NDArray[numpy.float64],
+    arg1: NDArray[numpy.int32],
+    arg2: NDArray[numpy.int32],
+    arg3: NDArray[numpy.float64],
+    arg4: int,
+    arg5: NDArray[numpy.float64],
+    /,
+) -> None: ...
+@overload
+def multiply_sparse_rows(
+    arg0: NDArray[numpy.float64],
+    arg1: NDArray[numpy.int64],
+    arg2: NDArray[numpy.int64],
+    arg3: NDArray[numpy.float64],
+    arg4: int,
+    arg5: NDArray[numpy.float64],
+    /,
+) -> None: ...
 def descend_by_matrix(
     arg0: NDArray[numpy.float64],
     arg1: NDArray[numpy.float64],

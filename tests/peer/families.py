@@ -1,4 +1,6 @@
-"""Which of scikit-learn's test files each family of Spinney runs, and with what in whose place.
+"""Which of scikit-learn's test files each family of Spinney runs.
+
+In every file all classes that `spinney.patch_sklearn` replaces are Spinney's.
 
 To add a family, add an entry to `FAMILIES`, run ``python tests/peer/run.py FAMILY`` and give each
 test that fails for a good reason an entry in ``known_differences.toml``.
@@ -13,13 +15,13 @@ __all__ = ["FAMILIES", "Family", "Replacement"]
 
 @dataclass(frozen=True)
 class Replacement:
-    """Names of one scikit-learn package that Spinney's objects take.
+    """Names of one scikit-learn package that are replaced in its private modules, too.
 
     Attributes
     ----------
     theirs, ours : str
         The packages that export the names. Below `theirs` every module that holds one of
-        scikit-learn's objects gets Spinney's instead, so that private imports are met, too.
+        scikit-learn's objects gets Spinney's instead, so that private imports get them as well.
     names : tuple of str
         The classes and functions.
     """
@@ -38,7 +40,7 @@ class Family:
     files : tuple of str
         Test files, as paths inside the package ``sklearn``.
     replacements : tuple of Replacement
-        What to put in place of what.
+        What is replaced in private modules, too.
     import_first : tuple of str
         Modules to import before anything is replaced, so that they keep scikit-learn's objects.
     """

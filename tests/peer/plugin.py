@@ -1,4 +1,4 @@
-"""A pytest plugin that puts Spinney's objects in place of scikit-learn's.
+"""A pytest plugin that replaces scikit-learn's classes with Spinney's.
 
 It is loaded with ``-p plugin`` by ``run.py``, before scikit-learn's test modules are imported. It
 marks each test that used an object of Spinney's, and writes what became of the tests to a file.
@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, Family, Replacement
+
+import spinney
 
 # Set by every use of an object of Spinney's, cleared before each test.
 _used = False
@@ -35,16 +37,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def replace(family: Family) -> list[str]:
-    """Replace what Spinney has, and return the names that it lacks."""
+    """Replace what Spinney has, and return the names that it lacks.
+
+    All classes that `spinney.patch_sklearn` replaces are Spinney's for the test files; those of the
+    family also in scikit-learn's private modules.
+    """
     for module in family.import_first:
         importlib.import_module(module)
+    originals = {
+        (replacement.theirs, name): getattr(importlib.import_module(replacement.theirs), name)
+        for replacement in family.replacements
+        for name in replacement.names
+    }
+    for name in spinney.patch_sklearn().replaced:
+        package, _, name = name.rpartition(".")
+        mark_uses(importlib.import_module(f"spinney.{package}"), name)
     lacking = []
     for replacement in family.replacements:
-        theirs = importlib.import_module(replacement.theirs)
         ours = importlib.import_module(replacement.ours)
         for name in replacement.names:
             if hasattr(ours, name):
-                replace_everywhere(replacement, getattr(theirs, name), mark_uses(ours, name))
+                marked = mark_uses(ours, name)
+                replace_everywhere(replacement, originals[replacement.theirs, name], marked)
+                setattr(importlib.import_module(replacement.theirs), name, marked)
             else:
                 lacking.append(f"{replacement.theirs}.{name}")
     return lacking
@@ -60,20 +75,20 @@ def replace_everywhere(replacement: Replacement, theirs: Any, ours: Any) -> None
 
 
 def mark_uses(module: ModuleType, name: str) -> Any:
-    """Make a class or function of Spinney's tell when it is used.
+    """Record each use of a class or function of Spinney's.
 
     A class stays the same object, so that tests of types and pickles mean what they say.
     """
     target = getattr(module, name)
     if not isinstance(target, type):
-        return telling(target)
+        return recording(target)
     for method in ("__init__", "fit"):
         if hasattr(target, method):
-            setattr(target, method, telling(getattr(target, method)))
+            setattr(target, method, recording(getattr(target, method)))
     return target
 
 
-def telling(function: Any) -> Any:
+def recording(function: Any) -> Any:
     @functools.wraps(function)
     def wrapper(*arguments: Any, **keywords: Any) -> Any:
         global _used

@@ -18,7 +18,7 @@ def fit_in_process(rank, pipe):
         addresses, X, y, rows = pipe.recv()
         exchange = SocketExchange(listener, rank, addresses, b"0123456789abcdef", timeout=30.0)
 
-        def after_round(n_rounds, store, killed=killed):
+        def after_round(n_rounds, store, booster, killed=killed):
             if killed and rank == 1 and n_rounds == 3:
                 os.kill(os.getpid(), 9)
 

@@ -75,7 +75,7 @@ def fit_alone(model, X, y, weights=None, **more):
 
 
 def assert_same(a, b):
-    """All trees, losses and constants are the same to the last bit."""
+    """All trees, losses, constants and held-out predictions are the same to the last bit."""
     assert not isinstance(b, BaseException), repr(b)
     left, right = a._store.core.state(), b._store.core.state()
     assert left.keys() == right.keys()
@@ -83,4 +83,16 @@ def assert_same(a, b):
         assert array.tobytes() == right[name].tobytes(), name
     for name in ("train_score_", "validation_score_", "_baseline"):
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
-    assert a._n_rounds == b._n_rounds
+    assert (a._n_rounds, a._n_boosters, a.growth_) == (b._n_rounds, b._n_boosters, b.growth_)
+    held, other = (vars(one).get("_held_out") for one in (a, b))
+    assert (held is None) == (other is None)
+    if held is None:
+        return
+    assert held.source == other.source
+    np.testing.assert_array_equal(held.truth, other.truth)  # targets of -0 may be 0
+    for name in ("told", "scale", "weights", "rows"):
+        left, right = getattr(held, name), getattr(other, name)
+        assert (left is None) == (right is None), name
+        assert left is None or left.tobytes() == right.tobytes(), name
+    codes = [None if one.categories is None else one.categories.codes for one in (held, other)]
+    np.testing.assert_array_equal(*codes)

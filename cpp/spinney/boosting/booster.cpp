@@ -233,9 +233,9 @@ class Boosting {
                                   : "several workers: expected max_bins to be a number, got None");
     }
     const bool watches = validation_.matrix != nullptr;
-    double largest[2] = {largest_weight(weights_, n_rows_), 0};
+    double largest[2] = {largest_weight(weights_, rows_, n_rows_), 0};
     if (watches) {
-      largest[1] = largest_weight(validation_.weights, validation_.matrix->n_rows());
+      largest[1] = largest_weight(validation_.weights, &validation_.rows, 0);
     }
     find_max(exchange_, largest, 2);
     row_weights_.values = weights_;
@@ -267,9 +267,16 @@ class Boosting {
     }
   }
 
-  static double largest_weight(const double* weights, std::size_t n) {
-    if (weights == nullptr || n == 0) return 0;
-    return *std::max_element(weights, weights + n);
+  // Of the given rows, all n if there are none given.
+  static double largest_weight(const double* weights, const std::vector<Row>* rows, std::size_t n) {
+    double largest = 0;
+    if (weights == nullptr) return largest;
+    if (rows == nullptr) {
+      for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, weights[i]);
+    } else {
+      for (const Row row : *rows) largest = std::max(largest, weights[row]);
+    }
+    return largest;
   }
 
   double sum_of_weights(const double* weights, const std::vector<Row>* rows, std::size_t n_rows,

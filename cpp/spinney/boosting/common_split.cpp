@@ -12,7 +12,18 @@ constexpr std::size_t most_codes = 256;
 using CodeSums = std::array<PackedSum, most_codes>;
 
 // Sums of a node by the codes of a column, bundled or not.
-const PackedSum* sums_of(const BinnedColumn& column, const NodeToSplit& node, CodeSums& own) {
+const PackedSum* sums_of(const BinnedMatrix& matrix, std::uint32_t feature, const NodeToSplit& node,
+                         CodeSums& own) {
+  const BinnedColumn& column = matrix.column(feature);
+  if (node.histogram == nullptr) {
+    std::fill_n(own.begin(), column.n_codes(), PackedSum{0});
+    const BinCodes codes = matrix.column_codes(feature);
+    for (std::size_t i = 0; i < node.n_rows; ++i) {
+      const std::size_t row = node.rows == nullptr ? i : node.rows[i];
+      own[codes[row]] += node.sums.packed[node.sums.by_row ? row : i];
+    }
+    return own.data();
+  }
   const PackedSum* at = node.histogram + column.start;
   if (!column.bundled) return at;
   PackedSum rest = node.total;
@@ -79,12 +90,12 @@ class CommonSearch {
     best.feature = feature;
     if (column.categorical && counts_ != nullptr) {
       for (std::size_t k = 0; k < nodes_.size(); ++k) {
-        search_categories(column, nodes_.subspan(k, 1), best);
+        search_categories(feature, nodes_.subspan(k, 1), best);
       }
     } else if (column.categorical) {
-      search_categories(column, nodes_, best);
+      search_categories(feature, nodes_, best);
     } else {
-      search_numbers(feature, column, best);
+      search_numbers(feature, best);
     }
     return best;
   }
@@ -113,7 +124,8 @@ class CommonSearch {
     }
   }
 
-  void search_numbers(std::uint32_t feature, const BinnedColumn& column, BinSplit& best) const {
+  void search_numbers(std::uint32_t feature, BinSplit& best) const {
+    const BinnedColumn& column = matrix_.column(feature);
     const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
     const std::uint32_t n_cuts = column.has_missing ? column.n_bins : column.n_bins - 1;
     if (n_cuts == 0) return;
@@ -123,13 +135,13 @@ class CommonSearch {
     for (int direction = 0; direction < n_directions; ++direction) {
       std::array<double, most_codes> gains{};
       for (const NodeToSplit& node : nodes_) {
-        const PackedSum* const sums = sums_of(column, node, own);
+        const PackedSum* const sums = sums_of(matrix_, feature, node, own);
         PackedSum left = direction == 1 ? sums[column.missing_code()] : 0;
         for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
         add(node, prefix.data(), n_cuts, sign, rules_.l2, gains.data());
       }
       if (counts_ != nullptr) {
-        const PackedSum* const sums = sums_of(column, *counts_, own);
+        const PackedSum* const sums = sums_of(matrix_, feature, *counts_, own);
         PackedSum left = direction == 1 ? sums[column.missing_code()] : 0;
         for (std::uint32_t code = 0; code < n_cuts; ++code) {
           left += sums[code];
@@ -147,8 +159,9 @@ class CommonSearch {
   }
 
   // One order of the categories, by the sums of some nodes.
-  void search_categories(const BinnedColumn& column, std::span<const NodeToSplit> by,
+  void search_categories(std::uint32_t feature, std::span<const NodeToSplit> by,
                          BinSplit& best) const {
+    const BinnedColumn& column = matrix_.column(feature);
     const std::uint32_t n_codes = column.n_codes();
     std::array<Sums, most_codes> together{};
     std::array<bool, most_codes> occurs{};
@@ -156,7 +169,7 @@ class CommonSearch {
     Sums total;
     double n_rows = 0;
     for (const NodeToSplit& node : by) {
-      const PackedSum* const sums = sums_of(column, node, own);
+      const PackedSum* const sums = sums_of(matrix_, feature, node, own);
       for (std::uint32_t code = 0; code < n_codes; ++code) {
         const Sums s = unpack(sums[code], node.scale);
         together[code].gradient += s.gradient;
@@ -185,13 +198,13 @@ class CommonSearch {
     std::array<double, most_codes> gains{};
     CodeSums prefix;
     for (const NodeToSplit& node : nodes_) {
-      const PackedSum* const sums = sums_of(column, node, own);
+      const PackedSum* const sums = sums_of(matrix_, feature, node, own);
       PackedSum left = 0;
       for (std::size_t i = 0; i + 1 < n; ++i) prefix[i] = left += sums[order[i]];
       add(node, prefix.data(), n - 1, 0, l2, gains.data());
     }
     if (counts_ != nullptr) {
-      const PackedSum* const sums = sums_of(column, *counts_, own);
+      const PackedSum* const sums = sums_of(matrix_, feature, *counts_, own);
       PackedSum left = 0;
       for (std::size_t i = 0; i + 1 < n; ++i) {
         left += sums[order[i]];
@@ -251,7 +264,7 @@ double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double
 PackedSum left_sum(const BinnedMatrix& matrix, const NodeToSplit& node, const BinSplit& split) {
   const BinnedColumn& column = matrix.column(split.feature);
   CodeSums own;
-  const PackedSum* const sums = sums_of(column, node, own);
+  const PackedSum* const sums = sums_of(matrix, split.feature, node, own);
   PackedSum left = 0;
   for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
     if (split.goes_left(code, column.missing_code())) left += sums[code];
@@ -266,7 +279,10 @@ BinSplit find_common_split(const BinnedMatrix& matrix, std::span<const NodeToSpl
   const CommonSearch search(matrix, nodes, counts, rules);
   std::vector<BinSplit> best(n_features);
   constexpr std::size_t block = 4;
-  const double work = 1.5 * static_cast<double>(matrix.n_codes() * nodes.size());
+  std::size_t n_counted = 0;  // rows whose sums are not in a histogram
+  for (const NodeToSplit& node : nodes) n_counted += node.histogram == nullptr ? node.n_rows : 0;
+  const double work = 1.5 * static_cast<double>(matrix.n_codes() * nodes.size()) +
+                      2.0 * static_cast<double>(n_counted * n_features);
   parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),
                [&](std::size_t piece, int) {
                  const std::size_t end = std::min(n_features, (piece + 1) * block);

@@ -9,11 +9,11 @@
 
 namespace spinney {
 
-// Every node has a histogram and a scale; `allowed` of the first counts for all. A node whose sides
-// would be too light takes no part. The split's own sums are not set: left_sum has them for each
-// node. Categories are ordered by the sums of all nodes or, if these are different outputs of the
-// same rows, by those of each in turn. counts: of these rows, as second derivatives; both sides of
-// a question have enough of them.
+// Every node has a scale, and a histogram or its rows; `allowed` of the first counts for all. A
+// node whose sides would be too light takes no part. The split's own sums are not set: left_sum has
+// them for each node. Categories are ordered by the sums of all nodes or, if these are different
+// outputs of the same rows, by those of each in turn. counts: of these rows, as second derivatives;
+// both sides of a question have enough of them.
 BinSplit find_common_split(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
                            const NodeToSplit* counts, const SplitRules& rules, int n_threads);
 

@@ -56,9 +56,10 @@ void ExactBuilder::offer(const Node& node, const Part& left, std::int8_t sign, d
   const Sums right = without(node.total, left.sums);
   const auto fewest = static_cast<double>(rules_.split.min_rows);
   if (left.n_rows < fewest || node.n_rows - left.n_rows < fewest) return;
-  if (left.sums.hessian < rules_.split.min_hessian || right.hessian < rules_.split.min_hessian) {
-    return;
-  }
+  // Sums of second derivatives that are rounding beside those of a heavy row say nothing about a
+  // leaf.
+  const double least = std::max(rules_.split.min_hessian, rounding_share * largest_.hessian);
+  if (left.sums.hessian < least || right.hessian < least) return;
   const double whole = score(node.total, rules_.split.l2, node.bounds);
   const double parts = score(left.sums, l2, node.bounds) + score(right, l2, node.bounds);
   const double gain = 0.5 * (parts - whole) - rules_.split.min_gain;

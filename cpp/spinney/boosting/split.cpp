@@ -186,7 +186,7 @@ class ColumnSearch {
   // Whether a side may be a leaf; 2: if its rows are counted.
   int allows(PackedSum side, std::uint64_t n_rows) const {
     const std::uint32_t units = hessian_units(side);
-    if (static_cast<double>(units) * scale_.hessian < rules_.min_hessian) return 0;
+    if (units == 0 || static_cast<double>(units) * scale_.hessian < rules_.min_hessian) return 0;
     if (counts_ != nullptr) return n_rows >= rules_.min_rows ? 1 : 0;
     if (units >= sure_units_) return 1;
     return scale_.counts ? 0 : 2;

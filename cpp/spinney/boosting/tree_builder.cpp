@@ -361,7 +361,8 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   if (company_.exchange != nullptr) {
     start_together(root);
   } else if (may_split(root) && rules_.max_leaves > 1) {
-    if (by_level || n_rows > few_node_rows) {
+    without_histograms_ = by_level && counts_by_column(n_rows);
+    if (by_level ? !without_histograms_ : n_rows > few_node_rows) {
       root.histogram = take_histogram();
       histograms_.build(rows_of(root), sums_of(root), n_rows, root.histogram);
     }
@@ -411,13 +412,24 @@ PackedSum TreeBuilder::pack(const Derivatives& of, const Row* rows, std::size_t 
   return std::accumulate(at, at + n_packed, PackedSum{0});
 }
 
+// Whether the sums of each column that is looked at are made as they are needed, level by level. A
+// histogram has the codes of all columns: with few rows and many columns most of them are empty,
+// and with columns drawn nobody looks at most of it.
+bool TreeBuilder::counts_by_column(std::size_t n_rows) const {
+  const double share = rules_.tree_columns * rules_.level_columns * rules_.node_columns;
+  const double n_codes =
+      static_cast<double>(matrix_.n_codes()) / static_cast<double>(matrix_.n_features());
+  return static_cast<double>(n_rows) * share <= 2 * n_codes;
+}
+
 // The question of a level, and the nodes that it is to be asked of: it may divide them.
 BinSplit TreeBuilder::ask_level(std::size_t depth, Watch& watch, std::vector<Node*>& asked) {
   std::vector<Node*> open;
   std::vector<NodeToSplit> tasks;
   std::vector<std::uint8_t> allowed;
   for (Node& node : nodes_) {
-    if (!node.is_leaf || node.histogram == nullptr || !may_split(node)) continue;
+    if (!node.is_leaf || !may_split(node)) continue;
+    if (node.histogram == nullptr && !without_histograms_) continue;
     if (open.empty()) {
       allowed = allowed_columns(matrix_.n_features(), node.depth, depth, node.path);
     }
@@ -459,7 +471,7 @@ void TreeBuilder::grow_by_level(Watch& watch) {
       part_rows(*node);
       if (!has_enough(*node)) continue;
       inherit(*node);
-      if (depth + 1 < level_limit_) {
+      if (depth + 1 < level_limit_ && node->histogram != nullptr) {
         node->spare = take_histogram();
         make_histograms(*node);
       }

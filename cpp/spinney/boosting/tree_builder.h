@@ -71,6 +71,7 @@ class TreeBuilder : public RoundBuilder {
   void add_children(Node& parent);
   void part_rows(Node& parent);
   bool has_enough(const Node& parent) const;
+  bool counts_by_column(std::size_t n_rows) const;
   void inherit(Node& parent);
   void prepare(Node& parent);
   void finish(Node& parent);
@@ -111,6 +112,7 @@ class TreeBuilder : public RoundBuilder {
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
   std::size_t all_rows_n_ = 0;
   std::size_t level_limit_ = 0;      // of an oblivious tree
+  bool without_histograms_ = false;  // of an oblivious tree of few rows
   LargeArray<Row> rows_[2];          // the second is not used where rows stay in place
   ColumnCopies copies_;              // … but these
   LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent

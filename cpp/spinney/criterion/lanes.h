@@ -14,12 +14,11 @@
 #include <vector>
 
 #include "spinney/common/dispatch.h"
+#include "spinney/common/lanes.h"
 #include "spinney/common/types.h"
 #include "spinney/criterion/row_targets.h"
 
 namespace spinney {
-
-constexpr std::size_t n_lanes = 8;
 
 // Eight lanes as one value; the compiler makes of it what the instruction set has.
 using Lanes32 = std::uint32_t __attribute__((vector_size(32)));

@@ -68,10 +68,10 @@ SPINNEY_INLINE void compare(const VectorTask& task, std::size_t first, std::size
                 __attribute__((always_inline)) { return function(x, a, b, n); });         \
   }
 
-SPINNEY_COMPARE(compare_euclidean, is_closer<Euclidean>)
-SPINNEY_COMPARE(compare_manhattan, is_closer<Manhattan>)
-SPINNEY_COMPARE(compare_chebyshev, is_closer<Chebyshev>)
-SPINNEY_COMPARE(compare_cosine, is_closer_in_angle)
+SPINNEY_COMPARE(compare_euclidean, distance::is_closer<distance::Euclidean>)
+SPINNEY_COMPARE(compare_manhattan, distance::is_closer<distance::Manhattan>)
+SPINNEY_COMPARE(compare_chebyshev, distance::is_closer<distance::Chebyshev>)
+SPINNEY_COMPARE(compare_cosine, distance::is_closer_in_angle)
 
 #undef SPINNEY_COMPARE
 

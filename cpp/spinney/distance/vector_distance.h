@@ -8,7 +8,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::distance {
 
 // Eight coordinates as one value; the compiler makes of it what the instruction set has.
 using Coordinates = double __attribute__((vector_size(64)));
@@ -155,4 +155,4 @@ SPINNEY_INLINE bool is_closer_in_angle(const double* x, const double* a, const d
   return join_coordinates(with_a, join) > join_coordinates(with_b, join);
 }
 
-}  // namespace spinney
+}  // namespace spinney::distance

@@ -3,7 +3,7 @@
 namespace spinney {
 
 Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* weights)
-    : n_rows_(n_rows), n_drawn_(n_drawn), replace_(replace) {
+    : n_rows_(n_rows), n_drawn_(n_drawn), replace_(replace), weights_(weights) {
   if (weights == nullptr) return;
   double total = 0;
   for (std::size_t row = 0; row < n_rows; ++row) total += weights[row];

@@ -1,6 +1,8 @@
 // Bootstrap samples: how often each row is drawn for a tree.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -12,7 +14,8 @@ namespace spinney {
 
 // Draws rows uniformly or in proportion to weights: with replacement by Walker's alias method (two
 // numbers a draw, whatever the weights), without replacement by drawing again what was drawn
-// before.
+// before. Where that takes too long, as a few rows have nearly all of the weight, the rest is drawn
+// by exponential variates (Efraimidis and Spirakis 2006), to the same distribution.
 class Bag {
  public:
   // weights: null for uniform.
@@ -24,10 +27,14 @@ class Bag {
   void draw(std::uint64_t tree_seed, std::uint32_t* counts, const Visit& visit) const {
     Stream stream(tree_seed, Purpose::rows, 0);
     if (!replace_ && keep_.empty() && 2 * n_drawn_ > n_rows_) return shuffle(stream, counts, visit);
+    std::size_t n_again = 0;
     for (std::size_t i = 0; i < n_drawn_;) {
       auto row = static_cast<std::size_t>(stream.below(n_rows_));
       if (!keep_.empty() && stream.uniform() >= keep_[row]) row = alias_[row];
-      if (!replace_ && counts[row] > 0) continue;
+      if (!replace_ && counts[row] > 0) {
+        if (++n_again < most_again * (n_rows_ + most_again)) continue;
+        return draw_rest(stream, n_drawn_ - i, counts, visit);
+      }
       ++counts[row];
       visit(row);
       ++i;
@@ -35,6 +42,26 @@ class Bag {
   }
 
  private:
+  static constexpr std::size_t most_again = 64;  // draws for each row
+
+  // The rows with the smallest -log(u) / weight among those that were not drawn.
+  template <class Visit>
+  void draw_rest(Stream& stream, std::size_t n, std::uint32_t* counts, const Visit& visit) const {
+    std::vector<std::pair<double, Row>> order;
+    for (std::size_t row = 0; row < n_rows_; ++row) {
+      const double u = stream.uniform();
+      if (counts[row] > 0 || !(weights_[row] > 0)) continue;
+      order.emplace_back(std::log(-std::log1p(-u)) - std::log(weights_[row]),
+                         static_cast<Row>(row));
+    }
+    n = std::min(n, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end());
+    for (std::size_t i = 0; i < n; ++i) {
+      ++counts[order[i].second];
+      visit(static_cast<std::size_t>(order[i].second));
+    }
+  }
+
   // Most of the rows without replacement: the beginning of a random order.
   template <class Visit>
   void shuffle(Stream& stream, std::uint32_t* counts, const Visit& visit) const {
@@ -50,6 +77,7 @@ class Bag {
   std::size_t n_rows_;
   std::size_t n_drawn_;
   bool replace_;
+  const double* weights_;
   std::vector<double> keep_;
   std::vector<Row> alias_;
 };

@@ -223,11 +223,15 @@ SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const dou
   for (std::size_t row = 0; row < block_rows; ++row) {
     const double size = z[row] < 0 ? -z[row] : z[row];
     const double e = exp(-size);
-    const double inverse = 1 / (1 + e);
-    const double p = z[row] < 0 ? e * inverse : inverse;
-    const double above = z[row] < 0 ? 0.0 : z[row];
-    losses[row] = weights[row] * (above + log_normal(1 + e) - y[row] * z[row]);
-    slopes[row] = weights[row] * (p - y[row]);
+    const double one_plus = 1 + e;
+    const double inverse = 1 / one_plus;
+    // No difference of numbers that are nearly equal: losses of rows far on their side are right to
+    // the last digits. log(1 + e) = log(one_plus) + what the sum lost.
+    const double log_sum = log_normal(one_plus) + (e - (one_plus - 1)) * inverse;
+    const double lost = z[row] < 0 ? y[row] : 1 - y[row];
+    const double rare = e * inverse;  // probability of the less likely class
+    losses[row] = weights[row] * (log_sum + lost * size);
+    slopes[row] = weights[row] * (z[row] < 0 ? rare - y[row] : (1 - y[row]) - rare);
     curves[row] = weights[row] * (e * inverse * inverse);
   }
   Lanes sum = load(loss_lanes);
@@ -263,6 +267,28 @@ SPINNEY_KERNEL void share_softmax(double* scores, std::size_t n_classes, double*
   for (std::size_t k = 0; k < n_classes; ++k) {
     double* const score = scores + k * column_stride;
     for (std::size_t row = 0; row < block_rows; ++row) score[row] *= total[row];
+  }
+}
+
+SPINNEY_KERNEL void measure_own_class(const double* probabilities, std::size_t n_classes,
+                                      const double* labels, double* losses, double* others) {
+  double own[block_rows];
+  for (std::size_t row = 0; row < block_rows; ++row) own[row] = others[row] = 0;
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    const double* const p = probabilities + k * column_stride;
+    const auto label = static_cast<double>(k);
+    for (std::size_t row = 0; row < block_rows; ++row) {
+      const bool is_own = labels[row] == label;
+      own[row] = is_own ? p[row] : own[row];
+      others[row] += is_own ? 0.0 : p[row];
+    }
+  }
+  for (std::size_t row = 0; row < block_rows; ++row) {
+    // loss = log_sum - own score where the own class is unlikely, else log(1 + odds of the others).
+    const double odds = own[row] > 0.5 ? others[row] / own[row] : 0.0;
+    const double one_plus = 1 + odds;
+    const double log_sum = log_normal(one_plus) + (odds - (one_plus - 1)) / one_plus;
+    losses[row] = own[row] > 0.5 ? log_sum : losses[row];
   }
 }
 

@@ -63,6 +63,11 @@ void measure_logistic(const double* z, const double* y, const double* weights, d
 // Multinomial loss: scores (n_classes, column_stride) become probabilities.
 void share_softmax(double* scores, std::size_t n_classes, double* log_sums);
 
+// From probabilities: the sum of those of the other classes than the row's own. `losses` come in as
+// log-sum minus own score and go out without the rounding of that difference where it matters.
+void measure_own_class(const double* probabilities, std::size_t n_classes, const double* labels,
+                       double* losses, double* others);
+
 // Of rows that are too wide for blocks: out_j += Σ factors_i row_i,j over eight rows.
 void add_eight_rows(const double* rows, std::ptrdiff_t row_stride, const double* factors,
                     std::size_t n_columns, double* out);

@@ -264,27 +264,31 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
         LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
         std::fill(curved.begin(), curved.end(), 0.0);
         std::vector<double> scores(n_classes * column_stride);
-        double log_sums[block_rows], own[block_rows], factors[block_rows];
+        double log_sums[block_rows], losses[block_rows], others[block_rows], factors[block_rows];
+        double own[block_rows], labels[block_rows];
         for (std::size_t first = begin; first < end; first += block_rows) {
           block.read(rows, centre, problem.weights, first, end);
-          const auto label = [&](std::size_t row) {
-            return row < block.n() ? static_cast<std::size_t>(problem.labels[first + row]) : 0;
-          };
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            labels[row] = row < block.n() ? static_cast<double>(problem.labels[first + row]) : 0;
+          }
           for (std::size_t k = 0; k < n_classes; ++k) {
             combine_columns(block.columns(), problem.coefficients + k * n_columns, n_columns,
                             scores.data() + k * column_stride);
           }
           for (std::size_t row = 0; row < block_rows; ++row) {
-            own[row] = scores[label(row) * column_stride + row];
+            own[row] = scores[static_cast<std::size_t>(labels[row]) * column_stride + row];
           }
           share_softmax(scores.data(), n_classes, log_sums);
+          for (std::size_t row = 0; row < block_rows; ++row) losses[row] = log_sums[row] - own[row];
+          measure_own_class(scores.data(), n_classes, labels, losses, others);
           for (std::size_t row = 0; row < block_rows; ++row) {
-            out[row % n_lanes] += block.weights()[row] * (log_sums[row] - own[row]);
+            out[row % n_lanes] += block.weights()[row] * losses[row];
           }
           for (std::size_t k = 0; k < n_classes; ++k) {
             const double* const p = scores.data() + k * column_stride;
+            const auto label = static_cast<double>(k);
             for (std::size_t row = 0; row < block_rows; ++row) {
-              factors[row] = block.weights()[row] * (p[row] - (label(row) == k ? 1.0 : 0.0));
+              factors[row] = block.weights()[row] * (labels[row] == label ? -others[row] : p[row]);
             }
             add_sums(block.columns(), factors, n_columns, out + (1 + k * n_columns) * n_lanes);
           }
@@ -293,8 +297,10 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
             for (std::size_t l = k; l < n_classes; ++l) {
               const double* const p = scores.data() + k * column_stride;
               const double* const q = scores.data() + l * column_stride;
+              const auto label = static_cast<double>(k);
               for (std::size_t row = 0; row < block_rows; ++row) {
-                factors[row] = block.weights()[row] * p[row] * ((k == l ? 1.0 : 0.0) - q[row]);
+                const double rest = labels[row] == label ? others[row] : 1 - p[row];
+                factors[row] = block.weights()[row] * p[row] * (k == l ? rest : -q[row]);
               }
               scale_rows(block.columns(), factors, n_columns, curved.data());
               add_products(curved.data(), block.columns(), n_columns, 0, n_sides, products);
@@ -341,7 +347,7 @@ Derivatives measure_multinomial(const SparseRows<Index>& rows, const Multinomial
   const auto sums = sum_pieces(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         std::vector<double> scores(n_classes * column_stride);
-        double log_sums[block_rows], own[block_rows];
+        double log_sums[block_rows], losses[block_rows], others[block_rows], labels[block_rows];
         for (std::size_t first = begin; first < end; first += block_rows) {
           const std::size_t n = std::min(block_rows, end - first);
           for (std::size_t k = 0; k < n_classes; ++k) {
@@ -354,20 +360,22 @@ Derivatives measure_multinomial(const SparseRows<Index>& rows, const Multinomial
               scores[k * column_stride + row] = sum;
             }
           }
-          for (std::size_t row = 0; row < n; ++row) {
-            own[row] =
-                scores[static_cast<std::size_t>(problem.labels[first + row]) * column_stride + row];
+          for (std::size_t row = 0; row < block_rows; ++row) {
+            labels[row] = row < n ? static_cast<double>(problem.labels[first + row]) : 0;
+            losses[row] = -scores[static_cast<std::size_t>(labels[row]) * column_stride + row];
           }
           share_softmax(scores.data(), n_classes, log_sums);
+          for (std::size_t row = 0; row < block_rows; ++row) losses[row] += log_sums[row];
+          measure_own_class(scores.data(), n_classes, labels, losses, others);
           for (std::size_t row = 0; row < n; ++row) {
             const double weight = problem.weights == nullptr ? 1 : problem.weights[first + row];
-            out[0] += weight * (log_sums[row] - own[row]);
+            out[0] += weight * losses[row];
             const auto label = static_cast<std::size_t>(problem.labels[first + row]);
             const auto from = static_cast<std::size_t>(rows.starts[first + row]);
             const auto to = static_cast<std::size_t>(rows.starts[first + row + 1]);
             for (std::size_t k = 0; k < n_classes; ++k) {
               const double slope =
-                  weight * (scores[k * column_stride + row] - (label == k ? 1.0 : 0.0));
+                  weight * (label == k ? -others[row] : scores[k * column_stride + row]);
               double* const gradient = out + 1 + k * n_columns;
               for (std::size_t i = from; i < to; ++i) {
                 gradient[rows.columns[i]] += slope * rows.values[i];

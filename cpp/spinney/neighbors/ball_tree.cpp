@@ -11,6 +11,8 @@
 namespace spinney {
 namespace {
 
+using namespace neighbors;
+
 // Distances are rounded, and so the triangle inequality holds up to this share of them.
 constexpr double slack = 1e-9;
 

@@ -12,6 +12,8 @@
 namespace spinney {
 namespace {
 
+using namespace neighbors;
+
 // out[i] = the parts of the distances from a query to the points of a leaf; returns how many do not
 // exceed a limit. One function for each metric, since those are what the loader picks versions of.
 template <class Metric>

@@ -8,7 +8,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 struct Euclidean {
   SPINNEY_INLINE double part(double gap) const { return gap * gap; }
@@ -40,4 +40,4 @@ struct Minkowski {
   double power(double distance) const { return std::pow(distance, p); }
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -1,4 +1,4 @@
-"""What both AdaBoosts share: learners that are trees in the core, or of any other make."""
+"""Base class of both AdaBoost estimators: storage of the learners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Learners"]
 
 
 class Learners(ModelMethods):
-    """The learners of an ensemble: `_store` if they are in the core, `_others` if not."""
+    """Mixin for the learners: core trees (`_store`) or other estimators (`_others`)."""
 
     estimator_: Any
     n_features_in_: int
@@ -26,7 +26,7 @@ class Learners(ModelMethods):
     _trees: Any
     _others: list[Any]
 
-    def _forget(self) -> None:
+    def _drop_learners(self) -> None:
         for name in ("_store", "_trees", "_others"):
             self.__dict__.pop(name, None)
 
@@ -35,7 +35,7 @@ class Learners(ModelMethods):
 
     @property
     def categories_(self) -> list[Any]:
-        """The categories of each column, None where it is numeric; of Spinney's own trees only."""
+        """Categories of each column, None where it is numeric; for Spinney's trees only."""
         if not self._is_native():
             raise AttributeError(
                 f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
@@ -45,7 +45,7 @@ class Learners(ModelMethods):
 
     @property
     def estimators_(self) -> Any:
-        """The learners; Spinney's trees are made one by one, when they are asked for."""
+        """The learners; each Spinney tree is created on first access."""
         if not self._is_native():
             if "_others" not in vars(self):
                 raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")

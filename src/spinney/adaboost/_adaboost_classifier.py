@@ -1,4 +1,4 @@
-"""AdaBoost for classes: votes of weak learners, each grown where the ones before it were wrong."""
+"""AdaBoost for classification: weighted votes of weak learners on reweighted rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.ensemble._base import BaseEnsemble
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -26,6 +26,7 @@ from spinney import _core
 from spinney.adaboost._adaboost import Learners
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.sample_weights import check_weights
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
@@ -38,42 +39,43 @@ __all__ = ["AdaBoostClassifier"]
 
 _NATIVE = (DecisionTreeClassifier, ExtraTreeClassifier)
 _TINY = np.finfo(np.float64).eps
-_ROUNDING = 1e-12  # of an error that is no better than chance, as in the core
+_ROUNDING = 1e-12  # tolerance for an error that is no better than chance, as in the core
 
 
 class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
-    """AdaBoost: weak learners that vote, each trained on what the ones before it got wrong.
+    """AdaBoost: weak learners that vote, trained on reweighted rows.
 
-    After each round the rows that the learner got wrong gain weight, so that under the new weights
-    it would be no better than chance, and the next one has to find something else.
+    After each round, misclassified rows gain weight. Under the new weights the learner is no better
+    than chance, so the next learner must differ.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        The weak learner; None means a stump, a tree with one question. Spinney's trees run in the
-        core: their columns are coded once for all rounds, and they take categories and
-        missing values. Any other classifier will do. One that takes no ``sample_weight`` learns
-        from rows drawn in proportion to the weights instead, which adds chance; a warning says so.
+        The weak learner; None means a stump, a tree with one split. Spinney's trees run in the
+        core: their columns are encoded once for all rounds, and they support categories and missing
+        values. Any other classifier works too. For one without ``sample_weight``, rows are drawn in
+        proportion to the weights instead, with a warning.
     n_estimators : int, default=50
-        Rounds at most. Boosting ends before if a learner makes no mistake, or is useless.
+        Largest number of rounds. Boosting stops early if a learner makes no error, or is no better
+        than chance.
     learning_rate : float, default=1.0
-        What the weight of each learner is multiplied by.
+        Factor of the weight of each learner.
     algorithm : {"SAMME", "M1", "real"}, default="SAMME"
-        "SAMME": votes; a learner must be better than a guess among the K classes (for two classes
-        this is AdaBoost as in the lecture). "M1": votes; a learner must be right with more than
-        half of the weight, however many classes there are. "real": learners tell probabilities, and
-        their logarithms are added up (SAMME.R, for two classes Real AdaBoost).
+        "SAMME": votes; a learner must be better than a guess among the K classes (for two classes,
+        this is the original AdaBoost). "M1": votes; the accuracy of a learner must exceed 1/2 for
+        any number of classes. "real": sums of the logarithms of the learners' probabilities
+        (SAMME.R; for two classes Real AdaBoost).
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories, for Spinney's trees: those that the dtypes of a frame show, or a
-        mask, indices or names.
+        Categorical columns, for Spinney's trees: "from_dtype" uses the dtypes of a frame; otherwise
+        a mask, indices or names.
     random_state : int, RandomState instance or None, default=None
-        Seeds the learners, and draws rows for learners without weights.
+        Seed of the learners, and of the draws of rows for learners without weights.
     n_jobs : int, default=None
-        Threads for Spinney's trees; they do not change the result.
+        Number of threads for Spinney's trees; the result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     callbacks : callable or list of callables, default=None
-        Called now and then with (rounds done, rounds in all).
+        Called during fit with (rounds done, all rounds).
 
     Attributes
     ----------
@@ -82,31 +84,30 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
     estimators_ : sequence of estimators
         The learners.
     estimator_weights_ : ndarray of shape (n_estimators,)
-        Their weights, 0 for rounds that did not take place. With two classes and a learning rate of
-        1 that is log((1 − ε)/ε), twice the lecture's α.
+        Weights of the learners, 0 for omitted rounds. With two classes and a learning rate of 1,
+        the weight is log((1 − ε)/ε), twice the usual α.
     estimator_errors_ : ndarray of shape (n_estimators,)
-        Their errors ε under the weights that they were trained with, 1 for rounds that did not take
-        place.
+        Errors ε of the learners under their training weights, 1 for omitted rounds.
     categories_ : list of (ndarray or None)
         The categories of each column, None where it is numeric; with Spinney's trees only.
     gammas_ : ndarray of shape (n_rounds,)
-        Their edges: 1/2 − ε.
+        Edges of the learners: 1/2 − ε.
     training_error_bound_ : ndarray of shape (n_rounds,)
-        What the (weighted) training error after each round cannot exceed, the product of
-        Z = 2 sqrt(ε (1 − ε)) at a learning rate of 1. For two classes, and for "M1".
+        Upper bound of the (weighted) training error after each round; at a learning rate of 1, the
+        product of Z = 2 sqrt(ε (1 − ε)). For two classes, and for "M1".
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     feature_importances_ : ndarray of shape (n_features,)
-        Mean importance of each column in the learners, by their weights.
+        Mean importance of each column over the learners, weighted by `estimator_weights_`.
 
     See Also
     --------
-    GradientBoostingClassifier : With ``loss="exponential"`` the same loss, by gradients.
+    GradientBoostingClassifier : With ``loss="exponential"``, gradient boosting of the same loss.
 
     Notes
     -----
-    The lecture's identities hold and are tested: under the weights that a round leaves, its learner
-    errs with exactly half of the weight; training error ≤ ∏ Z ≤ exp(−2 Σ γ²).
+    Two identities hold. Under the weights after a round, the learner of this round has an error of
+    exactly 1/2. The training error is bounded: training error ≤ ∏ Z ≤ exp(−2 Σ γ²).
 
     Examples
     --------
@@ -160,17 +161,17 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Boost.
+        """Fit the learners, one per round.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows. With Spinney's trees missing values and columns of categories need no
+            The rows. With Spinney's trees, missing values and categorical columns need no
             preparation.
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights to start from; None: all the same.
+            Initial row weights; None means equal weights.
 
         Returns
         -------
@@ -178,7 +179,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             Itself.
         """
         with all_or_nothing(self):
-            self._forget()
+            self._drop_learners()
             BaseEnsemble._validate_estimator(self, default=DecisionTreeClassifier(max_depth=1))
             base = self.estimator_
             plain = getattr(base, "class_weight", None) is None
@@ -196,11 +197,13 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
                     "proportion to their weights",
                     stacklevel=2,
                 )
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, _num_samples(X))
             super().fit(X, y, sample_weight)
             return self
 
     def _validate_estimator(self) -> None:
-        """Nothing: fit has chosen the learner."""
+        """Do nothing, because `fit` has already set the learner."""
 
     def _fit_native(self, base: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -212,9 +215,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         n_rows = table.n_rows
         codes, _ = encode_classes(self, column_or_1d(y, warn=True))
         check_consistent_length(np.empty((n_rows, 0)), codes)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        ).copy()
+        weights = check_weights(sample_weight, n_rows).copy()
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         weights /= weights.sum()
@@ -235,7 +236,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         options.n_threads = n_threads
         random_state = check_random_state(self.random_state)
         seeds = [random_state.randint(np.iinfo(np.int32).max) for _ in range(self.n_estimators)]
-        told, errors, end = _core.adaboost(
+        estimator_weights, errors, end = _core.adaboost(
             store.core,
             core_table(table, schema),
             core_targets(codes, n_classes, weights.copy()),
@@ -253,12 +254,13 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             )
         if end == "overflow":
             warn(
-                f"Sample weights have reached infinite values, at iteration {len(told) - 1}, "
+                "Sample weights have reached infinite values, at iteration "
+                f"{len(estimator_weights) - 1}, "
                 "causing overflow. Iterations stopped. Try lowering the learning rate.",
                 stacklevel=4,
             )
         self.estimator_weights_ = np.zeros(self.n_estimators)
-        self.estimator_weights_[: len(told)] = told
+        self.estimator_weights_[: len(estimator_weights)] = estimator_weights
         self.estimator_errors_ = np.ones(self.n_estimators)
         self.estimator_errors_[: len(errors)] = errors
         self.classes_, self.n_classes_ = self.classes_[0], int(n_classes[0])
@@ -267,7 +269,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         return self
 
     def _boost(self, iboost: int, X: Any, y: Any, sample_weight: Any, random_state: Any) -> Any:
-        """One round with a learner of another make."""
+        """Run one round with an estimator that is not a Spinney tree."""
         estimator = self._make_estimator(random_state=random_state)
         if self._resamples:
             p = sample_weight / sample_weight.sum()
@@ -311,12 +313,12 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         return sample_weight, weight, error
 
     def _probabilities(self, estimator: Any, X: Any) -> Any:
-        """Probabilities of all classes, of which a learner that drew rows may have missed some."""
-        told = estimator.predict_proba(X)
-        if told.shape[1] == self.n_classes_:
-            return told
-        out = np.zeros((len(told), self.n_classes_))
-        out[:, np.searchsorted(self.classes_, estimator.classes_)] = told
+        """Return probabilities of all classes; a sample of the rows may lack some classes."""
+        probabilities = estimator.predict_proba(X)
+        if probabilities.shape[1] == self.n_classes_:
+            return probabilities
+        out = np.zeros((len(probabilities), self.n_classes_))
+        out[:, np.searchsorted(self.classes_, estimator.classes_)] = probabilities
         return out
 
     def _make_fitted_tree(self, index: int) -> Any:
@@ -334,55 +336,55 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
 
     @property
     def training_error_bound_(self) -> NDArray[np.float64]:
-        """What the training error after each round cannot exceed."""
+        """Upper bound of the training error after each round."""
         check_is_fitted(self)
         if self.algorithm == "real" or (self.algorithm == "SAMME" and self.n_classes_ > 2):
             raise AttributeError(
-                "training_error_bound_: there is one for two classes and for algorithm='M1', not "
+                "training_error_bound_ is available for two classes and for algorithm='M1', not "
                 f"for {self.algorithm!r} with {self.n_classes_} classes"
             )
         n = len(self.estimators_)
         errors, weights = self.estimator_errors_[:n], self.estimator_weights_[:n]
-        # Σ w exp(−α y h) with α half of our weight, which moves the wrong ones only.
+        # Z = Σ w exp(−α y h), where α is half of the weight; only misclassified rows are scaled.
         sums = (1 - errors + errors * np.exp(weights)) * np.exp(-weights / 2)
-        if errors[0] == 0:  # alone, it is always right
+        if errors[0] == 0:  # the first learner has no training error, and boosting stopped
             return np.zeros(1)
         return np.asarray(np.cumprod(sums))
 
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Say how clear the vote for the right class is.
+        """Return the margin of the vote for the true class of each row.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         y : array-like of shape (n_rows,)
-            Their classes.
+            The true classes.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Share of the vote for the right class less the largest share of another one, from −1 to
-            1: with two classes ``y f(x) / Σ |α|``. Negative where the prediction is wrong.
+            Share of the vote for the true class minus the largest share of another class, from −1
+            to 1; with two classes ``y f(x) / Σ |α|``. Negative if the prediction is wrong.
         """
         check_is_fitted(self)
         if self.algorithm == "real":
-            raise ValueError("margins: expected votes, got algorithm='real'")
+            raise ValueError("margins: expected algorithm='SAMME' or 'M1', got 'real'")
         votes = self._votes(X)
         votes = votes / votes.sum(axis=1, keepdims=True)
         y = np.asarray(y)
-        places = np.minimum(np.searchsorted(self.classes_, y), self.n_classes_ - 1)
-        if len(y) != len(votes) or not np.array_equal(self.classes_[places], y):
-            raise ValueError("y: expected a class of fit for each row of X")
+        codes = np.minimum(np.searchsorted(self.classes_, y), self.n_classes_ - 1)
+        if len(y) != len(votes) or not np.array_equal(self.classes_[codes], y):
+            raise ValueError("y: expected a class of the training data for each row of X")
         rows = np.arange(len(votes))
-        own = votes[rows, places]
-        votes[rows, places] = -np.inf if self.n_classes_ > 1 else 0.0
-        return own - votes.max(axis=1)
+        true_share = votes[rows, codes]
+        votes[rows, codes] = -np.inf if self.n_classes_ > 1 else 0.0
+        return true_share - votes.max(axis=1)
 
     # ------------------------------------------------------------------ predictions
 
     def _votes(self, X: Any) -> Any:
-        """Votes of all learners, (n_rows, n_classes); logarithms with "real"."""
+        """Return the total votes, (n_rows, n_classes); sums of logarithms with "real"."""
         *_, votes = self._staged_votes(X, whole=True)
         return votes
 
@@ -418,13 +420,13 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             yield votes
 
     def _decide(self, votes: Any, n_rounds: int) -> Any:
-        """Scores in scikit-learn's scale from the votes of the first rounds."""
+        """Convert the votes of the first rounds to scores on scikit-learn's scale."""
         n = self.n_classes_
         if n == 1:
             return np.zeros((len(votes), 1))
         total = self.estimator_weights_[:n_rounds].sum()
         scores = votes / total
-        if self.algorithm != "real":  # what is not for a class is against it
+        if self.algorithm != "real":  # votes for other classes count against a class
             scores = scores - (1 - scores) / (n - 1)
         return scores[:, 1] - scores[:, 0] if n == 2 else scores
 
@@ -439,7 +441,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            As scikit-learn scales them: for two classes one score, positive for the second.
+            Scores on scikit-learn's scale: for two classes one score, positive for the second.
         """
         check_is_fitted(self)
         return np.asarray(self._decide(self._votes(X), len(self.estimators_)))
@@ -481,16 +483,16 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
                 yield self.classes_.take(np.argmax(scores, axis=1), axis=0)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Accuracy after each round.
+        """Yield the accuracy after each round.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         y : array-like of shape (n_rows,)
-            Their classes.
+            The true classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows.
+            Row weights; None means equal weights.
 
         Yields
         ------

@@ -1,4 +1,4 @@
-"""AdaBoost.R2: weak learners on rows drawn where the ones before were far off, and their median."""
+"""AdaBoost.R2: weighted median of learners on samples that favour large errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -25,6 +25,7 @@ from spinney import _core
 from spinney.adaboost._adaboost import Learners
 from spinney.conformal.mixins import IntervalsOnRequest
 from spinney.data.core_table import core_table, core_targets, read_for_core
+from spinney.data.sample_weights import check_weights
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
@@ -40,33 +41,34 @@ _TINY = np.finfo(np.float64).eps
 
 
 class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
-    """AdaBoost.R2: learners on samples of the rows, drawn where the ones before were far off.
+    """AdaBoost.R2: learners on samples of the rows that favour large errors.
 
-    Each round draws rows in proportion to their weights and fits a learner to them; rows that it
-    predicts well lose weight. The prediction is the weighted median of the learners.
+    Each round draws rows in proportion to their weights and fits a learner to them. Rows with small
+    errors lose weight. The prediction is the weighted median of the learners.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        The weak learner; None means a tree of depth 3. Spinney's trees run in the core, on data
-        that are coded once, and take categories and missing values; any other regressor will do.
+        The weak learner; None means a tree of depth 3. Spinney's trees run in the core, on columns
+        that are encoded once, and support categories and missing values. Any other regressor works
+        too.
     n_estimators : int, default=50
-        Rounds at most.
+        Largest number of rounds.
     learning_rate : float, default=1.0
-        What the weight of each learner is multiplied by.
+        Factor of the weight of each learner.
     loss : {"linear", "square", "exponential"}, default="linear"
-        What is made of an error, as a share of the largest one.
+        Loss of an error relative to the largest error of the round.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories, for Spinney's trees: those that the dtypes of a frame show, or a
-        mask, indices or names.
+        Categorical columns, for Spinney's trees: "from_dtype" uses the dtypes of a frame; otherwise
+        a mask, indices or names.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows, and seeds the learners.
+        Seed of the draws of rows and of the learners.
     n_jobs : int, default=None
-        Threads for Spinney's trees; they do not change the result.
+        Number of threads for Spinney's trees; the result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     callbacks : callable or list of callables, default=None
-        Called with (rounds done, rounds in all).
+        Called during fit with (rounds done, all rounds).
 
     Attributes
     ----------
@@ -122,17 +124,17 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Boost.
+        """Fit the learners, one per round.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows. With Spinney's trees missing values and columns of categories need no
+            The rows. With Spinney's trees, missing values and categorical columns need no
             preparation.
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights to start from; None: all the same.
+            Initial row weights; None means equal weights.
 
         Returns
         -------
@@ -140,16 +142,18 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             Itself.
         """
         with all_or_nothing(self):
-            self._forget()
+            self._drop_learners()
             BaseEnsemble._validate_estimator(self, default=DecisionTreeRegressor(max_depth=3))
             base = self.estimator_
             if type(base) in _NATIVE and base.ccp_alpha == 0:
                 return self._fit_native(base, X, y, sample_weight)
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, _num_samples(X))
             super().fit(X, y, sample_weight)
             return self
 
     def _validate_estimator(self) -> None:
-        """Nothing: fit has chosen the learner."""
+        """Do nothing, because `fit` has already set the learner."""
 
     def _fit_native(self, base: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -161,9 +165,7 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         n_rows = table.n_rows
         y = encode_numbers(base, column_or_1d(y, warn=True))
         check_consistent_length(np.empty((n_rows, 0)), y)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        ).copy()
+        weights = check_weights(sample_weight, n_rows).copy()
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         weights /= weights.sum()
@@ -184,25 +186,24 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             [0 if v is None else len(v) for v in schema.categories],
         )
         rows = core_table(table, schema)
-        learning = (
-            _core.PreparedTable(rows, options.tree.random_splits, n_threads, False),
-            core_targets(y, [], None),
-        )
+        prepared = _core.PreparedTable(rows, options.tree.random_splits, n_threads, False)
+        targets = core_targets(y, [], None)
         self.estimator_weights_ = np.zeros(self.n_estimators)
         self.estimator_errors_ = np.ones(self.n_estimators)
         random_state = check_random_state(self.random_state)
         out_of_bag = _core.OutOfBag()
         hook = progress_hook(self)
-        counted = weights > 0
+        has_weight = weights > 0
         seeds = []
         for t in range(self.n_estimators):
-            # What had weight from the beginning keeps some.
-            weights = np.where(counted, np.maximum(weights, _TINY), 0.0)
+            # Rows with positive initial weight keep a positive weight.
+            weights = np.where(has_weight, np.maximum(weights, _TINY), 0.0)
             seeds.append(int(random_state.randint(np.iinfo(np.int32).max)))
             drawn = random_state.choice(n_rows, size=n_rows, replace=True, p=weights)
             counts = np.bincount(drawn, minlength=n_rows).astype(np.uint32)
             store.core.grow(
-                *learning,
+                prepared,
+                targets,
                 options,
                 None,
                 counts[np.newaxis],
@@ -213,15 +214,15 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             )
             predicted = np.zeros((n_rows, 1))
             _core.add_rounds(store.core, rows, 1, t, t + 1, n_threads, predicted)
-            losses = self._losses(np.abs(predicted - y)[:, 0], counted)
-            error = float(weights[counted] @ losses[counted])
+            losses = self._losses(np.abs(predicted - y)[:, 0], has_weight)
+            error = float(weights[has_weight] @ losses[has_weight])
             if hook is not None:
                 hook(t + 1, self.n_estimators)
             if error <= 0:
                 self.estimator_weights_[t], self.estimator_errors_[t] = 1.0, 0.0
                 break
             if error >= 0.5:
-                if t > 0:  # the first stays, of weight 0
+                if t > 0:  # the first learner is kept, with weight 0
                     store.core.truncate(t)
                 break
             beta = error / (1 - error)
@@ -233,8 +234,8 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         self._set_store(store)
         return self
 
-    def _losses(self, errors: Any, counted: Any) -> Any:
-        largest = errors[counted].max()
+    def _losses(self, errors: Any, has_weight: Any) -> Any:
+        largest = errors[has_weight].max()
         shares = errors / largest if largest > 0 else errors
         if self.loss == "square":
             return shares**2
@@ -243,28 +244,31 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
     # ------------------------------------------------------------------ predictions
 
     def _predictions(self, X: Any) -> Any:
-        """Predictions of each learner, (n_rows, n_learners)."""
+        """Return the predictions of each learner, (n_rows, n_learners)."""
         if not self._is_native():
             X = self._check_X(X)
             return np.array([estimator.predict(X) for estimator in self.estimators_]).T
         rows = read_for_core(self, X, self._schema)
         out = np.zeros((len(self._store), rows.n_rows, 1))
-        for t, of_tree in enumerate(out):
+        for t, tree_out in enumerate(out):
             n_threads = effective_n_jobs(self.n_jobs)
-            _core.add_rounds(self._store.core, rows, 1, t, t + 1, n_threads, of_tree)
+            _core.add_rounds(self._store.core, rows, 1, t, t + 1, n_threads, tree_out)
         return out[:, :, 0].T
 
     def _median(self, predictions: Any, n: int) -> Any:
-        """Weighted median of the first n learners: half of the weight lies at it or below."""
-        told = predictions[:, :n]
-        order = np.argsort(told, axis=1)
+        """Return the weighted median of the first n learners.
+
+        It is the smallest prediction such that half of the weight is at or below it.
+        """
+        predicted = predictions[:, :n]
+        order = np.argsort(predicted, axis=1)
         below = np.cumsum(self.estimator_weights_[order], axis=1)
-        place = (below >= 0.5 * below[:, -1:]).argmax(axis=1)
-        rows = np.arange(len(told))
-        return told[rows, order[rows, place]]
+        rank = (below >= 0.5 * below[:, -1:]).argmax(axis=1)
+        rows = np.arange(len(predicted))
+        return predicted[rows, order[rows, rank]]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict numbers.
+        """Predict regression targets.
 
         Parameters
         ----------
@@ -298,16 +302,16 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             yield self._median(predictions, n)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Coefficient of determination after each round.
+        """Yield the coefficient of determination after each round.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         y : array-like of shape (n_rows,)
-            Their targets.
+            The true targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows.
+            Row weights; None means equal weights.
 
         Yields
         ------

@@ -1,4 +1,4 @@
-"""AnyBoost for two classes."""
+"""AnyBoost for binary classification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from spinney.adaboost._anyboost_losses import CLASS_LOSSES, Loss, as_loss
+from spinney.adaboost._anyboost_losses import CLASSIFICATION_LOSSES, Loss, resolve_loss
 from spinney.adaboost.anyboost import BaseAnyBoost
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.labels import encode_labels
@@ -23,12 +23,12 @@ __all__ = ["AnyBoostClassifier"]
 
 
 class AnyBoostClassifier(SetsOnRequest, ClassifierMixin, BaseAnyBoost):
-    """Gradient descent in the space of functions, for two classes: any learner, any loss.
+    """Functional gradient descent for binary classification: any learner, any loss.
 
-    Each round asks a learner for the direction in which the loss falls fastest, and goes a step in
-    the direction that it found. A regressor is fitted to the negative gradient −g of the loss at
-    the rows; a classifier to the classes −sign(g), with weights ``|g|``. With classifiers, the
-    exponential loss and steps by line search this is AdaBoost, round by round.
+    Each round fits a learner to the direction of steepest descent of the loss and takes a step in
+    the direction of its predictions. A regressor is fitted to the negative gradient −g of the loss
+    at the rows; a classifier to the classes −sign(g), with weights ``|g|``. With classifiers, the
+    exponential loss and line search, this is equivalent to AdaBoost.
 
     Parameters
     ----------
@@ -38,35 +38,35 @@ class AnyBoostClassifier(SetsOnRequest, ClassifierMixin, BaseAnyBoost):
         3.
     loss : {"exponential", "log_loss", "squared_hinge", "squared_error"} or callable, \
 default="log_loss"
-        The loss. Or a function of (targets that are −1 or 1, scores) that returns the loss of each
-        row and its derivative by the score.
+        The loss, or a function of (targets −1 and 1, scores) that returns the loss of each row and
+        its derivative by the score.
     n_estimators : int, default=100
-        Rounds at most.
+        Largest number of rounds.
     step : {"line_search", "refit"} or float, default="line_search"
-        How far to go: to the lowest point of the loss in this direction, by a fixed step, or with
-        all coefficients fitted again after each round.
+        Step size: "line_search" minimises the loss along the direction; "refit" fits all
+        coefficients again after each round; a float is a fixed step.
     learning_rate : float, default=1.0
-        What a step is multiplied by; not with "refit".
+        Factor of each step; not used with "refit".
     random_state : int, RandomState instance or None, default=None
-        Seeds the learners.
+        Seed of the learners.
     verbose : int, default=0
-        1 shows a progress bar, and warns if the descent ends early.
+        1 shows a progress bar, and warns if fitting stops early.
     callbacks : callable or list of callables, default=None
-        Called with (rounds done, rounds in all).
+        Called during fit with (rounds done, all rounds).
 
     Attributes
     ----------
     estimators_ : list of estimators
         The learners.
     estimator_weights_ : ndarray of shape (n_rounds,)
-        Their coefficients α.
+        Coefficients α of the learners.
     init_ : float
         The score before the first round: 0.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Mean loss before the first round and after each.
     stopped_ : str or None
-        Why the descent ended before `n_estimators` rounds: Σ g f ≥ 0 for the learner of a round, or
-        a gradient of zero.
+        Reason for stopping before `n_estimators` rounds: Σ g f ≥ 0 for a learner, or a gradient of
+        zero. None if all rounds were run.
     classes_ : ndarray of shape (2,)
         The classes.
 
@@ -82,7 +82,7 @@ default="log_loss"
 
     _parameter_constraints: dict[str, Any] = {
         **BaseAnyBoost._parameter_constraints,
-        "loss": [StrOptions(set(CLASS_LOSSES)), callable],
+        "loss": [StrOptions(set(CLASSIFICATION_LOSSES)), callable],
     }
 
     def __init__(
@@ -110,7 +110,7 @@ default="log_loss"
         return DecisionTreeRegressor(max_depth=3)
 
     def _loss(self) -> Loss:
-        return as_loss(self.loss, CLASS_LOSSES)
+        return resolve_loss(self.loss, CLASSIFICATION_LOSSES)
 
     def _start(self, loss: Loss, targets: Any, weights: Any) -> float:
         return 0.0
@@ -173,8 +173,9 @@ default="log_loss"
         Returns
         -------
         ndarray of shape (n_rows, 2)
-            For the logistic loss its probabilities; for the exponential loss those of twice the
-            score, its log-odds; for others the logistic function of the score, which only orders.
+            The logistic function of the score; of twice the score for the exponential loss, whose
+            log-odds this is. For the squared losses and custom losses, the values are not
+            calibrated.
         """
         odds = self.decision_function(X) * (2 if self.loss == "exponential" else 1)
         return np.column_stack([expit(-odds), expit(odds)])

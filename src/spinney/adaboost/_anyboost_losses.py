@@ -7,72 +7,72 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CLASS_LOSSES", "NUMBER_LOSSES", "Loss", "as_loss"]
+__all__ = ["CLASSIFICATION_LOSSES", "REGRESSION_LOSSES", "Loss", "resolve_loss"]
 
-# Of (targets, scores): the loss of each row, and its derivative by the score.
+# loss(targets, scores) returns the loss of each row and its derivative by the score.
 Loss = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def exponential(sign: Any, score: Any) -> tuple[Any, Any]:
-    """Exponential loss of signs: that of AdaBoost."""
+    """Return the exponential loss of AdaBoost, for targets −1 and 1."""
     value = np.exp(-sign * score)
     return value, -sign * value
 
 
 def log_loss(sign: Any, score: Any) -> tuple[Any, Any]:
-    """Logistic loss of signs."""
-    agreement = sign * score
-    return np.logaddexp(0, -agreement), -sign * np.exp(-np.logaddexp(0, agreement))
+    """Return the logistic loss, for targets −1 and 1."""
+    margin = sign * score
+    return np.logaddexp(0, -margin), -sign * np.exp(-np.logaddexp(0, margin))
 
 
 def squared_hinge(sign: Any, score: Any) -> tuple[Any, Any]:
-    """Half of the square by which a margin of one is missed."""
-    missed = np.maximum(0, 1 - sign * score)
-    return 0.5 * missed**2, -sign * missed
+    """Return half of the squared hinge loss, for targets −1 and 1."""
+    hinge = np.maximum(0, 1 - sign * score)
+    return 0.5 * hinge**2, -sign * hinge
 
 
 def squared_error(y: Any, score: Any) -> tuple[Any, Any]:
-    """Half of the squared error."""
-    away = score - y
-    return 0.5 * away**2, away
+    """Return half of the squared error."""
+    error = score - y
+    return 0.5 * error**2, error
 
 
 def absolute_error(y: Any, score: Any) -> tuple[Any, Any]:
-    """Absolute error."""
-    away = score - y
-    return np.abs(away), np.sign(away)
+    """Return the absolute error."""
+    error = score - y
+    return np.abs(error), np.sign(error)
 
 
 def log_cosh(y: Any, score: Any) -> tuple[Any, Any]:
-    """Square near zero, absolute error far away, smooth between."""
-    away = score - y
-    return np.logaddexp(away, -away) - np.log(2), np.tanh(away)
+    """Return log cosh of the error: quadratic near zero, linear for large errors."""
+    error = score - y
+    return np.logaddexp(error, -error) - np.log(2), np.tanh(error)
 
 
-CLASS_LOSSES: dict[str, Loss] = {
+CLASSIFICATION_LOSSES: dict[str, Loss] = {
     "exponential": exponential,
     "log_loss": log_loss,
     "squared_hinge": squared_hinge,
     "squared_error": squared_error,
 }
-NUMBER_LOSSES: dict[str, Loss] = {
+REGRESSION_LOSSES: dict[str, Loss] = {
     "squared_error": squared_error,
     "absolute_error": absolute_error,
     "log_cosh": log_cosh,
 }
 
 
-def as_loss(given: Any, known: dict[str, Loss]) -> Loss:
-    """Find a loss by its name, or check what a function of the user's returns."""
+def resolve_loss(given: Any, known: dict[str, Loss]) -> Loss:
+    """Return the loss for a name, or a callable with checks of its results."""
     if not callable(given):
         return known[given]
 
     def checked(y: Any, score: Any) -> tuple[Any, Any]:
-        told = given(y, score)
-        if not isinstance(told, tuple) or len(told) != 2:
+        result = given(y, score)
+        if not isinstance(result, tuple) or len(result) != 2:
             raise ValueError("loss: expected a function that returns (value, derivative)")
         out = []
-        for name, values in zip(("value", "derivative"), told, strict=True):
+        for name, values in zip(("value", "derivative"), result, strict=True):
             values = np.asarray(values, dtype=np.float64)
             if values.shape != score.shape:
                 raise ValueError(

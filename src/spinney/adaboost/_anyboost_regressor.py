@@ -1,4 +1,4 @@
-"""AnyBoost for numbers."""
+"""AnyBoost for regression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
-from spinney.adaboost._anyboost_losses import NUMBER_LOSSES, Loss, as_loss
+from spinney.adaboost._anyboost_losses import REGRESSION_LOSSES, Loss, resolve_loss
 from spinney.adaboost.anyboost import BaseAnyBoost, best_constant
 from spinney.conformal.mixins import IntervalsOnRequest
 from spinney.tree import DecisionTreeRegressor
@@ -20,11 +20,11 @@ __all__ = ["AnyBoostRegressor"]
 
 
 class AnyBoostRegressor(IntervalsOnRequest, RegressorMixin, BaseAnyBoost):
-    """Gradient descent in the space of functions, for numbers: any learner, any loss.
+    """Functional gradient descent for regression: any learner, any loss.
 
-    Each round asks a learner for the direction in which the loss falls fastest, and goes a step in
-    the direction that it found. A regressor is fitted to the negative gradient −g of the loss at
-    the rows; a classifier to the classes −sign(g), with weights ``|g|``.
+    Each round fits a learner to the direction of steepest descent of the loss and takes a step in
+    the direction of its predictions. A regressor is fitted to the negative gradient −g of the loss
+    at the rows; a classifier to the classes −sign(g), with weights ``|g|``.
 
     Parameters
     ----------
@@ -32,35 +32,35 @@ class AnyBoostRegressor(IntervalsOnRequest, RegressorMixin, BaseAnyBoost):
         The learner: a regressor, or a classifier of the classes −1 and 1. None means a Spinney
         regression tree of depth 3.
     loss : {"squared_error", "absolute_error", "log_cosh"} or callable, default="squared_error"
-        The loss. Or a function of (targets, scores) that returns the loss of each row and its
+        The loss, or a function of (targets, scores) that returns the loss of each row and its
         derivative by the score.
     n_estimators : int, default=100
-        Rounds at most.
+        Largest number of rounds.
     step : {"line_search", "refit"} or float, default="line_search"
-        How far to go: to the lowest point of the loss in this direction, by a fixed step, or with
-        all coefficients fitted again after each round.
+        Step size: "line_search" minimises the loss along the direction; "refit" fits all
+        coefficients again after each round; a float is a fixed step.
     learning_rate : float, default=1.0
-        What a step is multiplied by; not with "refit".
+        Factor of each step; not used with "refit".
     random_state : int, RandomState instance or None, default=None
-        Seeds the learners.
+        Seed of the learners.
     verbose : int, default=0
-        1 shows a progress bar, and warns if the descent ends early.
+        1 shows a progress bar, and warns if fitting stops early.
     callbacks : callable or list of callables, default=None
-        Called with (rounds done, rounds in all).
+        Called during fit with (rounds done, all rounds).
 
     Attributes
     ----------
     estimators_ : list of estimators
         The learners.
     estimator_weights_ : ndarray of shape (n_rounds,)
-        Their coefficients α.
+        Coefficients α of the learners.
     init_ : float
-        The score before the first round: the constant with the least loss.
+        The score before the first round: the constant that minimises the loss.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Mean loss before the first round and after each.
     stopped_ : str or None
-        Why the descent ended before `n_estimators` rounds: Σ g f ≥ 0 for the learner of a round, or
-        a gradient of zero.
+        Reason for stopping before `n_estimators` rounds: Σ g f ≥ 0 for a learner, or a gradient of
+        zero. None if all rounds were run.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class AnyBoostRegressor(IntervalsOnRequest, RegressorMixin, BaseAnyBoost):
 
     _parameter_constraints: dict[str, Any] = {
         **BaseAnyBoost._parameter_constraints,
-        "loss": [StrOptions(set(NUMBER_LOSSES)), callable],
+        "loss": [StrOptions(set(REGRESSION_LOSSES)), callable],
     }
 
     def __init__(
@@ -102,7 +102,7 @@ class AnyBoostRegressor(IntervalsOnRequest, RegressorMixin, BaseAnyBoost):
         return DecisionTreeRegressor(max_depth=3)
 
     def _loss(self) -> Loss:
-        return as_loss(self.loss, NUMBER_LOSSES)
+        return resolve_loss(self.loss, REGRESSION_LOSSES)
 
     def _start(self, loss: Loss, targets: Any, weights: Any) -> float:
         if self.loss == "squared_error":
@@ -114,7 +114,7 @@ class AnyBoostRegressor(IntervalsOnRequest, RegressorMixin, BaseAnyBoost):
         return np.asarray(column_or_1d(y, warn=True))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict numbers.
+        """Predict regression targets.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""AnyBoost: gradient descent in the space of functions, with any learner and any loss."""
+"""AnyBoost: functional gradient descent with any learner and any loss."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
 )
 
 from spinney.adaboost._anyboost_losses import Loss
+from spinney.data.sample_weights import check_weights
 from spinney.data.table import check_rows
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
 
 __all__ = ["BaseAnyBoost", "Constant"]
 
-_LARGEST_STEP = 1e6  # where a loss falls forever, as when classes can be told apart
+_LARGEST_STEP = 1e6  # limit for losses without a minimum, as for separable classes
 
 
 class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
-    """Base class of both kinds; not to be used directly."""
+    """Base class of both AnyBoost estimators; not to be used directly."""
 
     estimators_: list[Any]
 
@@ -52,32 +52,32 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _default_estimator(self) -> Any:
-        """Give the learner that None stands for."""
+        """Return the default learner, for ``estimator=None``."""
 
     @abstractmethod
     def _encode(self, y: Any) -> NDArray[np.float64]:
-        """Targets as the loss takes them."""
+        """Return the targets in the form that the loss expects."""
 
     @abstractmethod
     def _loss(self) -> Loss:
-        """Find the loss."""
+        """Return the loss function."""
 
     @abstractmethod
     def _start(self, loss: Loss, targets: Any, weights: Any) -> float:
-        """Find the score before the first round."""
+        """Return the score before the first round."""
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Descend.
+        """Fit the learners, one per round.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows; they reach the learners as they are.
+            The rows; the learners get them unchanged.
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows in the loss.
+            Row weights in the loss; None means equal weights.
 
         Returns
         -------
@@ -88,12 +88,11 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         targets = self._encode(y)
         check_consistent_length(X, targets)
         n_rows = len(targets)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_weights(sample_weight, n_rows)
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
-        given = weights  # as they are for the learners: whole ones are repeated rows
+        # The learners get the original weights, so that integer weights equal repeated rows.
+        given = weights
         weights = weights / weights.sum()
         loss = self._loss()
         base = self._default_estimator() if self.estimator is None else self.estimator
@@ -103,7 +102,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         self.init_ = self._start(loss, targets, weights)
         self.estimators_ = []
         self.stopped_: str | None = None
-        told: list[Any] = []  # what each learner says about the rows
+        directions: list[Any] = []  # predictions of each learner for the training rows
         steps = np.empty(0)
         scores = np.full(n_rows, self.init_)
         losses = [float(weights @ loss(targets, scores)[0])]
@@ -111,21 +110,30 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             derivative = loss(targets, scores)[1]
             gradient = weights * derivative
             if not gradient.any():
-                self.stopped_ = "the gradient is zero: nothing is left to improve"
+                self.stopped_ = "the gradient is zero: the loss cannot be reduced further"
                 break
-            even = sample_weight is None
-            learner = self._fit_learner(base, X, derivative, given, even, random_state)
-            says = np.asarray(learner.predict(X), dtype=np.float64).ravel()
-            slope = float(gradient @ says)
+            learner = self._fit_learner(
+                base,
+                X,
+                derivative,
+                given,
+                equal_weights=sample_weight is None,
+                random_state=random_state,
+            )
+            direction = np.asarray(learner.predict(X), dtype=np.float64).ravel()
+            slope = float(gradient @ direction)
             if not slope < 0:
                 self.stopped_ = (
-                    f"round {t + 1}: the learner does not point downhill (Σ g f = {slope:.3g} ≥ 0)"
+                    f"round {t + 1}: the learner is not a descent direction (Σ g f = {slope:.3g} "
+                    "≥ 0)"
                 )
                 break
-            told.append(says)
+            directions.append(direction)
             self.estimators_.append(learner)
-            steps = self._find_steps(loss, targets, weights, scores, told, steps)
-            scores = self.init_ + np.array(told).T @ steps
+            steps = self._find_steps(
+                loss, targets, weights, scores, directions=directions, steps=steps
+            )
+            scores = self.init_ + np.array(directions).T @ steps
             losses.append(float(weights @ loss(targets, scores)[0]))
             if hook is not None:
                 hook(t + 1, self.n_estimators)
@@ -136,37 +144,51 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return self
 
     def _fit_learner(
-        self, base: Any, X: Any, derivative: Any, weights: Any, even: bool, random_state: Any
+        self,
+        base: Any,
+        X: Any,
+        derivative: Any,
+        weights: Any,
+        *,
+        equal_weights: bool,
+        random_state: Any,
     ) -> Any:
         """Fit a learner to the direction of steepest descent."""
         learner = clone(base)
         if "random_state" in learner.get_params():
             learner.set_params(random_state=random_state.randint(np.iinfo(np.int32).max))
-        aim = -derivative
+        descent = -derivative
         if is_classifier(learner):
-            # Σ |g| [f ≠ −sign g] is what a classifier minimises, and with it Σ g f.
+            # A classifier minimises Σ |g| [f ≠ −sign g], which is equivalent to minimising Σ g f.
             weights = weights * np.abs(derivative)
-            aim = np.where(derivative > 0, -1, 1)
-            moving = np.flatnonzero(weights)
-            if len(np.unique(aim[moving])) < 2:
-                return Constant(aim[moving[0]])
-        elif even:
-            return learner.fit(X, aim)
+            descent = np.where(derivative > 0, -1, 1)
+            positive = np.flatnonzero(weights)
+            if len(np.unique(descent[positive])) < 2:
+                return Constant(descent[positive[0]])
+        elif equal_weights:
+            return learner.fit(X, descent)
         if has_fit_parameter(learner, "sample_weight"):
-            return learner.fit(X, aim, sample_weight=weights)
-        rows = random_state.choice(len(aim), size=len(aim), p=weights / weights.sum())
-        return learner.fit(_safe_indexing(X, rows), aim[rows])
+            return learner.fit(X, descent, sample_weight=weights)
+        rows = random_state.choice(len(descent), size=len(descent), p=weights / weights.sum())
+        return learner.fit(_safe_indexing(X, rows), descent[rows])
 
     def _find_steps(
-        self, loss: Loss, targets: Any, weights: Any, scores: Any, told: list[Any], steps: Any
+        self,
+        loss: Loss,
+        targets: Any,
+        weights: Any,
+        scores: Any,
+        *,
+        directions: list[Any],
+        steps: Any,
     ) -> Any:
+        """Return the coefficients of all learners after a new round."""
         if not isinstance(self.step, str):
             return np.append(steps, self.learning_rate * self.step)
-        along = told[-1]
-        step = _line_search(loss, targets, weights, scores, along)
+        step = _line_search(loss, targets, weights, scores, directions[-1])
         if self.step == "line_search":
             return np.append(steps, self.learning_rate * step)
-        matrix = np.array(told).T
+        matrix = np.array(directions).T
 
         def objective(alpha: Any) -> tuple[float, Any]:
             value, derivative = loss(targets, self.init_ + matrix @ alpha)
@@ -182,7 +204,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return scores
 
     def _staged_raw(self, X: Any) -> Iterator[Any]:
-        """Scores before the first round and after each."""
+        """Yield the scores after each round; without learners, the initial scores."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         scores: Any = self.init_
@@ -199,7 +221,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
 
 class Constant:
-    """A learner that says the same about every row."""
+    """A learner that predicts a constant."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -209,7 +231,7 @@ class Constant:
 
 
 def best_constant(loss: Loss, targets: Any, weights: Any) -> float:
-    """Find the constant score with the least loss."""
+    """Return the constant score that minimises the loss."""
     found = minimize_scalar(
         lambda c: float(weights @ loss(targets, np.full(len(targets), c))[0]),
         bracket=(float(targets.min()), float(targets.max()))
@@ -219,12 +241,12 @@ def best_constant(loss: Loss, targets: Any, weights: Any) -> float:
     return float(found.x)
 
 
-def _line_search(loss: Loss, targets: Any, weights: Any, scores: Any, along: Any) -> float:
-    """Find the step where the loss stops falling: a zero of its derivative."""
+def _line_search(loss: Loss, targets: Any, weights: Any, scores: Any, direction: Any) -> float:
+    """Return the step that minimises the loss: a zero of its derivative."""
 
     def slope(step: float) -> float:
         with np.errstate(over="ignore"):
-            return float(weights @ (loss(targets, scores + step * along)[1] * along))
+            return float(weights @ (loss(targets, scores + step * direction)[1] * direction))
 
     upper = 1.0
     while slope(upper) < 0:

@@ -60,8 +60,13 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         scores = np.empty((rows.n_rows, self._n_scores))
         scores[:] = self._baseline
         _core.add_rounds(
-            *(self._store.core, rows, self._trees_per_round, 0, self._n_rounds * self._n_boosters),
-            *(effective_n_jobs(self.n_jobs), scores),
+            self._store.core,
+            rows,
+            self._trees_per_round,
+            0,
+            self._n_rounds * self._n_boosters,
+            effective_n_jobs(self.n_jobs),
+            scores,
         )
         return scores
 
@@ -71,9 +76,13 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         scores[:] = self._baseline
         for t in range(self._n_rounds):
             _core.add_rounds(
-                *(self._store.core, rows, self._trees_per_round),
-                *(t * self._n_boosters, (t + 1) * self._n_boosters),
-                *(effective_n_jobs(self.n_jobs), scores),
+                self._store.core,
+                rows,
+                self._trees_per_round,
+                t * self._n_boosters,
+                (t + 1) * self._n_boosters,
+                effective_n_jobs(self.n_jobs),
+                scores,
             )
             yield scores.copy()
 
@@ -97,8 +106,10 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         if self._levels:
             raise ValueError("scorer: expected one number to predict, got several quantiles")
         return _core.RowScorer(
-            *(self._store.core, self._baseline.tolist()),
-            *(self._n_rounds * self._n_boosters, self._link()),
+            self._store.core,
+            self._baseline.tolist(),
+            self._n_rounds * self._n_boosters,
+            self._link(),
         )
 
     def apply(self, X: Any) -> NDArray[np.int64]:

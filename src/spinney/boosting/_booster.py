@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,12 @@ class Booster:
         self.baseline: Any = None  # raw scores before the first round
         self.other_scores: Any = None  # of rows to watch that are not in the table
         self.shard: Shard | None = None  # where other workers have rows, too
+        self.number = 0  # among all boosters of a fit
+
+    @property
+    def n_run(self) -> int:
+        """Rounds so far."""
+        return int(self.options.first_round)
 
     def run(self, n_rounds: int) -> None:
         """Add rounds.
@@ -212,7 +219,10 @@ class Booster:
             self.validation,
             self.options,
             self.store.core,
-            *(self.own_gradients, None, exchange, after_round),
+            self.own_gradients,
+            None,
+            exchange,
+            after_round,
         )
         self.options.first_round += n_rounds
         return train, watched
@@ -220,7 +230,7 @@ class Booster:
     def _after_round(self, number: int) -> None:
         assert self.shard is not None
         assert self.shard.after_round is not None
-        self.shard.after_round(number + 1, self.store)
+        self.shard.after_round(number + 1, self.store, self.number)
 
     def replay(self, n_rounds: int, tables: list[tuple[Any, Any]], trees_per_round: int) -> None:
         """Bring scores and losses to where they were after so many rounds that the store has.
@@ -239,14 +249,13 @@ class Booster:
                 # Tree by tree, as they were added when they were grown.
                 now = np.ascontiguousarray(scores.T)
                 _core.add_rounds(
-                    *(
-                        self.store.core,
-                        rows() if callable(rows) else rows,
-                        trees_per_round,
-                        number,
-                        number + 1,
-                    ),
-                    *(self.options.n_threads, now),
+                    self.store.core,
+                    rows() if callable(rows) else rows,
+                    trees_per_round,
+                    number,
+                    number + 1,
+                    self.options.n_threads,
+                    now,
                 )
                 scores[:] = now.T
             train, watched = self._add(0)
@@ -325,17 +334,17 @@ class Trial:
         self.boosters = boosters
         self.find_best = find_best
         self.stops = stops
-        self.first_round = boosters[0].options.first_round
+        self.first_round = boosters[0].n_run
 
     @property
     def train(self) -> NDArray[np.float64]:
         """Mean loss of what is learned from, after each round."""
-        return np.mean([booster.train for booster in self.boosters], axis=0)
+        return _mean_losses([booster.train for booster in self.boosters])
 
     @property
     def watched(self) -> NDArray[np.float64]:
         """Mean loss of what is watched; parts are of the same size, but for a row."""
-        return np.mean([booster.watched for booster in self.boosters], axis=0)
+        return _mean_losses([booster.watched for booster in self.boosters])
 
     @property
     def followed(self) -> NDArray[np.float64]:
@@ -344,8 +353,8 @@ class Trial:
 
     @property
     def n_run(self) -> int:
-        """Rounds so far."""
-        return int(self.boosters[0].options.first_round)
+        """Rounds that all boosters have so far."""
+        return min(booster.n_run for booster in self.boosters)
 
     def best(self) -> tuple[int, int | None]:
         """Rounds to keep, and after which ones patience ran out."""
@@ -364,34 +373,49 @@ class Trial:
     def run(self, n_rounds: int, n_threads: int, report: Any = None) -> None:
         """Add rounds.
 
+        Boosters that went on from an earlier fit may have some already, one more than another.
+
         Parameters
         ----------
         n_rounds : int
-            How many, at most.
+            How many, at most, counted from the first round of the fit.
         n_threads : int
             Threads of all boosters together; they do not change the result.
         report : callable or None
             Called now and then with the number of rounds added and the last loss; True ends it.
         """
+        done = self.n_run - self.first_round
         if not self.stops and report is None and len(self.boosters) == 1:
-            self.boosters[0].run(n_rounds)
+            self.boosters[0].run(n_rounds - done)
             return
-        workers = min(n_threads, len(self.boosters))
+        # All workers must run the same booster at the same time.
+        shared = self.boosters[0].shard is not None
+        threads = 1 if shared else min(n_threads, len(self.boosters))
         for booster in self.boosters:
-            booster.options.n_threads = max(1, n_threads // workers)
+            booster.options.n_threads = max(1, n_threads // threads)
         step = min(int(self.settings.n_iter_no_change), 25) if self.stops else 10
-        done = 0
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             while done < n_rounds:
-                now = min(step, n_rounds - done)
-                if workers == 1:
+                if done and self.best()[1] is not None:
+                    break
+                done = min(done + step, n_rounds)
+                advance = partial(_run_to, n_rounds=self.first_round + done)
+                if threads == 1:
                     for booster in self.boosters:
-                        booster.run(now)
+                        advance(booster)
                 else:
-                    list(pool.map(lambda booster, n=now: booster.run(n), self.boosters))
-                done += now
+                    list(pool.map(advance, self.boosters))
                 last = self.followed[-1:]
                 if report is not None and report(done, last[0] if len(last) else np.nan):
                     break
-                if self.best()[1] is not None:
-                    break
+
+
+def _run_to(booster: Booster, n_rounds: int) -> None:
+    if n_rounds > booster.n_run:
+        booster.run(n_rounds - booster.n_run)
+
+
+def _mean_losses(losses: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Average the losses of boosters over the rounds that all of them have."""
+    n_rounds = min(len(one) for one in losses)
+    return np.asarray(np.mean([one[:n_rounds] for one in losses], axis=0))

@@ -198,6 +198,7 @@ class GradientBoostingRanker(BaseBoosting):
         init_score: Any,
         groups: Any,
         time: Any,
+        labels: Any = None,
     ) -> Any:
         order, starts = _contiguous(groups)
         if order is not None and self._shard is not None:
@@ -230,9 +231,9 @@ class GradientBoostingRanker(BaseBoosting):
             X, y = _safe_indexing(X, order), _safe_indexing(y, order)
         return X, y, None, starts
 
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
         y = check_array(
-            *(y,),
+            y,
             ensure_2d=False,
             dtype=np.float64,
             input_name="y",
@@ -329,11 +330,15 @@ def _group_ids(group: Any, n_rows: int) -> Any:
 
 def _contiguous(ids: Any) -> tuple[Any, list[int]]:
     """Order that puts rows of a group side by side (None: they are), and where groups begin."""
-    order = None
     if len(ids) == 0:  # of a worker that has no rows
         return None, [0]
-    if (np.diff(ids) < 0).any():
+    order = None
+    starts = _group_starts(ids)
+    if len(starts) > len(np.unique(ids)):
         order = np.argsort(ids, kind="stable")
-        ids = ids[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(ids) != 0])
+        starts = _group_starts(ids[order])
     return order, [*starts.tolist(), len(ids)]
+
+
+def _group_starts(ids: Any) -> Any:
+    return np.flatnonzero(np.r_[True, np.diff(ids) != 0])

@@ -25,6 +25,10 @@ _PLAIN: dict[str, Any] = {
     "n_folds": 1,
 }
 _FEW = 50  # rows, below which some of them cannot be spared to be watched
+_FEW_TO_GROW = 3000  # rows, below which trees are to differ more
+# With few rows and more columns than this, time goes by columns and bins, and fewer of them do.
+_MANY_COLUMNS = 2000
+_BINS_OF_MANY = 64
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Settings:
         As of the estimators.
     n_estimators, min_samples_leaf, n_iter_no_change, n_folds : int
         As of the estimators.
-    max_leaf_nodes : int or None
+    max_leaf_nodes, max_bins : int or None
         As of the estimators.
     """
 
@@ -53,6 +57,7 @@ class Settings:
     max_features: float
     n_iter_no_change: int
     n_folds: int
+    max_bins: int | None
 
 
 def settle(
@@ -61,7 +66,7 @@ def settle(
     n_rows: float,
     n_scores: int,
     oblivious: bool = True,
-    folds: bool = True,
+    n_columns: int = 1,
 ) -> list[Settings]:
     """Decide what is left to "auto".
 
@@ -77,8 +82,8 @@ def settle(
         Raw scores of a row.
     oblivious : bool, default=True
         Whether trees can be.
-    folds : bool, default=True
-        Whether there can be several.
+    n_columns : int, default=1
+        Columns of the table.
 
     Returns
     -------
@@ -86,23 +91,23 @@ def settle(
         All parameters; if there are several, the loss of rows left out has to decide.
     """
     told = {name: getattr(estimator, name) for name in _PLAIN if name != "n_estimators"}
-    told["n_estimators"] = n_estimators
+    told |= {"n_estimators": n_estimators, "max_bins": estimator.max_bins}
     if not _is_auto(n_estimators):
         return [_complete(told, _PLAIN)]
     if n_rows < _FEW:
         return [_complete(told, {**_PLAIN, "min_samples_leaf": 5})]
     n_folds = told["n_folds"]
     if _is_auto(n_folds):
-        single = estimator.warm_start or not folds
-        n_folds = 1 if single else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
+        n_folds = 1 if estimator.warm_start else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
     kinds = [told["growth"]]
     if _is_auto(kinds[0]):
         both = n_folds > 1 and oblivious
         kinds = ["best_first", "oblivious"] if both else ["best_first"]
-    return [
-        _complete(told | {"growth": kind, "n_folds": n_folds}, _open_ended(kind, n_rows))
-        for kind in kinds
-    ]
+    told["n_folds"] = n_folds
+    wide = n_rows < _FEW_TO_GROW and n_columns > _MANY_COLUMNS
+    if wide and told["max_bins"] is not None:
+        told["max_bins"] = min(told["max_bins"], _BINS_OF_MANY)
+    return [_complete(told | {"growth": kind}, _open_ended(kind, n_rows, wide)) for kind in kinds]
 
 
 def _complete(told: dict[str, Any], rules: dict[str, Any]) -> Settings:
@@ -113,13 +118,13 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _open_ended(growth: str, n_rows: float) -> dict[str, Any]:
+def _open_ended(growth: str, n_rows: float, wide: bool) -> dict[str, Any]:
     """Rules for a model whose number of rounds is left to early stopping.
 
     Few rows bear small trees, and trees that differ: their mean is steadier.
     """
     oblivious = growth == "oblivious"
-    few = n_rows < 3000
+    few = n_rows < _FEW_TO_GROW
     root = np.sqrt(n_rows)
     return {
         "learning_rate": 0.05,
@@ -128,6 +133,6 @@ def _open_ended(growth: str, n_rows: float) -> dict[str, Any]:
         "min_samples_leaf": 1 if oblivious else 2 if few else 5,
         "l2_regularization": 3.0,
         "subsample": 0.7 if few else 0.8,
-        "max_features": 0.5 if few else 1.0 if oblivious else 0.7,
+        "max_features": 0.25 if wide else 0.5 if few else 1.0 if oblivious else 0.7,
         "n_iter_no_change": 50,
     }

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    StratifiedKFold,
-    train_test_split,
-)
+from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_consistent_length
 
 from spinney.distributed.totals import Totals, row_keys
@@ -33,12 +27,15 @@ def split_rows(
     totals: Totals | None = None,
     as_sklearn: bool = False,
 ) -> list[Part]:
-    """Divide rows, once or in folds.
+    """Split rows into training and validation rows, once or in folds.
+
+    The split depends on the seed and the numbers of the rows in the whole table, so all workers
+    together split their rows as one worker with all rows does.
 
     Parameters
     ----------
     n_rows : int
-        How many there are.
+        How many there are, of this worker.
     n_folds : int
         Folds, each of which is watched once; 1: one division.
     fraction : float or int
@@ -78,60 +75,99 @@ def split_rows(
         classes = classes.astype(np.intp)
         n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
         of_class = totals.add(np.bincount(classes, minlength=n_classes))
-        if of_class.min() < max(2, n_folds):
+        if of_class[of_class > 0].min() < max(2, n_folds):
             classes = None
-    if groups is not None:
-        n_groups = len(np.unique(groups))
-        if n_groups < 2:
-            raise ValueError(f"groups: expected at least 2 of them, got {n_groups}")
-        if n_folds > 1:
-            folds = GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)
-            return [_sorted(rows, part) for part in folds.split(rows, groups=groups)]
-        once = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
-        return [_sorted(rows, part) for part in once.split(rows, groups=groups)]
-    if n_folds > 1:
-        n_folds = min(n_folds, n_rows)
-        kind = KFold if classes is None else StratifiedKFold
-        folds = kind(n_folds, shuffle=True, random_state=seed)
-        return [_sorted(rows, part) for part in folds.split(rows, classes)]
-    if as_sklearn and numbers is None:
+    if as_sklearn and numbers is None and groups is None and n_folds == 1:
         learned, watched = train_test_split(
             rows, test_size=fraction, stratify=classes, random_state=seed
         )
         return [(np.sort(learned), np.sort(watched))]
-    keys = row_keys(seed, rows.astype(np.uint64) if numbers is None else numbers)
-    watched = _draw(
-        keys, np.zeros(n_rows, np.intp) if classes is None else classes, fraction, totals
-    )
-    return [(rows[~watched], rows[watched])]
+    place = rows.astype(np.uint64) if numbers is None else numbers
+    what = "rows"
+    of_row: Any = slice(None)
+    if groups is not None:  # a group goes by its first row
+        what, classes = "groups", None
+        _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
+        place = place[first]
+        n_groups = totals.count(len(first))
+        if n_groups < 2:
+            raise ValueError(f"groups: expected at least 2 of them, got {n_groups}")
+    keys = row_keys(seed, place)
+    classes = np.zeros(len(keys), np.intp) if classes is None else classes
+    if n_folds > 1:
+        fold, n_folds = _fold_numbers(keys, classes, n_folds, totals)
+    else:  # only the first one is watched
+        fold = _draw(keys, classes, fraction, totals, what)
+    fold = fold[of_row]
+    return [(rows[fold != k], rows[fold == k]) for k in range(n_folds)]
 
 
-def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals) -> Any:
-    """Mark the rows with the smallest keys, of each class its share."""
-    n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
-    counts = totals.add(np.bincount(classes, minlength=n_classes))
+def _fold_numbers(keys: Any, classes: Any, n_folds: int, totals: Totals) -> tuple[Any, int]:
+    """Assign each row to a fold, and return how many folds there are: no more than rows.
+
+    Folds differ by one row at most, in all and in each class. In each class the rows with the
+    smallest keys go to the first fold, the next ones to the second, and so on.
+    """
+    counts = _class_counts(classes, totals)
+    n = int(counts.sum())
+    n_folds = min(n_folds, n)
+    if n_folds < 2:
+        raise ValueError(f"n_folds: expected at least 2 rows to split into folds, got {n}")
+    # Rows in the order of their classes are dealt to the folds in turn: of the first `end` rows
+    # the fold k has ceil((end - k) / n_folds).
+    ends = np.cumsum(counts)[:, np.newaxis]
+    dealt = -((np.arange(n_folds) - ends) // n_folds)
+    sizes = np.diff(dealt, axis=0, prepend=0)
+    return _blocks(keys, classes, sizes, totals), n_folds
+
+
+def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals, what: str) -> Any:
+    """Assign the rows (or groups) with the smallest keys to 0, of each class its share."""
+    counts = _class_counts(classes, totals)
     n = int(counts.sum())
     wanted = fraction if isinstance(fraction, int) else int(np.ceil(fraction * n))
     if not 0 < wanted < n:
         raise ValueError(
-            f"validation_fraction={fraction}: expected to leave rows to learn from and rows to "
-            f"watch, but there are {n} rows"
+            f"validation_fraction={fraction}: expected to leave {what} to learn from and {what} to "
+            f"watch, but there are {n} {what}"
         )
     shares = wanted * counts / n
     of_class = np.floor(shares).astype(np.int64)
     # What rounding left over goes to the classes that it took most from.
     first = np.argsort(of_class - shares, kind="stable")
     of_class[first[: wanted - int(of_class.sum())]] += 1
-    marked = np.zeros(len(keys), dtype=bool)
-    for k in np.flatnonzero(of_class):
+    return _blocks(keys, classes, np.stack([of_class, counts - of_class], axis=1), totals)
+
+
+def _class_counts(classes: Any, totals: Totals) -> Any:
+    n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
+    return totals.add(np.bincount(classes, minlength=n_classes))
+
+
+def _blocks(keys: Any, classes: Any, sizes: Any, totals: Totals) -> Any:
+    """Cut the rows of each class, in the order of their keys, into blocks of these sizes.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+        Different for all rows of all workers.
+    classes : ndarray of int
+        Class of each row.
+    sizes : ndarray of shape (n_classes, n_blocks)
+        Numbers of rows, of all workers.
+
+    Returns
+    -------
+    ndarray of int
+        Block of each row.
+    """
+    ordered = [np.sort(keys[classes == k]) for k in range(len(sizes))]
+    limits = totals.key_limits(ordered, np.cumsum(sizes, axis=1)[:, :-1])
+    block = np.empty(len(keys), dtype=np.intp)
+    for k, of_class in enumerate(limits):
         own = classes == k
-        last = totals.smallest_keys(keys[own], None, int(of_class[k]))[0]
-        marked |= own & (keys <= np.uint64(last))
-    return marked
-
-
-def _sorted(rows: Any, part: Part) -> Part:
-    return np.sort(rows[part[0]]), np.sort(rows[part[1]])
+        block[own] = np.searchsorted(of_class, keys[own], side="right")
+    return block
 
 
 def _by_time(rows: Any, time: Any, fraction: float | int) -> Part:

@@ -26,14 +26,17 @@ from spinney import _core
 from spinney.boosting._boosted_model import BoostedModel
 from spinney.boosting._booster import Bins, Booster, Trial, best_round, statistics_of
 from spinney.boosting._interaction_sets import interaction_sets
+from spinney.boosting._out_of_fold import predict_eval_set, predict_folds
 from spinney.boosting._settings import Settings, settle
 from spinney.boosting._validation_split import split_rows
-from spinney.conformal.mixins import HeldOut, thinned
+from spinney.conformal.mixins import HeldOut
 from spinney.data.core_table import core_table
-from spinney.data.table import Schema, Table, check_same_columns, fit_table, read_table
+from spinney.data.sample_weights import scale_extreme
+from spinney.data.table import Schema, Table, fit_table, read_table
+from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.distributed.partitioned_rows import PartedTable
 from spinney.distributed.shard import Shard, agree_on_columns, narrow_targets, read_part
-from spinney.distributed.totals import Totals
+from spinney.distributed.totals import RowNumbers, Totals
 from spinney.models.forest_store import ForestStore
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
@@ -43,6 +46,7 @@ __all__ = ["BaseBoosting"]
 
 _MAX_BINS = 255
 _AUTO = StrOptions({"auto"})
+_LARGEST_PENALTY = 1e100  # beside weights of about 1: no split, and leaves of zero
 
 
 class BaseBoosting(BoostedModel):
@@ -133,11 +137,12 @@ class BaseBoosting(BoostedModel):
             Itself.
         """
         with all_or_nothing(self):
+            labels = None
             if sample_weight is not None:
-                X, y, sample_weight, init_score, groups, time = _without_weightless(
+                labels, X, y, sample_weight, init_score, groups, time = _without_weightless(
                     X, y, sample_weight, init_score, groups, time
                 )
-            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time)
+            return self._fit(X, y, sample_weight, eval_set, init_score, groups, time, labels)
 
     def _fit(
         self,
@@ -148,7 +153,9 @@ class BaseBoosting(BoostedModel):
         init_score: Any,
         groups: Any,
         time: Any,
+        labels: Any = None,
     ) -> Any:
+        """Fit to rows of positive weight; labels: the targets of the others."""
         n_threads = effective_n_jobs(self.n_jobs)
         goes_on = self.warm_start and "_store" in vars(self)
         self._n_before = self._n_rounds if goes_on else 0
@@ -162,8 +169,13 @@ class BaseBoosting(BoostedModel):
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
-        targets = self._encode_targets(y() if callable(y) else y)
+        known = vars(self).get("classes_")
+        targets = self._encode_targets(y() if callable(y) else y, labels)
         check_consistent_length(np.empty((n_rows, 0)), targets)
+        if goes_on and is_classifier(self):
+            check_same_classes(known, self.classes_)
+        elif goes_on:
+            check_same_outputs(self._n_targets, 1 if targets.ndim == 1 else targets.shape[1])
         weights = self._weights(sample_weight, targets, n_rows)
         if not goes_on:
             self._seed = self._draw_seed(check_random_state(self.random_state))
@@ -182,15 +194,17 @@ class BaseBoosting(BoostedModel):
         stops = self._stops_early(n_all, eval_set)
         parts: list[tuple[Any, Any]] = [(None, None)]
         if stops and eval_set is None and self.validation_fraction is not None:
-            if self._shard is not None and groups is not None:
-                raise ValueError(
-                    "early_stopping: expected an eval_set where several workers fit one ranker"
-                )
             parts = split_rows(
-                *(n_rows, candidates[0].n_folds, self.validation_fraction),
-                *(targets if is_classifier(self) else None, groups, time, self._seed),
-                None if self._shard is None else self._shard.numbers.of(n_rows),
-                *(self._totals, self._splits_as_sklearn),
+                n_rows,
+                candidates[0].n_folds,
+                self.validation_fraction,
+                targets if is_classifier(self) else None,
+                groups,
+                time,
+                self._seed,
+                None if self._shard is None else self._row_numbers(n_rows),
+                self._totals,
+                self._splits_as_sklearn,
             )
         targets = np.ascontiguousarray(targets, dtype=np.float64)
         if weights is not None and any(
@@ -199,19 +213,29 @@ class BaseBoosting(BoostedModel):
         ):
             raise ValueError("sample_weight leaves no row of positive weight")
         if not goes_on:
-            self._prepare_loss(targets, weights)
+            self._prepare_loss(targets, self._scale_weights(weights)[0])
             self._n_boosters = len(parts)
         # Before there are codes: finding them takes memory that is given back then.
         baselines = self._find_baselines(parts, targets, weights, init_score)
         if self._shard is not None and not self._group_starts and not self._has_own_loss():
             targets = narrow_targets(targets)
-        bins = self._make_bins(table, parts, targets, weights, n_threads)
+        max_bins = candidates[0].max_bins
+        bins = self._make_bins(table, parts, targets, weights, max_bins, n_threads)
         trials = []
         hook = self._agreed(progress_hook(self, scored=True))
         for number, settings in enumerate(candidates):
             boosters = self._make_boosters(
-                *(table, parts, bins, baselines, targets, weights, init_score, eval_set),
-                *(settings, n_threads),
+                table,
+                parts,
+                bins,
+                baselines,
+                targets,
+                weights,
+                init_score,
+                eval_set,
+                settings,
+                n_threads,
+                number * len(parts),
             )
             if stops:
                 self._appoint_judges(boosters, X, y, sample_weight, eval_set)
@@ -219,23 +243,25 @@ class BaseBoosting(BoostedModel):
             report = None
             if hook is not None:
                 report = partial(_report, hook, number * n_more, len(candidates) * n_more)
-            if self._shard is not None and self._shard.start is not None:
-                trial.first_round = 0  # none of the rounds is beyond question
-            trial.run(n_more - (trial.n_run - self._n_rounds), n_threads, report)
+            if self._shard is not None:
+                trial.first_round = 0  # the rounds of a fit that was broken off are its own
+            trial.run(n_more, n_threads, report)
             trials.append(trial)
         best = min(trials, key=lambda trial: trial.loss)
         self._take(best)
         # Raw scores to start from are no part of the model, and rows that an earlier fit saw are
-        # not held out. Of several workers each would know but its own rows.
+        # not held out.
         self._held_out: HeldOut | None = None
-        if stops and not goes_on and init_score is None and self._shard is None:
+        if stops and not goes_on and init_score is None:
             self._held_out = self._hold_out(best, table, targets, sample_weight, eval_set)
         return self
 
     def _settle(self, targets: Any, weights: Any) -> list[Settings]:
         n_rows = self._totals.count(len(targets))
-        if weights is not None and not self._totals.any((weights != np.floor(weights)).any()):
-            n_rows = self._totals.count(weights.sum())
+        if weights is not None:
+            counts = (weights == np.floor(weights)) & (weights < 2**31)
+            if not self._totals.any(not counts.all()):
+                n_rows = self._totals.count(weights.sum())
         n_scores = 1 if targets.ndim == 1 else targets.shape[1]
         if is_classifier(self) and self.n_classes_ > 2:
             n_scores = self.n_classes_
@@ -245,7 +271,7 @@ class BaseBoosting(BoostedModel):
         free = self.monotonic_cst is None and self.l1_regularization == 0
         oblivious = targets.ndim == 1 and self.max_bins is not None and free
         return settle(
-            *(self, self._n_wanted(), n_rows, n_scores, oblivious), folds=self._shard is None
+            self, self._n_wanted(), n_rows, n_scores, oblivious, n_columns=self.n_features_in_
         )
 
     # Set while several workers fit one model, each with a part of the rows.
@@ -285,54 +311,50 @@ class BaseBoosting(BoostedModel):
             self._keep_scores(boosters[0])
 
     def _hold_out(
-        self, trial: Trial, table: Table, targets: Any, sample_weight: Any, eval_set: Any
+        self,
+        trial: Trial,
+        table: Table | PartedTable,
+        targets: Any,
+        sample_weight: Any,
+        eval_set: Any,
     ) -> HeldOut | None:
-        """Say about the rows that were watched what the boosters that watched them say."""
+        """Return the predictions of each booster for its validation rows, those of all workers."""
+        if not self._knows_its_errors():
+            return None
         if eval_set is not None:
             X, y, weights, _ = self._eval_parts(eval_set)
-            rows = thinned(_num_samples(y))
-            truth = np.asarray(self._read_targets(y), dtype=np.float64)[rows]
-            weights = None if weights is None else np.asarray(weights, dtype=np.float64)[rows]
-            held = self._as_held_out("rows of eval_set", truth, self._raw(X)[rows], weights)
-            return held if held is None else self._scale_groups(held, None)
-        watching = [b for b in trial.boosters if b.watched_rows is not None]
-        if not watching:
+            truth = np.asarray(self._read_targets(y), dtype=np.float64)
+            of_set = predict_eval_set(self, X, truth, weights, self._totals)
+            weights = None if of_set.weights is None else scale_extreme(of_set.weights)[0]
+            held = self._as_held_out("rows of eval_set", of_set.truth, of_set.raw, weights)
+            return self._scale_groups(held, None)
+        if trial.boosters[0].watched_rows is None:
             return None
-        every = np.concatenate([booster.watched_rows for booster in watching])
-        kept = np.zeros(table.n_rows, dtype=bool)
-        kept[every[thinned(len(every))]] = True
-        order, raws = [], []
-        for booster in watching:
-            rows = booster.watched_rows[kept[booster.watched_rows]]
-            if not len(rows):
-                continue
-            raw = np.empty((len(rows), self._n_scores))
-            raw[:] = booster.baseline
-            _core.add_rounds(
-                *(booster.store.core, core_table(table.take(rows), self._schema)),
-                *(self._trees_per_round, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
-                raw,
-            )
-            order.append(rows)
-            raws.append(raw)
-        rows = np.concatenate(order)
         weights = None
         if sample_weight is not None:  # one number is the weight of all rows
-            weights = np.broadcast_to(np.asarray(sample_weight, dtype=float), table.n_rows)[rows]
+            weights = np.broadcast_to(np.asarray(sample_weight, dtype=float), table.n_rows)
+        found = predict_folds(self, trial.boosters, table, targets, weights)
         many = len(trial.boosters) > 1
         source = "rows of early stopping's folds" if many else "rows that early stopping watched"
-        held = self._as_held_out(source, targets[rows], np.concatenate(raws), weights)
-        if held is None:
-            return None
-        return self._scale_groups(replace(held, rows=rows.astype(np.intp)), table)
+        weights = None if found.weights is None else scale_extreme(found.weights)[0]
+        held = self._as_held_out(source, found.truth, found.raw, weights)
+        return self._scale_groups(replace(held, rows=found.numbers), found.table)
+
+    def _row_numbers(self, n_rows: int) -> NDArray[np.uint64]:
+        """Return the numbers of the rows of fit in the whole table."""
+        return (RowNumbers() if self._shard is None else self._shard.numbers).of(n_rows)
 
     def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
-        """Learn how large errors are for each category, from the rows of a table."""
+        """Learn how large errors are for each category, from the table of these rows."""
         return held
 
-    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut | None:
-        """Make predictions of raw scores; None where they tell nothing about new rows."""
-        return None
+    def _knows_its_errors(self) -> bool:
+        """Whether predictions for validation rows tell how large errors are."""
+        return False
+
+    def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut:
+        """Make predictions of raw scores."""
+        raise NotImplementedError
 
     def _why_none(self) -> str:
         return " (early stopping holds some out: early_stopping=True)"
@@ -401,7 +423,9 @@ class BaseBoosting(BoostedModel):
         """Make the function that scores what a booster says now about its rows."""
         stage = copy.copy(self)  # a fitted model, as far as a scorer can tell
         stage._store, stage._n_rounds = booster.store, 1
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weighted = {}
+        if sample_weight is not None:
+            weighted = {"sample_weight": scale_extreme(np.asarray(sample_weight, dtype=float))[0]}
 
         def judge() -> float:
             stage.__dict__["_raw"] = lambda X: booster.watched_scores()
@@ -411,12 +435,21 @@ class BaseBoosting(BoostedModel):
 
     def _new_store(self) -> ForestStore:
         return ForestStore(
-            *("squared_error", [], self._n_scores if self._n_targets > 1 else 1, True),
+            "squared_error",
+            [],
+            self._n_scores if self._n_targets > 1 else 1,
+            True,
             [0 if v is None else len(v) for v in self.categories_],
         )
 
     def _make_bins(
-        self, table: Table, parts: list[Any], targets: Any, weights: Any, n_threads: int
+        self,
+        table: Table,
+        parts: list[Any],
+        targets: Any,
+        weights: Any,
+        max_bins: int | None,
+        n_threads: int,
     ) -> list[Bins]:
         """Code the rows, for each part that learns from other ones; most often that is the same."""
         made: list[Bins] = []
@@ -426,8 +459,13 @@ class BaseBoosting(BoostedModel):
             statistics = []
             if self._shard is None:
                 statistics = statistics_of(
-                    *(table, self._schema, self.max_set_categories, self._averaged(targets)),
-                    *(weights, learned, self._seed + number),
+                    table,
+                    self._schema,
+                    self.max_set_categories,
+                    self._averaged(targets),
+                    self._scale_weights(weights, learned)[0],
+                    learned,
+                    self._seed + number,
                 )
             if made and not statistics:
                 made.append(made[0])
@@ -436,7 +474,13 @@ class BaseBoosting(BoostedModel):
             among = learned if len(parts) == 1 else None
             made.append(
                 Bins(
-                    *(table, self._schema, statistics, self.max_bins, n_threads, among, weights),
+                    table,
+                    self._schema,
+                    statistics,
+                    max_bins,
+                    n_threads,
+                    among,
+                    weights,
                     self._totals,
                 )
             )
@@ -462,9 +506,8 @@ class BaseBoosting(BoostedModel):
         found = []
         for learned, _ in parts:
             rows = slice(None) if learned is None else learned
-            found.append(
-                self._find_baseline(targets[rows], None if weights is None else weights[rows])
-            )
+            own, _ = self._scale_weights(weights, learned)
+            found.append(self._find_baseline(targets[rows], None if own is None else own[rows]))
         return found
 
     def _make_boosters(
@@ -479,31 +522,43 @@ class BaseBoosting(BoostedModel):
         eval_set: Any,
         settings: Settings,
         n_threads: int,
+        first: int,
     ) -> list[Booster]:
         boosters: list[Booster] = []
         goes_on = self._n_rounds > 0
         for_core = np.ascontiguousarray(targets.T).ravel()
         for number, (learned, watched) in enumerate(parts):
             scores = self._start_scores(table, baselines[number], init_score)
+            own, exponent = self._scale_weights(weights, learned)
             validation = others = None
             if watched is not None:
+                of_watched, _ = self._scale_weights(weights, watched)
                 validation = _core.BoostValidation(
-                    *(bins[number].matrix, watched, for_core, weights, scores),
+                    bins[number].matrix,
+                    watched,
+                    for_core,
+                    of_watched,
+                    scores,
                     self._group_starts,
                 )
             elif eval_set is not None:
                 validation, others = self._read_eval_set(eval_set, bins[number], baselines[number])
             booster = Booster(
-                *(bins[number], learned, validation, for_core, weights, scores),
-                self._options(settings, bins[number], self._seed + number, n_threads),
+                bins[number],
+                learned,
+                validation,
+                for_core,
+                own,
+                scores,
+                self._options(settings, bins[number], self._seed + number, n_threads, exponent),
                 self._store if goes_on else self._new_store(),
                 self._own_gradients(targets, scores),
             )
             booster.watched_rows, booster.other_scores = watched, others
             booster.baseline = baselines[number]
-            booster.shard = self._shard
+            booster.shard, booster.number = self._shard, first + number
             booster.train, booster.watched = self.train_score_, self.validation_score_
-            if self._shard is not None and self._shard.start is not None:
+            if self._shard is not None and booster.number < len(self._shard.start):
                 self._go_on(booster, table, eval_set)
             if goes_on and booster.bins.statistics and self._last_scores is not None:
                 fingerprint, last = self._last_scores
@@ -516,7 +571,7 @@ class BaseBoosting(BoostedModel):
     def _go_on(self, booster: Booster, table: Table | PartedTable, eval_set: Any) -> None:
         """Take the trees of a fit that was broken off, and be where it was."""
         assert self._shard is not None
-        booster.store.extend(self._shard.start)
+        booster.store.extend(self._shard.start[booster.number])
         tables: list[tuple[Any, Any]]
         if isinstance(table, PartedTable):
             readers = table.readers(self._schema)
@@ -540,8 +595,8 @@ class BaseBoosting(BoostedModel):
     _group_starts: list[int] = []  # of a ranking: where each group begins, then the number of rows
 
     @abstractmethod
-    def _encode_targets(self, y: Any) -> NDArray[np.float64]:
-        """Targets as numbers, (n_rows,)."""
+    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
+        """Targets as numbers, (n_rows,); labels: those of rows of weight zero."""
 
     @abstractmethod
     def _prepare_loss(self, targets: Any, weights: Any) -> None:
@@ -598,6 +653,13 @@ class BaseBoosting(BoostedModel):
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
 
+    def _scale_weights(self, weights: Any, rows: Any = None) -> tuple[Any, int]:
+        """Divide weights by a power of two if those of some rows are very large or small."""
+        if weights is None:
+            return None, 0
+        own = weights if rows is None else weights[rows]
+        return scale_extreme(weights, float(self._totals.largest(own.max(initial=0.0))[0]))
+
     def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
         if self.early_stopping == "auto":
             open_ended = isinstance(self._n_wanted(), str) and n_rows >= 50
@@ -621,6 +683,7 @@ class BaseBoosting(BoostedModel):
                 dtype=np.float64,
                 ensure_non_negative=True,
             )
+        weights, _ = self._scale_weights(weights)  # only their mean loss counts
         scores = self._start_scores(table, baseline, None)
         validation = _core.BoostValidation(
             bins.code(table),
@@ -661,12 +724,17 @@ class BaseBoosting(BoostedModel):
             _core.add_rounds(
                 self._store.core,
                 core_table(table, self._schema),
-                *(self._trees_per_round, 0, self._n_rounds, effective_n_jobs(self.n_jobs)),
+                self._trees_per_round,
+                0,
+                self._n_rounds,
+                effective_n_jobs(self.n_jobs),
                 scores,
             )
         return np.ascontiguousarray(scores.T)
 
-    def _options(self, settings: Settings, bins: Bins, seed: int, n_threads: int) -> Any:
+    def _options(
+        self, settings: Settings, bins: Bins, seed: int, n_threads: int, weight_exponent: int
+    ) -> Any:
         options = _core.BoostOptions()
         options.set_loss(self._loss_name, self._loss_parameter, self._n_scores)
         options.set_growth(settings.growth)
@@ -688,10 +756,11 @@ class BaseBoosting(BoostedModel):
         options.level_columns = float(self.max_features_level)
         options.node_columns = float(settings.max_features)
         options.seed = seed
-        options.l2 = float(settings.l2_regularization)
-        options.l1 = float(self.l1_regularization)
-        options.min_gain = float(self.min_split_gain)
-        options.min_hessian = float(self.min_hessian_leaf)
+        # What sums of weighted derivatives are compared with is divided as the weights were.
+        options.l2 = _scaled(settings.l2_regularization, weight_exponent)
+        options.l1 = _scaled(self.l1_regularization, weight_exponent)
+        options.min_gain = _scaled(self.min_split_gain, weight_exponent)
+        options.min_hessian = _scaled(self.min_hessian_leaf, weight_exponent)
         options.min_rows = int(settings.min_samples_leaf)
         options.monotonic = bins.extend_signs(self._monotonic())
         options.interactions = bins.extend_sets(
@@ -716,18 +785,27 @@ class BaseBoosting(BoostedModel):
         return [int(sign) for sign in signs] if signs.any() else []
 
 
+def _scaled(number: Any, exponent: int) -> float:
+    """Divide a number by 2^exponent."""
+    if exponent == 0:
+        return float(number)
+    with np.errstate(over="ignore"):
+        return min(float(np.ldexp(float(number), -exponent)), _LARGEST_PENALTY)
+
+
 def _report(hook: Any, before: int, total: int, done: int, score: float) -> bool:
     return bool(hook(before + done, total, score))
 
 
 def _without_weightless(X: Any, y: Any, sample_weight: Any, *others: Any) -> Any:
-    """Drop rows of weight zero: they must not even have a say in where bins begin."""
+    """Drop rows of weight zero, which must not even change the bins; return their targets first."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1 or weights.dtype.kind not in "biuf" or not (weights == 0).any():
-        return X, y, sample_weight, *others
+        return None, X, y, sample_weight, *others
     if weights.shape[0] != _num_samples(X) or not (weights > 0).any():
-        return X, y, sample_weight, *others
+        return None, X, y, sample_weight, *others
     kept = np.flatnonzero(weights)
     X, y = indexable(X, y)
     rest = [None if other is None else np.asarray(other)[kept] for other in others]
-    return _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest
+    labels = _safe_indexing(y, np.flatnonzero(weights == 0))
+    return labels, _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept], *rest

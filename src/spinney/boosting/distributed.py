@@ -28,8 +28,9 @@ def fit_shard(
     sample_weight: Any = None,
     group: Any = None,
     eval_set: Any = None,
-    start: ForestStore | None = None,
-    after_round: Callable[[int, ForestStore], object] | None = None,
+    start: Sequence[ForestStore] | None = None,
+    after_round: Callable[[int, ForestStore, int], object] | None = None,
+    labels: Any = None,
 ) -> Any:
     """Fit one model to rows of which this worker has a part, together with the other workers.
 
@@ -61,18 +62,24 @@ def fit_shard(
         For a ranker, as in its `fit`; the rows of a group are side by side, with one worker.
     eval_set : tuple or None
         Rows to watch, of all workers or none; a worker may have none of them.
-    start : ForestStore or None
-        Trees of the first rounds, if an earlier fit was broken off.
+    start : sequence of ForestStore or None
+        Trees of the first rounds of each booster, if an earlier fit was broken off. With early
+        stopping in folds there is a booster for each fold, and for each kind of trees that is
+        tried; otherwise there is one.
     after_round : callable or None
-        Called after each round with the number of rounds so far and the store of all trees:
-        ``store.part(first, last)`` copies some, ``store.extend(part)`` adds them to others.
+        Called after each round of a booster with the number of its rounds so far, the store of its
+        trees and its number, the place in `start`: ``store.part(first, last)`` copies some trees,
+        ``store.extend(part)`` adds them to others.
+    labels : array or None
+        For a classifier: labels of this worker's rows of weight zero, whose classes stay.
 
     Returns
     -------
     estimator
         Itself.
     """
-    shard = Shard(Totals(exchange), RowNumbers(stretches), int(seed), after_round, start)
+    begun = [] if start is None else list(start)
+    shard = Shard(Totals(exchange), RowNumbers(stretches), int(seed), after_round, begun)
     try:
         estimator._validate_params()
         _refuse(estimator, shard.totals, sample_weight, eval_set)
@@ -83,7 +90,7 @@ def fit_shard(
             else None
         )
         with all_or_nothing(estimator):
-            estimator._fit(X, y, sample_weight, eval_set, None, groups, None)
+            estimator._fit(X, y, sample_weight, eval_set, None, groups, None, labels)
     except BaseException:
         exchange.abort()
         raise
@@ -98,7 +105,6 @@ def _refuse(estimator: Any, totals: Totals, sample_weight: Any, eval_set: Any) -
     told = [
         (estimator.max_bins is None, "max_bins=None: expected a number of bins"),
         (estimator.warm_start, "warm_start=True: expected False"),
-        (estimator.n_folds not in (1, "auto"), f"n_folds={estimator.n_folds}: expected 1"),
         (estimator.scoring is not None, "scoring: expected None, so that the loss decides"),
         (
             hasattr(getattr(estimator, "loss", None), "fit_intercept_only"),

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.calibration._calibrators import CALIBRATIONS, Calibrator
 from spinney.calibration._wrapper import Wrapper
 from spinney.calibration.probabilities import (
+    all_classes,
+    columns_of,
     fold_shares,
     held_out_shares,
     read_classes,
@@ -119,8 +121,10 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         self._check_method(("auto", *CALIBRATIONS))
         if isinstance(self.cv, str) and self.cv not in ("auto", "oob"):
             raise ValueError(f"cv: expected 'auto', 'oob', a number or a splitter, got {self.cv!r}")
+        every = y
         X, y, weights = self._read(X, y, sample_weight)
-        y, self.classes_, codes = read_classes(self, y)
+        y, self._known, codes = read_classes(self, y)
+        self.classes_ = all_classes(self, every, y, self._known)
         self.estimator_, held = self._own_rows(X, y, weights)
         self._unit = unit_of_margins(self.estimator_, X)
         if isinstance(self.cv, str) and held is not None:
@@ -143,7 +147,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             folds = self._folds(X, y)
         finally:
             self.cv = cv
-        return fold_shares(self._model(), X, y, weights, self.classes_, folds, self._unit)
+        return fold_shares(self._model(), X, y, weights, self._known, folds, self._unit)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated class probabilities.
@@ -161,7 +165,9 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         unit = vars(self).get("_unit", 1.0)
-        return self._calibrator.apply(held_out_shares(self.estimator_, X, self.classes_, unit))
+        known = vars(self).get("_known", self.classes_)  # those with rows of positive weight
+        shares = self._calibrator.apply(held_out_shares(self.estimator_, X, known, unit))
+        return np.asarray(columns_of(self.classes_, shares, known))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes.

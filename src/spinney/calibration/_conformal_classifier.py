@@ -13,7 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
-from spinney.calibration.probabilities import held_out_shares, read_classes, unit_of_margins
+from spinney.calibration.probabilities import (
+    all_classes,
+    columns_of,
+    held_out_shares,
+    read_classes,
+    unit_of_margins,
+)
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut
 from spinney.conformal.rules import SET_METHODS, Floats, check_coverage, class_scores, sets_within
@@ -144,14 +150,16 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         if not isinstance(self.sets, str) or self.sets not in SET_METHODS:
             said = ", ".join(map(repr, SET_METHODS))
             raise ValueError(f"sets: expected one of {said}, got {self.sets!r}")
+        every = y
         X, y, weights = self._read(X, y, sample_weight)
-        y, self.classes_, codes = read_classes(self, y)
+        y, self._known, codes = read_classes(self, y)
+        self.classes_ = all_classes(self, every, y, self._known)
         if self.method == "split":
             learned, asked = self._split(X, y)
             self.estimator_ = fit_on(self._model(), X, y, weights, learned)
             rows = _safe_indexing(X, asked)
             self._unit = unit_of_margins(self.estimator_, rows)
-            shares = held_out_shares(self.estimator_, rows, self.classes_, self._unit)
+            shares = held_out_shares(self.estimator_, rows, self._known, self._unit)
             own = None if weights is None else weights[asked]
             self._held_out = HeldOut(
                 "rows that were set aside", codes[asked], shares, weights=own, rows=asked
@@ -186,7 +194,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             raise ValueError(
                 f"method='oob': {type(self.estimator_).__name__} holds out no rows by itself"
             )
-        shares = self._fold_shares(X, y, weights, self.classes_)
+        shares = self._fold_shares(X, y, weights, self._known)
         self._held_out = HeldOut(
             "rows of folds", codes, shares, weights=weights, rows=np.arange(len(y))
         )
@@ -222,13 +230,16 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes)
             Its probabilities, as they are.
         """
-        return self._shares(X)
+        shares, known = self._shares(X)
+        return np.asarray(columns_of(self.classes_, shares, known))
 
-    def _shares(self, X: Any) -> Floats:
+    def _shares(self, X: Any) -> tuple[Floats, Any]:
+        """Probabilities of the classes that have rows of positive weight, and these classes."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         unit = vars(self).get("_unit", 1.0)
-        return held_out_shares(self.estimator_, X, self.classes_, unit)
+        known = vars(self).get("_known", self.classes_)
+        return held_out_shares(self.estimator_, X, known, unit), known
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Predict a set of classes that holds the right one with the given probability.
@@ -247,7 +258,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             Whether each class, in the order of `classes_`, is in the set of the row.
         """
         coverage = check_coverage(coverage)
-        shares = self._shares(X)
+        shares, known = self._shares(X)
         held = self._held_out
         part: Any = 0.5
         asked_part: Any = 0.5
@@ -268,4 +279,5 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
                 limit = held.take(mine).limit(self.sets, coverage, own)
                 if limit < np.inf:  # minus infinity where the likeliest class alone will do
                     limits[asked == code] = limit
-        return sets_within(class_scores(shares, self.sets, asked_part), limits)
+        sets = sets_within(class_scores(shares, self.sets, asked_part), limits)
+        return np.asarray(columns_of(self.classes_, sets, known))

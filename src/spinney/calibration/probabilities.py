@@ -8,13 +8,20 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
 from spinney.calibration._wrapper import fit_on
 from spinney.conformal.rules import Floats
 from spinney.data.labels import encode_labels
 
-__all__ = ["fold_shares", "held_out_shares", "read_classes", "unit_of_margins"]
+__all__ = [
+    "all_classes",
+    "columns_of",
+    "fold_shares",
+    "held_out_shares",
+    "read_classes",
+    "unit_of_margins",
+]
 
 
 def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -25,6 +32,11 @@ def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
     check_classification_targets(y)
     classes, codes = encode_labels(np.asarray(y))
     return np.asarray(y), classes, np.asarray(codes).astype(np.int32)
+
+
+def all_classes(estimator: Any, every: Any, y: Any, classes: Any) -> Any:
+    """Return the classes of all rows: `classes` are those of y, rows of positive weight."""
+    return classes if len(y) == _num_samples(every) else read_classes(estimator, every)[1]
 
 
 def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floats:
@@ -43,10 +55,15 @@ def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floa
             shares = np.column_stack([1 - likelier, likelier])
         else:
             shares = np.asarray(softmax(margins, axis=1))
-    if len(model.classes_) == len(classes):
-        return shares
-    out = np.zeros((len(shares), len(classes)))
-    out[:, np.searchsorted(classes, model.classes_)] = shares
+    return columns_of(classes, shares, model.classes_)
+
+
+def columns_of(classes: Any, values: Any, known: Any) -> Any:
+    """Return a column for each class: those of the known classes, and zeros for the others."""
+    if len(known) == len(classes):
+        return values
+    out = np.zeros((len(values), len(classes)), dtype=values.dtype)
+    out[:, np.searchsorted(classes, known)] = values
     return out
 
 

@@ -23,6 +23,7 @@ from spinney.conformal.rules import (
 from spinney.data.table import read_table
 
 __all__ = [
+    "MOST_ROWS",
     "HeldOut",
     "IntervalMixin",
     "IntervalsOnRequest",
@@ -35,7 +36,7 @@ __all__ = [
     "thinned",
 ]
 
-_MOST_ROWS = 20_000  # held-out rows to keep: they fix the coverage up to 0.25 percentage points
+MOST_ROWS = 20_000  # held-out rows to keep: they fix the coverage up to 0.25 percentage points
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class HeldOut:
         return np.asarray(scores[np.arange(len(self)), self.truth.astype(np.intp)])
 
 
-def thinned(n_rows: int, most: int = _MOST_ROWS) -> Any:
+def thinned(n_rows: int, most: int = MOST_ROWS) -> Any:
     """Return an index of all rows, or of a sample of `most` (with a fixed seed)."""
     if n_rows <= most:
         return slice(None)

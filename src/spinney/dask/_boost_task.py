@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from spinney import __version__
+from spinney import __version__, _core
 from spinney.boosting.distributed import fit_shard
 from spinney.dask._rows import Part, join_beside, join_parts
 from spinney.distributed.exchange import Exchange, ExchangeError, SocketExchange
@@ -31,7 +31,10 @@ __all__ = [
     "LoadedPart",
     "Outcome",
     "Plan",
+    "begun_model",
+    "begun_trees",
     "boost_rows",
+    "keep_part",
     "leave_fit",
     "load_part",
     "no_rows",
@@ -76,7 +79,7 @@ class Plan:
     is_ranker : bool
         Whether rows come in groups.
     start : bytes or None
-        Trees of the first rounds, a pickled ForestStore.
+        Trees of the first rounds of each booster, a pickled list of ForestStore.
     topic : str
         Of the scheduler's events about this fit alone.
     expected : dict or None
@@ -101,9 +104,9 @@ class Outcome:
     model : estimator or None
         The fitted model, from the first worker only.
     n_rounds : int
-        Rounds that were finished, where another worker was lost.
+        Rounds of all boosters that were finished, where another worker was lost.
     trees : bytes or None
-        Their trees.
+        Their trees, a pickled list of ForestStore.
     report : dict
         Rows, bytes sent, exchanges and seconds of this worker.
     n_told : int
@@ -137,12 +140,15 @@ class LoadedPart:
         Number of columns.
     file : str or None
         Where the rows are.
+    labels : ndarray or None
+        Distinct targets of the rows of weight zero, which were dropped.
     """
 
     part: Part
     n_rows: int
     n_columns: int
     file: str | None = None
+    labels: Any = None
 
     def read(self) -> Any:
         """Give the rows."""
@@ -161,6 +167,11 @@ class LoadedPart:
             Path(self.file).unlink(missing_ok=True)
 
 
+def keep_part(part: Part) -> Part:
+    """Return a part as it is, as a task of its own."""
+    return part
+
+
 def no_rows(part: Part) -> Part:
     """Give a part without rows, for a worker that has none."""
     beside = [None if of is None else of[:0] for of in (part.y, part.weights, part.group)]
@@ -169,10 +180,10 @@ def no_rows(part: Part) -> Part:
 
 def load_part(part: Part, number: int, token: str) -> LoadedPart:
     """Have a worker keep a partition; with the token of a fit the rows go to a file of it."""
-    part = _without_weightless(part)
+    part, labels = _without_weightless(part)
     n_rows, n_columns = part.X.shape
     if not token:
-        return LoadedPart(part, n_rows, n_columns)
+        return LoadedPart(part, n_rows, n_columns, labels=labels)
     from distributed import get_worker
 
     file = Path(get_worker().local_directory) / f"spinney-{token[:12]}-{number}.rows"
@@ -184,7 +195,7 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
         leave_fit(token)
     # Copies: a column of a frame may be a view of all of it, which would stay.
     beside = [None if of is None else of.copy() for of in (part.y, part.weights, part.group)]
-    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file))
+    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file), labels)
 
 
 def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
@@ -208,6 +219,35 @@ def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
     if token in _left:
         leave_fit(token)
     return (str(listener.getsockname()[0]), int(listener.getsockname()[1]))
+
+
+def begun_model(model: Any, stores: list[Any]) -> None:
+    """Make a model of the trees so far: the mean of the first boosters, as many as there are folds.
+
+    Where there are several boosters, their own trees are kept for a fit that goes on.
+    """
+    folds = stores[: model._n_boosters]
+    per_round = model._trees_per_round
+    model._n_boosters = len(folds)
+    model._n_rounds = min(map(len, folds)) // per_round
+    if len(stores) == 1:
+        model._store = stores[0].part(0, len(stores[0]))
+        return
+    model._store = model._new_store()
+    cores = [store.core for store in folds]
+    _core.append_mean(cores, model._n_rounds, per_round, model._store.core)
+    model._checkpoint_trees = stores
+
+
+def begun_trees(model: Any) -> bytes | None:
+    """Return the trees of each booster that a model was made from; None where they are not known.
+
+    A model that is the mean of several boosters, and finished, does not keep theirs.
+    """
+    stores = vars(model).get("_checkpoint_trees")
+    if stores is None and model._n_boosters == 1:
+        stores = [model._store]
+    return None if stores is None else pickle.dumps(stores)
 
 
 def stop_fit(token: str) -> None:
@@ -292,7 +332,9 @@ def _boost(
             _check_rows(plan.expected, about)
             estimator._checkpoint_rows = about
         fit_shard(
-            *(estimator, rows, targets),
+            estimator,
+            rows,
+            targets,
             exchange=exchange,
             stretches=[(0, n_before)],
             seed=plan.seed,
@@ -301,9 +343,10 @@ def _boost(
             eval_set=_eval_set(watched, plan.is_ranker),
             start=None if plan.start is None else pickle.loads(plan.start),
             after_round=diary.after_round,
+            labels=_join_labels([one.labels for one in parts]),
         )
     except ExchangeError:
-        return Outcome(is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees(0, diary.n_trees))
+        return Outcome(is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees())
     finally:
         estimator.callbacks = None
     report = {
@@ -317,6 +360,15 @@ def _boost(
     return Outcome(model=model, report=report, n_told=diary.n_told)
 
 
+@dataclass
+class _Progress:
+    """What a booster came to: its trees, how many are of finished rounds, how many were sent."""
+
+    store: Any
+    n_trees: int
+    n_sent: int = 0
+
+
 class _Diary:
     """Keeps track of the rounds, and sends new trees to whoever asked for the fit."""
 
@@ -324,41 +376,51 @@ class _Diary:
         self, plan: Plan, estimator: Any, share: _Share, send: Callable[[Any, Any], Any] | None
     ) -> None:
         self._plan, self._estimator, self._share, self._send = plan, estimator, share, send
-        self.n_rounds = self.n_trees = self.n_told = 0
-        self._store: Any = None
-        self._n_sent, self._last = 0, 0.0
-        if plan.start is not None:
-            self._n_sent = len(pickle.loads(plan.start))
-        self._n_before = self._n_sent
+        self.n_rounds = self.n_told = 0
+        self._last = 0.0
+        start = [] if plan.start is None else pickle.loads(plan.start)
+        self._boosters = [_Progress(store, len(store), len(store)) for store in start]
 
     @property
     def sends(self) -> bool:
         """Whether anybody is told."""
         return self._send is not None
 
-    def after_round(self, n_rounds: int, store: Any) -> None:
+    def after_round(self, n_rounds: int, store: Any, booster: int) -> None:
         if self._share.is_left:  # the others are told, as if this worker were lost
             raise ExchangeError("the fit was given up")
-        self.n_rounds, self.n_trees, self._store = n_rounds, len(store), store
+        if booster == len(self._boosters):  # boosters begin in their order
+            self._boosters.append(_Progress(store, 0))
+        progress = self._boosters[booster]
+        progress.store, progress.n_trees = store, len(store)
+        n_trees = sum(one.n_trees for one in self._boosters)
+        self.n_rounds = n_trees // (len(store) // n_rounds)
         now = time.monotonic()
         if self._send is None or now - self._last < _SEND_EVERY:
             return
-        message = {"token": self._plan.token, "rounds": n_rounds, "first": self._n_sent}
-        message["trees"] = self.trees(self._n_sent, self.n_trees)
+        new = [
+            (k, one.n_sent, one.store.part(one.n_sent, one.n_trees))
+            for k, one in enumerate(self._boosters)
+            if one.n_trees > one.n_sent
+        ]
+        message = {"token": self._plan.token, "rounds": self.n_rounds, "trees": pickle.dumps(new)}
         if self._last == 0.0:  # what the trees are about, once
             state = {**vars(self._estimator), "callbacks": None}
             state = {k: v for k, v in state.items() if k not in ("_shard", "_totals")}
             message["state"] = pickle.dumps(state)
-        self._n_sent, self._last = self.n_trees, now
+        for one in self._boosters:
+            one.n_sent = one.n_trees
+        self._last = now
         self._send(self._plan.topic, message)
 
-    def trees(self, first: int, last: int) -> bytes | None:
-        """Pickle some of the trees."""
-        return None if self._store is None else pickle.dumps(self._store.part(first, last))
+    def trees(self) -> bytes | None:
+        """Pickle the trees of finished rounds of each booster."""
+        if not self._boosters:
+            return None
+        return pickle.dumps([one.store.part(0, one.n_trees) for one in self._boosters])
 
     def report(self, done: int, total: int, score: float) -> bool:
         """Tell how far the fit is; True ends it."""
-        done += self._n_before // self._estimator._trees_per_round
         message = {"token": self._plan.token, "done": done, "total": total, "score": float(score)}
         if self._send is not None:
             self.n_told += 1
@@ -367,17 +429,24 @@ class _Diary:
         return self._share.is_stopped
 
 
-def _without_weightless(part: Part) -> Part:
-    """Check weights, and drop rows of weight zero, as the local booster does."""
+def _without_weightless(part: Part) -> tuple[Part, Any]:
+    """Check weights, and drop rows of weight zero; return their distinct targets, too."""
     if part.weights is None:
-        return part
+        return part, None
     part = replace(part, weights=_check_weights(part.weights))
     if not (part.weights == 0).any():
-        return part
+        return part, None
+    labels = np.unique(part.y[part.weights == 0])
     kept = np.flatnonzero(part.weights)
     X = part.X.iloc[kept] if hasattr(part.X, "iloc") else part.X[kept]
     group = None if part.group is None else part.group[kept]
-    return Part(X, part.y[kept], part.weights[kept], group)
+    return Part(X, part.y[kept], part.weights[kept], group), labels
+
+
+def _join_labels(labels: list[Any]) -> Any:
+    """Give all labels that there are, or None."""
+    found = [one for one in labels if one is not None]
+    return np.concatenate(found) if found else None
 
 
 def _check_weights(weights: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import secrets
 from numbers import Integral
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from spinney import ensemble
-from spinney.dask._boost_task import TOPIC, Plan
+from spinney.dask._boost_task import TOPIC, Plan, begun_trees
 from spinney.dask._crew import Crew, await_workers, find_client
 from spinney.dask._model import (
     DaskModel,
@@ -21,7 +20,7 @@ from spinney.dask._model import (
     HereMixin,
     IntervalsMixin,
     LeavesMixin,
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     SetsMixin,
 )
 from spinney.dask._rows import is_path, read_rows
@@ -49,6 +48,10 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
     def workers_(self) -> list[dict[str, Any]]:
         """What each worker did: rows, bytes sent, exchanges, seconds, peak of its memory."""
         return list(vars(self).get("_dask_report", []))
+
+    def _held_out_rows(self) -> Any:
+        """Return the validation rows of early stopping, as the local estimator does."""
+        return super(DaskModel, self)._held_out_rows()  # type: ignore[misc]
 
     def _boost(
         self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any, in_files: Any
@@ -85,7 +88,7 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
             expected = vars(begun).get("_checkpoint_rows", {})
             if expected:  # files of older versions do not know their rows
                 _check_begun(begun, rows.names, self.random_state, seed, path)
-            seed, start = begun._seed, pickle.dumps(begun._store)
+            seed, start = begun._seed, begun_trees(begun)
         topic = f"{TOPIC}-{secrets.token_hex(8)}"
         plan = Plan(local, seed, "", self._is_ranker, start, topic, expected)
         crew = Crew(plan, rows, watched, hook, path, bool(in_files))
@@ -165,19 +168,22 @@ def _check_folder(path: Any) -> None:
 
 
 class GradientBoostingClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, DecisionMixin, SetsMixin, _DaskBooster, ensemble.GradientBoostingClassifier
+    LogProbabilitiesMixin,
+    DecisionMixin,
+    SetsMixin,
+    _DaskBooster,
+    ensemble.GradientBoostingClassifier,
 ):
     """Boosted trees for classes, fitted by all workers of a cluster together.
 
     Each worker codes its partitions once and keeps them. For every tree the workers add up
     histograms of whole numbers and all take the same decisions: the model does not depend on the
-    number of workers or partitions, and is that of `spinney.ensemble.GradientBoostingClassifier`
-    with ``n_folds=1``, to the bit. A worker that is lost is done without: the others go on from the
-    last finished tree.
+    number of workers or partitions, and is that of `spinney.ensemble.GradientBoostingClassifier`,
+    to the bit. A worker that is lost is done without: the others go on from the last finished tree.
 
     Parameters and attributes are those of `spinney.ensemble.GradientBoostingClassifier`. Not on
-    Dask: ``max_bins=None``, `warm_start`, `n_folds` above 1, `scoring`, and columns of more than
-    `max_set_categories` categories.
+    Dask: ``max_bins=None``, `warm_start`, `scoring`, and columns of more than `max_set_categories`
+    categories.
 
     Examples
     --------

@@ -25,7 +25,9 @@ from spinney.dask._boost_task import (
     TOPIC,
     Outcome,
     Plan,
+    begun_model,
     boost_rows,
+    keep_part,
     leave_fit,
     load_part,
     no_rows,
@@ -134,7 +136,7 @@ class Crew:
         self.n_losses = 0
         self.n_rounds = 0
         self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._store = None if plan.start is None else pickle.loads(plan.start)
+        self._stores: list[Any] = [] if plan.start is None else pickle.loads(plan.start)
         self._state: dict[str, Any] | None = None
         self._n_before = 1
         self._saved = time.monotonic()
@@ -250,17 +252,20 @@ class Crew:
         unfinished = [future for future in own if future.status != "finished"]
         if unfinished:
             self.client.cancel(unfinished, force=True)
-        for future in read:  # not cancelled: others may wait for the same rows to watch
+        for future in read:
             future.release()
 
     def _run_crew(self, token: str, crew: list[str], own: list[Any], read: list[Any]) -> Any:
         """Fit with these workers; what is submitted is added to `own` and, of rows, to `read`."""
-        start = None if self._store is None else pickle.dumps(self._store)
+        start = pickle.dumps(self._stores) if self._stores else None
         self._n_heard = 0
         plan = replace(self.plan, token=token, start=start)
         opened = [
             self.client.submit(
-                *(open_listener, token, rank, __version__),
+                open_listener,
+                token,
+                rank,
+                __version__,
                 workers=[address],
                 pure=False,
                 priority=10,
@@ -276,7 +281,11 @@ class Crew:
         addresses = [future.result() for future in opened]
         boosted = [
             self.client.submit(
-                *(boost_rows, plan, rank, addresses, loaded[rank]),
+                boost_rows,
+                plan,
+                rank,
+                addresses,
+                loaded[rank],
                 None if watched is None else watched[rank],
                 key=f"boost_rows-{token}-{rank}",
                 workers=[address],
@@ -310,11 +319,12 @@ class Crew:
         ]
 
     def _watched_parts(self, n_workers: int) -> list[Any]:
-        """Give at least one part of the rows to watch to each worker, if need be without rows."""
+        """Make tasks, new in every attempt, with at least one validation part for each worker."""
         assert self.watched is not None
-        parts = self.watched.parts
-        n_missing = max(0, n_workers - len(parts))
-        return parts + [need_dask().delayed(no_rows, pure=False)(parts[0])] * n_missing
+        dask = need_dask()
+        keep, empty = dask.delayed(keep_part, pure=False), dask.delayed(no_rows, pure=False)
+        parts = [keep(part) for part in self.watched.parts]
+        return parts + [empty(parts[0]) for _ in range(n_workers - len(parts))]
 
     def _load(
         self, parts: list[Any], crew: list[str], read: list[Any], strictly: bool = False
@@ -414,7 +424,7 @@ class Crew:
                 continue
             outcome = future.result()
             if outcome.is_broken and outcome.n_rounds > self.n_rounds and outcome.trees:
-                self._store = pickle.loads(outcome.trees)
+                self._stores = pickle.loads(outcome.trees)
                 self.n_rounds = outcome.n_rounds
 
     # ------------------------------------------------------------------ news
@@ -444,11 +454,11 @@ class Crew:
         """Add the trees of finished rounds to those that are here."""
         if message.get("state") is not None:
             self._state = pickle.loads(message["state"])
-        trees = pickle.loads(message["trees"])
-        if self._store is None:
-            self._store = trees
-        elif len(self._store) == message["first"]:
-            self._store.extend(trees)
+        for booster, first, trees in pickle.loads(message["trees"]):
+            if booster == len(self._stores):
+                self._stores.append(trees)
+            elif len(self._stores[booster]) == first:
+                self._stores[booster].extend(trees)
         self.n_rounds = message["rounds"]
         if self.checkpoint is not None and time.monotonic() - self._saved > _SAVE_EVERY:
             self.save_checkpoint()
@@ -458,14 +468,13 @@ class Crew:
     def save_checkpoint(self) -> bool:
         """Write the model as far as it is; False if there is nothing to write."""
         self._saved = time.monotonic()
-        if self.checkpoint is None or self._store is None or self._state is None:
+        if self.checkpoint is None or not self._stores or self._state is None:
             return False
         from spinney.model_file.files import save
 
         model = clone(self.plan.estimator)
         vars(model).update(self._state)
-        model._store = self._store.part(0, len(self._store))
-        model._n_rounds, model._n_boosters = self.n_rounds, 1
+        begun_model(model, self._stores)
         model.n_jobs = None
         save(model, self.checkpoint)
         return True

@@ -100,6 +100,10 @@ class PartitionedDesign(Design):
         """How far the values of some columns are from a point at most."""
         return np.asarray(np.max(self.rows.ask(_farthest, columns, points), axis=0))
 
+    def squares(self, centre: Floats) -> Floats:
+        """Sums of squares of the columns about a centre."""
+        return np.asarray(_add(self.rows.ask(_squares, centre)))
+
     def triangle(self, Y: Any, means: Floats, target_means: Floats, lengths: Floats) -> Floats:
         """Reduce the rows of each part to a triangle, then all triangles to one."""
         told = self.rows.ask(_triangle, Y.columns, means, target_means, lengths)
@@ -220,6 +224,10 @@ def _moments(part: Part, columns: Any, centre: Floats) -> Any:
 
 def _farthest(part: Part, columns: Any, points: Floats) -> Any:
     return Design(part.X, part.weights).farthest(columns, points)
+
+
+def _squares(part: Part, centre: Floats) -> Any:
+    return Design(part.X, part.weights).squares(centre)
 
 
 def _triangle(part: Part, columns: Any, *more: Any) -> Any:

@@ -16,7 +16,7 @@ from spinney.dask._model import (
     HereMixin,
     IntervalsMixin,
     LeavesMixin,
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     QuantilesMixin,
     SetsMixin,
 )
@@ -134,8 +134,11 @@ class _DaskForest(HereMixin, DaskModel[Any]):
         grow = need_dask().delayed(_grow_share, pure=False)
         tasks = [
             grow(
-                *([rows.parts[i] for i in block], self._local(int(b - a))),
-                *(ForestShare(int(a), seed, schema, classes), names, 1),
+                [rows.parts[i] for i in block],
+                self._local(int(b - a)),
+                ForestShare(int(a), seed, schema, classes),
+                names,
+                1,
             )
             for block, a, b in zip(blocks, ends[:-1], ends[1:], strict=True)
         ]
@@ -278,7 +281,7 @@ class _SupervisedForest(LeavesMixin, _DaskForest):
 
 
 class RandomForestClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.RandomForestClassifier
+    LogProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.RandomForestClassifier
 ):
     """A random forest whose trees are grown by the workers of a cluster.
 
@@ -319,7 +322,7 @@ class RandomForestRegressor(  # type: ignore[misc]
 
 
 class ExtraTreesClassifier(  # type: ignore[misc]
-    ProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.ExtraTreesClassifier
+    LogProbabilitiesMixin, SetsMixin, _SupervisedForest, ensemble.ExtraTreesClassifier
 ):
     """Extremely randomised trees, grown by the workers of a cluster.
 

@@ -14,7 +14,7 @@ from spinney.dask._model import (
     DaskModel,
     DecisionMixin,
     IntervalsMixin,
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     SetsMixin,
 )
 from spinney.dask._rows import Part, read_rows
@@ -87,7 +87,7 @@ class LinearRegression(  # type: ignore[misc]
             self._take_over(_fit_here(self, design))
             return self
         self._fit_design(
-            *(design, design.targets(), design.n_dimensions, design.dtype, design.n_weighted)
+            design, design.targets(), design.n_dimensions, design.dtype, design.n_weighted
         )
         return self
 
@@ -145,7 +145,7 @@ class Ridge(  # type: ignore[misc]
 
 
 class LogisticRegression(  # type: ignore[misc]
-    ProbabilitiesMixin,
+    LogProbabilitiesMixin,
     DecisionMixin,
     SetsMixin,
     DaskModel[linear_model.LogisticRegression],
@@ -158,8 +158,8 @@ class LogisticRegression(  # type: ignore[misc]
     up to rounding.
 
     Parameters and attributes are those of `spinney.linear_model.LogisticRegression`; `l1_ratio`
-    must be 0, and "liblinear" is no solver here. Without a penalty, classes that a plane parts but
-    for rows that lie on it are not looked for.
+    must be 0, and "liblinear" is not available. Without a penalty, classes that are separable
+    except for rows on the boundary are not detected.
 
     Examples
     --------

@@ -29,6 +29,7 @@ __all__ = [
     "HereMixin",
     "IntervalsMixin",
     "LeavesMixin",
+    "LogProbabilitiesMixin",
     "ProbabilitiesMixin",
     "QuantilesMixin",
     "SetsMixin",
@@ -242,6 +243,10 @@ class ProbabilitiesMixin:
             several outputs.
         """
         return self._answer("predict_proba", X)  # type: ignore[attr-defined]
+
+
+class LogProbabilitiesMixin(ProbabilitiesMixin):
+    """Class probabilities and their logarithms, computed by Dask."""
 
     def predict_log_proba(self, X: Any) -> Any:
         """Predict logarithms of class probabilities.

@@ -36,6 +36,27 @@ class _Shelf:
     first_row: int
 
 
+class _Voter:
+    """The estimator that votes on neighbors, and the Dask objects its answers are computed from.
+
+    Dask's optimization of a graph drops the futures of persisted tasks. A lazy answer has this
+    object in its graph, so the indexes of its fit stay on the workers as long as the answer.
+
+    Parameters
+    ----------
+    model : estimator
+        Local, with the attributes that predictions read.
+    kept : tuple
+        Indexes and queries. They stay with the client.
+    """
+
+    def __init__(self, model: Any, kept: tuple[Any, ...] = ()) -> None:
+        self.model, self.kept = model, kept
+
+    def __reduce__(self) -> Any:
+        return _Voter, (self.model,)
+
+
 class _DaskNeighbors(DaskModel[Any]):
     """What both share: fitting, and searches over all parts."""
 
@@ -69,7 +90,8 @@ class _DaskNeighbors(DaskModel[Any]):
         ]
         # Of the rows themselves only what the indexes hold stays.
         self._dask_shelves = list(dask.persist(*shelves))
-        told = dask.compute(dask.delayed(_about)(self._dask_shelves[0]))[0]
+        about = dask.delayed(_about, pure=False)
+        told = dask.compute(about(self._dask_shelves[0]))[0]
         self.n_features_in_, self.effective_metric_, self.effective_metric_params_ = told
         vars(self).pop("feature_names_in_", None)
         if rows.names is not None and all(isinstance(name, str) for name in rows.names):
@@ -112,7 +134,8 @@ class _DaskNeighbors(DaskModel[Any]):
         """
         self._check_shelves()
         dask = need_dask()
-        told = dask.compute(*[dask.delayed(_content)(shelf) for shelf in self._dask_shelves])
+        content = dask.delayed(_content, pure=False)
+        told = dask.compute(*[content(shelf) for shelf in self._dask_shelves])
         X, y = (np.concatenate([one[k] for one in told]) for k in (0, 1))
         if hasattr(self, "feature_names_in_"):
             import pandas as pd
@@ -199,10 +222,11 @@ class _DaskNeighbors(DaskModel[Any]):
             if name in vars(self):
                 setattr(voter, name, getattr(self, name))
         voter._fit_method = "brute"
-        voter = dask.delayed(voter, pure=False)
+        kept = (tuple(self._dask_shelves), X)
+        voter = dask.delayed(_Voter(voter, kept), pure=False, traverse=False)
         width, dtype = self._n_answers(method), self._answer_dtype(method)
         labels = self._labels(method)
-        rows = read_rows(X)
+        rows = read_rows(X, optimized=is_here or hasattr(X, "columns"))
         classes, names = self._answers_of(method), rows.names
         ask = dask.delayed(_vote if is_here or names is None else _vote_frame, pure=False)
         about = () if is_here or names is None else (labels, classes)
@@ -218,12 +242,12 @@ class _DaskNeighbors(DaskModel[Any]):
         if not hasattr(X, "columns"):
             import dask.array as da
 
-            return da.concatenate(
-                [
-                    da.from_delayed(block, (n, *shape), dtype=dtype)
-                    for block, n in zip(out, X.chunks[0], strict=True)
-                ]
-            )
+            blocks = [
+                da.from_delayed(block, (n, *shape), dtype=dtype)
+                for block, n in zip(out, X.chunks[0], strict=True)
+            ]
+            # Dask leaves out empty blocks, too, but keeps their tasks in the graph.
+            return da.concatenate([one for one in blocks if one.shape[0] != 0] or blocks[:1])
         import dask.dataframe as dd
 
         empty, index = np.empty((0, *shape), dtype=dtype), X._meta.index
@@ -300,15 +324,15 @@ def _merge(told: list[tuple[Any, Any, Any]], k: int) -> tuple[Any, Any, Any]:
 
 
 def _vote(
-    block: Part, nearest: tuple[Any, Any, Any], voter: Any, method: str, shape: Any, dtype: Any
+    block: Part, nearest: tuple[Any, Any, Any], voter: _Voter, method: str, shape: Any, dtype: Any
 ) -> Any:
     """Ask the local estimator, which is told the neighbours instead of looking for them."""
     distances, _, targets = nearest
-    voter = copy(voter)
-    voter._y = targets.reshape(distances.size, *targets.shape[2:])
+    model = copy(voter.model)
+    model._y = targets.reshape(distances.size, *targets.shape[2:])
     found = np.arange(distances.size).reshape(distances.shape)
-    voter.kneighbors = lambda X: (distances, found)
-    return answer_block(block.X, getattr(voter, method), shape, dtype)
+    model.kneighbors = lambda X: (distances, found)
+    return answer_block(block.X, getattr(model, method), shape, dtype)
 
 
 def _vote_frame(block: Part, nearest: Any, voter: Any, method: str, *more: Any) -> Any:

@@ -118,7 +118,13 @@ class Rows:
 
 
 def read_rows(
-    X: Any, y: Any = None, sample_weight: Any = None, group: Any = None, *, n_parts: int = 0
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    group: Any = None,
+    *,
+    n_parts: int = 0,
+    optimized: bool = True,
 ) -> Rows:
     """Divide rows into partitions, or take those that there are.
 
@@ -130,6 +136,9 @@ def read_rows(
         What belongs to them; partitions as those of X. A column that is named is not in X then.
     n_parts : int
         Into how many parts to divide what is in memory; 0: as many as there are workers.
+    optimized : bool
+        Whether Dask optimizes the graph of X. False where X becomes part of a Dask array, which
+        is optimized as a whole: a second pass gives other tasks the keys of the first.
 
     Returns
     -------
@@ -147,10 +156,11 @@ def read_rows(
     taken = {given for given in beside.values() if isinstance(given, str)}
     names = None if columns is None else [column for column in columns if column not in taken]
     n_columns = X.shape[1] if names is None else len(names)
-    parts = _delayed(X)
+    parts = _delayed(X, optimized)
     lengths: list[Any] = [None]
     others = [_beside(name, given, X, len(parts), lengths) for name, given in beside.items()]
-    make = dask.delayed(_make_part, pure=True)
+    # Keys of their own for each call: graph optimization may rename or fuse what lies below a key.
+    make = dask.delayed(_make_part, pure=False)
     made = [
         make(part, *(other[i] for other in others), i, names, sorted(taken), int(n_columns))
         for i, part in enumerate(parts)
@@ -327,8 +337,8 @@ def leave_pool() -> None:
             secede()
 
 
-def _delayed(collection: Any) -> list[Any]:
-    parts = collection.to_delayed()
+def _delayed(collection: Any, optimized: bool = True) -> list[Any]:
+    parts = collection.to_delayed(optimize_graph=optimized)
     return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
 
 
@@ -350,7 +360,7 @@ def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> 
             raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {len(given)}")
         ends = np.cumsum([0, *lengths[0]])
         pieces = [given[a:b] for a, b in pairwise(ends)]
-        return [need_dask().delayed(piece) for piece in pieces]
+        return [need_dask().delayed(piece, pure=False, traverse=False) for piece in pieces]
     import dask.array as da
 
     if isinstance(given, da.Array):
@@ -376,7 +386,8 @@ def _lengths(X: Any) -> list[int]:
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return [int(n) for n in X.chunks[0]]
     dask = need_dask()
-    return [int(n) for n in dask.compute(*[dask.delayed(len)(part) for part in _delayed(X)])]
+    count = dask.delayed(len, pure=False)
+    return [int(n) for n in dask.compute(*[count(part) for part in _delayed(X)])]
 
 
 def _make_part(

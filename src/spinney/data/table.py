@@ -31,7 +31,6 @@ __all__ = [
     "Schema",
     "Table",
     "check_rows",
-    "check_same_columns",
     "column_kind",
     "column_of",
     "fit_table",
@@ -616,14 +615,3 @@ def _is_type_conflict(levels: Array, categories: Array) -> bool:
     return (
         len(level_kinds) > 0 and len(category_kinds) > 0 and level_kinds.isdisjoint(category_kinds)
     )
-
-
-def check_same_columns(before: Schema, now: Schema) -> None:
-    """Raise a ValueError if columns or categories differ from those of the last fit."""
-    if len(before.categories) != len(now.categories) or any(
-        (a is None) != (b is None) or (a is not None and b is not None and not np.array_equal(a, b))
-        for a, b in zip(before.categories, now.categories, strict=True)
-    ):
-        raise ValueError(
-            "warm_start: expected the columns and categories of the previous fit; X has others"
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -42,16 +42,17 @@ class Shard:
     seed : int
         The same for all workers.
     after_round : callable or None
-        Called with the number of rounds so far and the store of the trees.
-    start : ForestStore or None
-        Trees of a fit that was broken off.
+        Called with the number of rounds so far of a booster, the store of its trees and its
+        number.
+    start : list of ForestStore
+        Trees of each booster of a fit that was broken off; boosters beyond have none.
     """
 
     totals: Totals
     numbers: RowNumbers
     seed: int
-    after_round: Callable[[int, Any], object] | None = None
-    start: Any = None
+    after_round: Callable[[int, Any, int], object] | None = None
+    start: Sequence[Any] = ()
 
 
 def agree_on_columns(

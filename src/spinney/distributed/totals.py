@@ -20,6 +20,7 @@ __all__ = ["RowNumbers", "Totals", "row_keys"]
 
 _DIGIT = 16  # bits of a number that are found at a time
 _MOST_REPEATED = 2**32  # rows whose sums keep all bits of a float64
+_SHORT_DIGIT = 8  # where many numbers are found at once
 
 
 class RowNumbers:
@@ -192,6 +193,31 @@ class Totals:
             keys = keys[kept]
             weights = None if weights is None else weights[kept]
         return found, below + int(counts[digit])
+
+    def key_limits(self, keys: Sequence[Any], wanted: Any) -> NDArray[np.uint64]:
+        """Find limits with so many keys of all workers below them.
+
+        Parameters
+        ----------
+        keys : sequence of ndarray of uint64
+            Several lists of keys, ascending. Those of a list are different, on all workers.
+        wanted : ndarray of int, (n_lists, n_limits)
+            How many keys of the list are to be below each limit.
+
+        Returns
+        -------
+        ndarray of uint64, (n_lists, n_limits)
+            The largest limits with no more keys below them.
+        """
+        limits = np.zeros(wanted.shape, dtype=np.uint64)
+        for shift in range(64 - _SHORT_DIGIT, -1, -_SHORT_DIGIT):
+            steps = np.arange(1, 2**_SHORT_DIGIT, dtype=np.uint64) << np.uint64(shift)
+            ends = limits[..., np.newaxis] + steps
+            below = [np.searchsorted(of, end) for of, end in zip(keys, ends, strict=True)]
+            counts = self.add(np.ravel(below)).reshape(ends.shape)
+            digits = np.count_nonzero(counts <= wanted[..., np.newaxis], axis=-1)
+            limits += digits.astype(np.uint64) << np.uint64(shift)
+        return limits
 
     def quantile(self, values: Any, weights: Any, level: float) -> float:
         """Quantile of one column.

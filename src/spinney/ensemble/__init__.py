@@ -1,4 +1,4 @@
-"""Ensembles: bagging, forests, boosting, isolation, embedding, votes and stacks."""
+"""Ensembles: bagging, forests, boosting, voting, stacking and model averaging."""
 
 from sklearn.ensemble import (
     StackingClassifier,

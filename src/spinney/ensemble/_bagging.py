@@ -1,4 +1,4 @@
-"""Bagging: any learner on samples of the rows; Spinney's trees run in the core."""
+"""Bagging of any estimator; Spinney's trees are grown in the core."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
+    validate_data,
 )
 
 from spinney import _core
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney.data.core_table import core_table, core_targets, read_for_core
-from spinney.data.table import Schema, check_same_columns, fit_table
+from spinney.data.sample_weights import check_weights, scale_extreme
+from spinney.data.table import Schema, fit_table
+from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.forest.base import by_trees, n_rows_drawn
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.forest.out_of_bag import as_of_all, grows_whole, means_of_all
@@ -49,38 +53,37 @@ _NATIVE = (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-_FOLLOWED = 2_500  # rows out of the bag that intervals and sets are made from
-_COUNTS = 16_000_000  # numbers of how often rows were drawn that are held at a time
+_MAX_OOB_ROWS = 2_500  # out-of-bag rows for intervals and prediction sets
+_MAX_COUNTS = 16_000_000  # bootstrap counts (trees x rows) in memory at a time
 
 _PARAMETERS = """estimator : estimator, default=None
-        The learner; None means a Spinney tree grown to the end. Spinney's trees are grown in the
-        core, with categories and missing values; any other scikit-learn estimator will do.
+        The learner; None means a fully grown Spinney tree. Spinney's trees are grown in the core
+        and support categories and missing values; any other scikit-learn estimator works too.
     n_estimators : int, default=10
         Number of learners.
     max_samples : int or float, default=None
-        Rows drawn for each learner: a number, or a share of all rows (the lecture's αn); None
-        means as many as there are.
+        Rows drawn for each learner: a number, or a fraction of all rows; None means all rows.
     max_features : int or float, default=1.0
-        Columns drawn for each learner: a number, or a share.
+        Columns drawn for each learner: a number, or a fraction of all columns.
     bootstrap : bool, default=True
         Whether rows are drawn with replacement.
     bootstrap_features : bool, default=False
         Whether columns are drawn with replacement.
     oob_score : bool or callable, default=False
-        Whether to score each row by the learners that did not see it: {score}, or
-        ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
+        Whether to compute the out-of-bag score: {score}, or ``oob_score(y_true, y_pred)``.
+        Requires `bootstrap`.
     warm_start : bool, default=False
-        Whether fit goes on with the learners that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing learners and adds more, up to `n_estimators`.
     n_jobs : int, default=None
-        Threads; None means the value of `spinney.set_num_threads` for Spinney's trees.
+        Number of threads; None means the value of `spinney.set_num_threads` for Spinney's trees.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and columns, and what the learners draw.
+        Seed for the samples of rows and columns, and for the learners.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs."""
 
 
 class _Bagging(ModelMethods):
-    """What both kinds share: growing and reading trees in the core."""
+    """Base class of both bagging estimators: growth and prediction in the core."""
 
     _store: ForestStore
     _schema: Schema
@@ -91,7 +94,7 @@ class _Bagging(ModelMethods):
 
     @property
     def categories_(self) -> list[Any]:
-        """The categories of each column, None where it is numeric; of Spinney's own trees only."""
+        """Categories of each column, None where it is numeric; for Spinney's trees only."""
         if not self._is_native():
             raise AttributeError(
                 f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
@@ -99,11 +102,11 @@ class _Bagging(ModelMethods):
             )
         return list(self._schema.categories)
 
-    def _resolved(self) -> Any:
+    def _default_estimator(self) -> Any:
         raise NotImplementedError
 
     def _get_estimator(self) -> Any:
-        return self._resolved() if self.estimator is None else self.estimator  # type: ignore[attr-defined]
+        return self._default_estimator() if self.estimator is None else self.estimator  # type: ignore[attr-defined]
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
@@ -116,7 +119,7 @@ class _Bagging(ModelMethods):
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Rows are drawn in proportion to these.
+            Rows are drawn in proportion to these weights; None means equal weights.
         **fit_params : object
             Passed on to the learners, with scikit-learn's metadata routing.
 
@@ -135,10 +138,13 @@ class _Bagging(ModelMethods):
                 return self._fit_native(base, X, y, sample_weight)
         if callable(self.oob_score):  # type: ignore[attr-defined]
             raise ValueError(
-                "oob_score: expected a bool; a callable serves Spinney's trees only, the estimator "
-                f"is {type(base).__name__}"
+                "oob_score must be a bool; a callable is supported only for Spinney's trees, got "
+                f"estimator {type(base).__name__}"
             )
-        return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, _num_samples(X))
+        with all_or_nothing(self, "_others"):
+            return super().fit(X, y, sample_weight=sample_weight, **fit_params)  # type: ignore[misc]
 
     def _fit_native(self: Any, base: BaseTree, X: Any, y: Any, sample_weight: Any) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -163,11 +169,12 @@ class _Bagging(ModelMethods):
         n_rows = table.n_rows
         if before is not None:
             check_same_columns(self._schema, schema)
-        weights = None
+        weights, exponent = None, 0
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+            weights, exponent = scale_extreme(weights)
             if not weights.sum() > 0:
                 raise ValueError("sample_weight leaves no row of positive weight")
             if not self.bootstrap:
@@ -176,7 +183,8 @@ class _Bagging(ModelMethods):
                     f"use bootstrap=True, got {self.bootstrap}.",
                     stacklevel=3,
                 )
-        y = _as_targets(y, classes=is_classifier(self))
+        y = _flatten_targets(y, classes=is_classifier(self))
+        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         if is_classifier(self):
             codes, labels = encode_classes(self, y)
             class_weight = base._encode_classes(labels)[1] if base.class_weight else None
@@ -186,9 +194,13 @@ class _Bagging(ModelMethods):
         check_consistent_length(np.empty((n_rows, 0)), codes)
         self._schema = schema
         self.n_outputs_ = codes.shape[1]
+        if before is not None:
+            check_same_outputs(n_known, self.n_outputs_)
+            if is_classifier(self):
+                check_same_classes(known, self.classes_)
         self._n_samples = n_rows
         self._sample_weight = weights
-        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights)
+        self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights, exponent)
         if not self.bootstrap and self._max_samples > n_rows:
             raise ValueError(
                 f"Effective max_samples={self._max_samples} must be <= n_samples={n_rows} to be "
@@ -223,19 +235,19 @@ class _Bagging(ModelMethods):
         keeps_some = bool(self.bootstrap) and not self.warm_start
         options.out_of_bag = bool(self.oob_score) or keeps_some
         centre = np.zeros(codes.shape[1]) if is_classifier(self) else codes.mean(axis=0)
-        options.centre = centre.tolist()  # squares of predictions are taken around it
-        if not self.oob_score and n_rows > _FOLLOWED:
-            options.followed = thinned(n_rows, _FOLLOWED).tolist()
+        options.centre = centre.tolist()  # squared predictions are centred for accuracy
+        if not self.oob_score and n_rows > _MAX_OOB_ROWS:
+            options.followed = thinned(n_rows, _MAX_OOB_ROWS).tolist()
         rows = core_table(table, schema)
         targets = core_targets(codes, n_classes, class_weight)
         out_of_bag = _core.OutOfBag()
         hook = progress_hook(self)
         prepared = _core.PreparedTable(rows, options.tree.random_splits, n_threads, False)
-        # A few trees at a time: what scikit-learn draws for them is held as counts.
-        batch = max(1, min(n_more, max(n_threads, _COUNTS // max(n_rows, 1))))
+        # Grown in batches to limit the memory of the counts, which scikit-learn's sampling gives.
+        batch = max(1, min(n_more, max(n_threads, _MAX_COUNTS // max(n_rows, 1))))
         for first in range(0, n_more, batch):
             own = seeds[first : first + batch]
-            counts, features = self._draw(own)
+            counts, features = self._draw_samples(own)
             options.first_tree = n_before + first
             options.n_trees = len(own)
             all_columns = self._max_features == self.n_features_in_ and not self.bootstrap_features
@@ -247,7 +259,7 @@ class _Bagging(ModelMethods):
                 counts,
                 None if all_columns else np.array(features, dtype=np.int32),
                 out_of_bag,
-                _shifted(hook, first, n_more),
+                _offset_hook(hook, first, n_more),
                 np.array([_tree_seed(seed) for seed in own], dtype=np.uint64),
             )
             self._features = self._features + features
@@ -260,14 +272,16 @@ class _Bagging(ModelMethods):
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
         if self.oob_score:
             self._score_out_of_bag(codes, out_of_bag)
-        held = self._hold_out(base, codes, centre, out_of_bag) if keeps_some else None
+        held = self._collect_out_of_bag(base, codes, centre, out_of_bag) if keeps_some else None
         if held is not None and is_classifier(self) and schema.has_categories:
             held = replace(held, categories=categories_of(table.take(held.rows), schema))
         self._held_out = held
         return self
 
-    def _hold_out(self: Any, base: Any, codes: Any, centre: Any, out_of_bag: Any) -> HeldOut | None:
-        """Keep what the trees say about rows that they did not see."""
+    def _collect_out_of_bag(
+        self: Any, base: Any, codes: Any, centre: Any, out_of_bag: Any
+    ) -> HeldOut | None:
+        """Return out-of-bag predictions for conformal prediction, None without rows."""
         counts = out_of_bag.n_trees > 0
         if self._sample_weight is not None:
             counts &= self._sample_weight > 0
@@ -275,26 +289,26 @@ class _Bagging(ModelMethods):
         rows = rows[thinned(len(rows))]
         if not len(rows):
             return None
-        told = out_of_bag.sums.reshape(len(codes), -1)[rows]
-        told = told / out_of_bag.n_trees[rows, None]
+        predicted = out_of_bag.sums.reshape(len(codes), -1)[rows]
+        predicted = predicted / out_of_bag.n_trees[rows, None]
         truth = codes[rows]
         weights = None if self._sample_weight is None else self._sample_weight[rows]
         n_trees = out_of_bag.n_trees[rows]
         if is_classifier(self):
             truth = truth[:, 0].astype(np.int32)
             if self.voting == "hard" or grows_whole(base):
-                told = as_of_all(told, truth, n_trees, len(self._store))
+                predicted = as_of_all(predicted, truth, n_trees, len(self._store))
         else:
             squares = out_of_bag.squares.reshape(len(codes), -1)[rows] / n_trees[:, None]
             with np.errstate(over="ignore", invalid="ignore"):
-                variance = squares - (told - centre) ** 2
-            told = means_of_all(told, truth, variance, n_trees, len(self._store), weights)
+                variance = squares - (predicted - centre) ** 2
+            predicted = means_of_all(predicted, truth, variance, n_trees, len(self._store), weights)
             if self.n_outputs_ == 1:
-                truth, told = truth[:, 0], told[:, 0]
-        return HeldOut("rows out of the bag", truth, told, weights=weights, rows=rows)
+                truth, predicted = truth[:, 0], predicted[:, 0]
+        return HeldOut("rows out of the bag", truth, predicted, weights=weights, rows=rows)
 
     def _why_none(self) -> str:
-        return " (rows out of the bag: Spinney's trees, bootstrap=True, warm_start=False)"
+        return " (out-of-bag rows need Spinney's trees, bootstrap=True and warm_start=False)"
 
     def _tree_options(self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any) -> Any:
         template = type(base)(**base.get_params(deep=False))
@@ -303,15 +317,15 @@ class _Bagging(ModelMethods):
         template.n_outputs_ = self.n_outputs_
         template.n_classes_ = n_classes
         options = template._grow_options(n_rows, 1.0)
-        # A tree of few columns draws its share of these.
+        # The tree's max_features is relative to the columns drawn for it.
         template.n_features_in_ = self._max_features
         options.max_features = min(template._n_features_drawn(), self._max_features)
         options.coarse = True
         options.narrow_thresholds = True
         return options
 
-    def _draw(self: Any, seeds: Any) -> tuple[Any, list[Any]]:
-        """How often each learner has each row, and its columns, as scikit-learn draws them."""
+    def _draw_samples(self: Any, seeds: Any) -> tuple[Any, list[Any]]:
+        """Draw samples as scikit-learn does; return row counts and columns per learner."""
         counts = np.empty((len(seeds), self._n_samples), dtype=np.uint32)
         columns = []
         for i, seed in enumerate(seeds):
@@ -331,7 +345,7 @@ class _Bagging(ModelMethods):
 
     @property
     def estimators_(self) -> Any:
-        """The learners; Spinney's trees are made when they are first asked for."""
+        """The learners; Spinney's trees are created on first access."""
         if not self._is_native():
             if "_others" not in vars(self):
                 raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
@@ -371,7 +385,7 @@ class _Bagging(ModelMethods):
         return self._is_native() or "_others" in vars(self)
 
     def _mean_prediction(self: Any, X: Any) -> Any:
-        """Mean over the trees, (n_rows, n_outputs * classes)."""
+        """Return the mean prediction of the trees, (n_rows, n_outputs * n_classes)."""
         table = read_for_core(self, X, self._schema)
         out = np.empty((table.n_rows, self._store.width))
         hard = getattr(self, "voting", "soft") == "hard"
@@ -384,22 +398,22 @@ class _Bagging(ModelMethods):
 
 
 class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
-    __doc__ = f"""Bagging for classes: learners fitted on samples of the rows, averaged.
+    __doc__ = f"""Bagging for classification: learners fitted on samples of the rows, averaged.
 
-    Parameters and attributes are those of scikit-learn's class of the same name, on which it is
-    built; what is added is marked *new*.
+    Parameters and attributes are those of scikit-learn's class of the same name, the base class;
+    additions are marked *new*.
 
     Parameters
     ----------
     {_PARAMETERS.format(score="accuracy")}
     voting : {{"soft", "hard"}}, default="soft"
-        *New*. "soft" averages class probabilities where the learner has them; "hard" counts each
-        learner's vote.
+        *New*. "soft" averages class probabilities if the learner has `predict_proba`; "hard"
+        counts the votes of the learners.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        *New*. For Spinney's trees: columns that hold categories, unless the tree names them.
+        *New*. For Spinney's trees: categorical columns, unless the tree's own parameter is set.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception ends
-        it.
+        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception
+        stops the fit.
 
     Attributes
     ----------
@@ -412,19 +426,19 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_classes_ : int
-        Their number.
+        The number of classes.
     categories_ : list of (ndarray or None)
         The categories of each column, None where it is numeric; with Spinney's trees only.
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        The column names, if all of them are strings.
     oob_score_ : float
-        Score on the rows out of the bag, if `oob_score`.
+        Out-of-bag score, if `oob_score`.
     oob_decision_function_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities out of the bag, if `oob_score`; NaN for rows that every learner saw.
+        Out-of-bag class probabilities, if `oob_score`; NaN for rows that are in every sample.
     oob_curve_ : ndarray of shape (n_estimators,)
-        *New*. Accuracy out of the bag after 1, 2, … trees, if `oob_score`; Spinney's trees only.
+        *New*. Out-of-bag accuracy after 1, 2, … trees, if `oob_score`; Spinney's trees only.
 
     Examples
     --------
@@ -480,14 +494,21 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
         self.categorical_features = categorical_features
         self.callbacks = callbacks
 
-    def _resolved(self) -> Any:
+    def _default_estimator(self) -> Any:
         return DecisionTreeClassifier()
+
+    def _validate_y(self, y: Any) -> Any:
+        known = vars(self).get("classes_")
+        codes = super()._validate_y(y)
+        if self.warm_start and known is not None and "_others" in vars(self):
+            check_same_classes(known, self.classes_)
+        return codes
 
     def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
         sums = out_of_bag.sums.reshape(len(codes), -1)
         total = sums.sum(axis=1, keepdims=True)
         if (total == 0).any():
-            _warn_of_unseen()
+            _warn_no_oob_score()
         with np.errstate(invalid="ignore"):
             self.oob_decision_function_ = sums / total
         score = self.oob_score if callable(self.oob_score) else accuracy_score
@@ -507,7 +528,7 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Mean of the learners' probabilities, or shares of their votes.
+            Mean of the learners' probabilities, or fractions of their votes.
         """
         check_is_fitted(self)
         if self._is_native():
@@ -517,15 +538,13 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
         return super().predict_proba(X, **params)
 
     def _votes(self, X: Any) -> Any:
-        X = self._rows_of_others(X)
+        X = self._validate_rows(X)
         votes = np.zeros((X.shape[0], self.n_classes_))
         for learner, features in zip(self.estimators_, self.estimators_features_, strict=True):
             votes[np.arange(len(votes)), learner.predict(X[:, features])] += 1
         return votes / len(self.estimators_)
 
-    def _rows_of_others(self, X: Any) -> Any:
-        from sklearn.utils.validation import validate_data
-
+    def _validate_rows(self, X: Any) -> Any:
         return validate_data(
             self,
             X,
@@ -558,19 +577,19 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
 
 
 class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
-    __doc__ = f"""Bagging for numbers: learners fitted on samples of the rows, averaged.
+    __doc__ = f"""Bagging for regression: learners fitted on samples of the rows, averaged.
 
-    Parameters and attributes are those of scikit-learn's class of the same name, on which it is
-    built; what is added is marked *new*.
+    Parameters and attributes are those of scikit-learn's class of the same name, the base class;
+    additions are marked *new*.
 
     Parameters
     ----------
     {_PARAMETERS.format(score="R²")}
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        *New*. For Spinney's trees: columns that hold categories, unless the tree names them.
+        *New*. For Spinney's trees: categorical columns, unless the tree's own parameter is set.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception ends
-        it.
+        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception
+        stops the fit.
 
     Attributes
     ----------
@@ -585,13 +604,13 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        The column names, if all of them are strings.
     oob_score_ : float
-        Score on the rows out of the bag, if `oob_score`.
+        Out-of-bag score, if `oob_score`.
     oob_prediction_ : ndarray of shape (n_rows,)
-        Prediction out of the bag, if `oob_score`.
+        Out-of-bag predictions, if `oob_score`.
     oob_curve_ : ndarray of shape (n_estimators,)
-        *New*. R² out of the bag after 1, 2, … trees, if `oob_score`; Spinney's trees only.
+        *New*. Out-of-bag R² after 1, 2, … trees, if `oob_score`; Spinney's trees only.
 
     Examples
     --------
@@ -643,13 +662,13 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
         self.categorical_features = categorical_features
         self.callbacks = callbacks
 
-    def _resolved(self) -> Any:
+    def _default_estimator(self) -> Any:
         return DecisionTreeRegressor()
 
     def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
         n_trees = out_of_bag.n_trees
         if (n_trees == 0).any():
-            _warn_of_unseen()
+            _warn_no_oob_score()
         values = out_of_bag.sums.reshape(len(codes), -1) / np.maximum(n_trees, 1)[:, None]
         one = self.n_outputs_ == 1
         self.oob_prediction_ = values[:, 0] if one else values
@@ -658,7 +677,7 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
         self.oob_curve_ = out_of_bag.curve
 
     def predict(self, X: Any, **params: Any) -> Any:
-        """Predict numbers.
+        """Predict regression targets.
 
         Parameters
         ----------
@@ -679,8 +698,8 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
         return values[:, 0] if self.n_outputs_ == 1 else values
 
 
-def _as_targets(y: Any, *, classes: bool) -> Any:
-    """Make one column of a column vector, with a warning, as scikit-learn's bagging does."""
+def _flatten_targets(y: Any, *, classes: bool) -> Any:
+    """Flatten a column vector with a warning, as scikit-learn's bagging does."""
     if y is not None and (classes or np.asarray(y).ndim == 1 or np.asarray(y).shape[1:] == (1,)):
         return column_or_1d(y, warn=True)
     return y
@@ -698,7 +717,7 @@ def _n_columns_drawn(max_features: Any, n_features: int) -> int:
     return max(1, int(drawn))
 
 
-def _warn_of_unseen() -> None:
+def _warn_no_oob_score() -> None:
     warn(
         "Some inputs do not have OOB scores. This probably means too few estimators were used to "
         "compute any reliable oob estimates.",
@@ -706,8 +725,8 @@ def _warn_of_unseen() -> None:
     )
 
 
-def _shifted(hook: Any, first: int, n_trees: int) -> Any:
-    """Count the trees of earlier batches as well."""
+def _offset_hook(hook: Any, first: int, n_trees: int) -> Any:
+    """Return a progress hook that adds the trees of earlier batches."""
     if hook is None:
         return None
     return by_trees(lambda done, _: hook(min(n_trees, first + done), n_trees), n_trees - first)

@@ -1,4 +1,4 @@
-"""Bayesian model averaging: different models, weighted by how well they explain the data."""
+"""Bayesian model averaging: models weighted by their posterior probabilities."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _TINY = 1e-15
 _PARAMETERS = """estimators : list of (str, estimator)
         The models, each with a name.
     method : {{"auto", "bic", "cv"}}, default="auto"
-        Where the weights come from. "bic": the likelihood of the training data and the number of
-        parameters, exp(−BIC/2), for models whose number of parameters is known ({known}, or any
-        with an attribute or method ``n_parameters``). "cv": the likelihood of rows left out in
-        cross-validation. "auto": BIC if it is known for all models.
+        How the weights are computed. "bic": from the likelihood of the training data and the number
+        of parameters, exp(−BIC/2), for models whose number of parameters is known ({known}, or any
+        with an attribute or method ``n_parameters``). "cv": from the likelihood of the held-out
+        rows in cross-validation. "auto": "bic" if it is available for all models, else "cv".
     prior : array-like of shape (n_models,), default=None
-        How probable each model is before the data; None: all the same.
+        Prior probabilities of the models, up to a factor; None means equal probabilities.
     cv : int, splitter or iterable, default=5
-        Folds of "cv".
+        Folds for ``method="cv"``.
     n_jobs : int, default=None
-        Processes of the cross-validation, as in scikit-learn."""
+        Number of processes of the cross-validation, as in scikit-learn."""
 
 
 class _ModelAveraging(ModelMethods, _BaseComposition):
-    """What both kinds share."""
+    """Base class of both model averaging estimators."""
 
     _parameter_constraints: dict[str, Any] = {
         "estimators": [list],
@@ -65,22 +65,22 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
         self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get parameters, those of the models as ``name__parameter``."""
+        """Return the parameters, including those of the models as ``name__parameter``."""
         return dict(self._get_params("estimators", deep=deep))
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, those of the models as ``name__parameter``."""
+        """Set parameters, including those of the models as ``name__parameter``."""
         self._set_params("estimators", **params)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Any:
-        """Fit the models and find their weights.
+        """Fit the models and compute their weights.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            The rows; they reach the models as they are.
+            The rows; the models get them unchanged.
         y : array-like of shape (n_rows,)
             The targets.
 
@@ -98,7 +98,8 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
         prior = np.ones(len(names)) if self.prior is None else np.asarray(self.prior, dtype=float)
         if prior.shape != (len(names),) or not (prior >= 0).all() or not prior.sum() > 0:
             raise ValueError(
-                f"prior: expected {len(names)} weights that are not negative, got {self.prior!r}"
+                f"prior: expected {len(names)} non-negative weights with a positive sum, got "
+                f"{self.prior!r}"
             )
         self.estimators_ = [clone(model).fit(X, y) for _, model in self.estimators]
         self.named_estimators_ = Bunch(**dict(zip(names, self.estimators_, strict=True)))
@@ -108,15 +109,18 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
             self.method_ = "cv" if None in sizes else "bic"
         if self.method_ == "bic" and None in sizes:
             unknown = names[sizes.index(None)]
-            raise ValueError(f"method='bic': the number of parameters of {unknown!r} is not known")
-        evidence, left_out = [], []
+            raise ValueError(
+                f"method='bic': the number of parameters of {unknown!r} is not known; use "
+                "method='cv' or give the model an attribute n_parameters"
+            )
+        evidence, held_out = [], []
         for model, size in zip(self.estimators_, sizes, strict=True):
             if self.method_ == "bic":
-                likelihood = self._log_likelihood(y, self._told(model, X))
-                n = (size or 0) + self._n_own_parameters
+                likelihood = self._log_likelihood(y, self._predict_with(model, X))
+                n = (size or 0) + self._n_likelihood_parameters
                 evidence.append(likelihood - 0.5 * n * np.log(len(y)))
             else:
-                told = cross_val_predict(
+                predicted = cross_val_predict(
                     clone(model),
                     X,
                     y,
@@ -124,25 +128,29 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
                     n_jobs=self.n_jobs,
                     method=self._method,
                 )
-                evidence.append(self._log_likelihood(y, told))
-                left_out.append(np.asarray(told, dtype=np.float64))
+                evidence.append(self._log_likelihood(y, predicted))
+                held_out.append(np.asarray(predicted, dtype=np.float64))
         self.log_evidence_ = np.array(evidence)
         with np.errstate(divide="ignore"):
             logs = np.log(prior / prior.sum()) + self.log_evidence_
         weights = np.exp(logs - logs.max())
         self.weights_ = weights / weights.sum()
-        self._remember(X, y)
+        self._store_noise(X, y)
         self._held_out = None
-        if left_out and np.isfinite(self.weights_).all():
-            # All rows have chosen the weights: few numbers, so that rows left out stay that.
-            told = np.tensordot(self.weights_, np.array(left_out), axes=1)
+        if held_out and np.isfinite(self.weights_).all():
+            # The weights depend on all rows, but they are so few that the bias is negligible.
+            predicted = np.tensordot(self.weights_, np.array(held_out), axes=1)
             rows = thinned(len(y))
-            places = np.arange(len(y))[rows]
-            self._held_out = HeldOut("rows of folds", self._truth(y)[rows], told[rows], rows=places)
+            self._held_out = HeldOut(
+                "rows of folds",
+                self._held_out_targets(y)[rows],
+                predicted[rows],
+                rows=np.arange(len(y))[rows],
+            )
         return self
 
     def _why_none(self) -> str:
-        return " (those of method='cv')"
+        return " (available with method='cv')"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,32 +160,32 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
         return tags
 
     _method: str
-    _n_own_parameters = 0  # that the likelihood adds to those of a model
+    _n_likelihood_parameters = 0  # parameters of the likelihood, in addition to the model's
 
-    def _told(self, model: Any, X: Any) -> Any:
+    def _predict_with(self, model: Any, X: Any) -> Any:
         return getattr(model, self._method)(X)
 
     def _encode(self, y: Any) -> Any:
         raise NotImplementedError
 
-    def _log_likelihood(self, y: Any, told: Any) -> float:
+    def _log_likelihood(self, y: Any, predicted: Any) -> float:
         raise NotImplementedError
 
-    def _truth(self, y: Any) -> Any:
-        """Targets as rows held out have them."""
+    def _held_out_targets(self, y: Any) -> Any:
+        """Return the targets in the form of `HeldOut`: codes for classes."""
         return y
 
-    def _remember(self, X: Any, y: Any) -> None:
-        """Keep what predictions need beside the models."""
+    def _store_noise(self, X: Any, y: Any) -> None:
+        """Set the noise variances of a regression."""
 
-    def _all(self, X: Any) -> Any:
+    def _predict_all(self, X: Any) -> Any:
         check_is_fitted(self)
         check_rows(self, X, reset=False)
-        return np.array([self._told(model, X) for model in self.estimators_])
+        return np.array([self._predict_with(model, X) for model in self.estimators_])
 
 
 class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveraging, BaseEstimator):
-    __doc__ = f"""Classes by several models, weighted by how probable each is given the data.
+    __doc__ = f"""Classification by several models, weighted by posterior probability.
 
     Parameters
     ----------
@@ -192,11 +200,11 @@ class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveragin
     estimators_, named_estimators_ : list, Bunch
         The fitted models.
     weights_ : ndarray of shape (n_models,)
-        Their probabilities; they sum to one.
+        Posterior probabilities of the models; they sum to one.
     method_ : str
-        Which of "bic" and "cv" was used.
+        The method that was used: "bic" or "cv".
     log_evidence_ : ndarray of shape (n_models,)
-        −BIC/2, or the log-likelihood of the rows left out.
+        −BIC/2, or the log-likelihood of the held-out rows.
     classes_ : ndarray of shape (n_classes,)
         The classes.
 
@@ -223,11 +231,11 @@ class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveragin
         self.classes_, self._codes = encode_labels(np.asarray(y))
         return y
 
-    def _truth(self, y: Any) -> Any:
+    def _held_out_targets(self, y: Any) -> Any:
         return np.asarray(self._codes).astype(np.int32)
 
-    def _log_likelihood(self, y: Any, told: Any) -> float:
-        own = told[np.arange(len(told)), self._codes]
+    def _log_likelihood(self, y: Any, predicted: Any) -> float:
+        own = predicted[np.arange(len(predicted)), self._codes]
         return float(np.log(np.maximum(own, _TINY)).sum())
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -243,8 +251,8 @@ class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveragin
         ndarray of shape (n_rows, n_classes)
             The weighted mean of the models' probabilities.
         """
-        told = self._all(X)
-        return np.asarray(np.tensordot(self.weights_, told, axes=1))
+        predicted = self._predict_all(X)
+        return np.asarray(np.tensordot(self.weights_, predicted, axes=1))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes.
@@ -259,11 +267,11 @@ class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveragin
         ndarray of shape (n_rows,)
             The most probable class.
         """
-        told = self.predict_proba(X)
-        return np.asarray(self.classes_[told.argmax(axis=1)])
+        predicted = self.predict_proba(X)
+        return np.asarray(self.classes_[predicted.argmax(axis=1)])
 
     def predict_variance(self, X: Any) -> Any:
-        """Split the variance of "the row is of this class" within and between models.
+        """Decompose the variance of the class indicators within and between models.
 
         Parameters
         ----------
@@ -276,16 +284,16 @@ class BayesianModelAveragingClassifier(SetMixin, ClassifierMixin, _ModelAveragin
             ``total`` = ``within`` + ``between``, each (n_rows, n_classes): p (1 − p) of the mean,
             mean of p (1 − p), and variance of p over the models.
         """
-        told = self._all(X)
-        return _parts(self.weights_, told, lambda p: p * (1 - p))
+        predicted = self._predict_all(X)
+        return _decompose_variance(self.weights_, predicted, lambda p: p * (1 - p))
 
 
 class BayesianModelAveragingRegressor(
     IntervalMixin, RegressorMixin, _ModelAveraging, BaseEstimator
 ):
-    __doc__ = f"""Numbers by several models, weighted by how probable each is given the data.
+    __doc__ = f"""Regression by several models, weighted by posterior probability.
 
-    Errors are taken for normal, with a variance for each model.
+    Errors are assumed to be normal, with a variance for each model.
 
     Parameters
     ----------
@@ -296,13 +304,14 @@ class BayesianModelAveragingRegressor(
     estimators_, named_estimators_ : list, Bunch
         The fitted models.
     weights_ : ndarray of shape (n_models,)
-        Their probabilities; they sum to one.
+        Posterior probabilities of the models; they sum to one.
     method_ : str
-        Which of "bic" and "cv" was used.
+        The method that was used: "bic" or "cv".
     log_evidence_ : ndarray of shape (n_models,)
-        −BIC/2, or the log-likelihood of the rows left out.
+        −BIC/2, or the log-likelihood of the held-out rows.
     noise_variances_ : ndarray of shape (n_models,)
-        Mean squared error of each model, on the rows that decided.
+        Mean squared error of each model: on the training rows with "bic", on held-out rows with
+        "cv".
 
     Examples
     --------
@@ -317,25 +326,25 @@ class BayesianModelAveragingRegressor(
     """
 
     _method = "predict"
-    _n_own_parameters = 1  # the variance of the errors
+    _n_likelihood_parameters = 1  # the variance of the errors
 
     def _encode(self, y: Any) -> Any:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         self._noise: list[float] = []
         return column_or_1d(y, warn=True)
 
-    def _log_likelihood(self, y: Any, told: Any) -> float:
+    def _log_likelihood(self, y: Any, predicted: Any) -> float:
         floor = 1e-20 * max(float(np.var(y)), _TINY)
-        variance = max(float(np.mean((y - told) ** 2)), floor)
+        variance = max(float(np.mean((y - predicted) ** 2)), floor)
         self._noise.append(variance)
         return -0.5 * len(y) * (np.log(2 * np.pi * variance) + 1)
 
-    def _remember(self, X: Any, y: Any) -> None:
+    def _store_noise(self, X: Any, y: Any) -> None:
         self.noise_variances_ = np.array(self._noise)
         del self._noise
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict numbers.
+        """Predict regression targets.
 
         Parameters
         ----------
@@ -347,11 +356,11 @@ class BayesianModelAveragingRegressor(
         ndarray of shape (n_rows,)
             The weighted mean of the models' predictions.
         """
-        told = self._all(X)
-        return np.asarray(self.weights_ @ told)
+        predicted = self._predict_all(X)
+        return np.asarray(self.weights_ @ predicted)
 
     def predict_variance(self, X: Any) -> Any:
-        """Split the predictive variance into parts within and between models.
+        """Decompose the predictive variance within and between models.
 
         Parameters
         ----------
@@ -361,26 +370,26 @@ class BayesianModelAveragingRegressor(
         Returns
         -------
         Bunch
-            ``total`` = ``within`` + ``between``, each (n_rows,): the mean noise of the models, and
-            how much their predictions differ.
+            ``total`` = ``within`` + ``between``, each (n_rows,): the mean noise variance of the
+            models, and the variance of their predictions.
         """
-        told = self._all(X)
-        noise = np.broadcast_to(self.noise_variances_[:, np.newaxis], told.shape)
-        return _parts(self.weights_, told, lambda _: noise)
+        predicted = self._predict_all(X)
+        noise = np.broadcast_to(self.noise_variances_[:, np.newaxis], predicted.shape)
+        return _decompose_variance(self.weights_, predicted, lambda _: noise)
 
 
-def _parts(weights: Any, told: Any, variance: Any) -> Any:
-    mean = np.tensordot(weights, told, axes=1)
-    within = np.tensordot(weights, variance(told), axes=1)
-    between = np.tensordot(weights, (told - mean) ** 2, axes=1)
+def _decompose_variance(weights: Any, predicted: Any, variance: Any) -> Any:
+    mean = np.tensordot(weights, predicted, axes=1)
+    within = np.tensordot(weights, variance(predicted), axes=1)
+    between = np.tensordot(weights, (predicted - mean) ** 2, axes=1)
     return Bunch(total=within + between, within=within, between=between)
 
 
 def _n_parameters(model: Any) -> int | None:
-    """How many numbers a fitted model took from the data, if that is known."""
-    told = getattr(model, "n_parameters", None)
-    if told is not None:
-        return int(told() if callable(told) else told)
+    """Return the number of fitted parameters of a model, or None if unknown."""
+    n_parameters = getattr(model, "n_parameters", None)
+    if n_parameters is not None:
+        return int(n_parameters() if callable(n_parameters) else n_parameters)
     kind = type(model).__name__
     if kind == "DummyRegressor":
         return 1

@@ -146,7 +146,7 @@ def _(outcome: _form.Logistic, n_scores: int, prefix: str) -> str:
 
 @_write.register
 def _(outcome: _form.SortedQuantiles, n_scores: int, prefix: str) -> str:
-    places = table("int places[]", map(str, outcome.places))
+    places = table("int places[]", map(str, outcome.positions))
     body = [
         f"double order[{n_scores}] = {{0}};",
         "int k;",

@@ -138,7 +138,7 @@ def _(outcome: _form.Logistic, graph: Graph, scores: str, n_scores: int) -> Any:
 def _(outcome: _form.SortedQuantiles, graph: Graph, scores: str, n_scores: int) -> Any:
     k = graph.constant(np.array([n_scores]))
     ordered, _ = graph.add_many("TopK", 2, scores, k, axis=1, largest=0)
-    return graph.add("Gather", ordered, graph.constant(np.array(outcome.places)), axis=1)
+    return graph.add("Gather", ordered, graph.constant(np.array(outcome.positions)), axis=1)
 
 
 @_predict.register

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets, read_for_core
-from spinney.data.table import Schema, check_same_columns
+from spinney.data.sample_weights import check_weights
+from spinney.data.table import Schema
+from spinney.data.warm_start import check_same_columns
 from spinney.forest.base import ForestShare, by_trees, draw_seed, learn_table
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.models.forest_store import ForestStore
@@ -189,9 +191,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
             check_same_columns(self._schema, schema)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-            )
+            weights = check_weights(sample_weight, n_rows)
             if not weights.sum() > 0:
                 raise ValueError("sample_weight leaves no row of positive weight")
         n_drawn = self._n_rows_drawn(n_rows)

@@ -24,7 +24,9 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets, read_for_core
-from spinney.data.table import Schema, Table, check_same_columns, fit_table, read_table
+from spinney.data.sample_weights import scale_extreme, times_class_weights
+from spinney.data.table import Schema, Table, fit_table, read_table
+from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
@@ -172,19 +174,29 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             check_same_columns(self._schema, schema)
         self._schema = schema
         self.categories_ = list(schema.categories)
+        exponent = 0
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
+            sample_weight, exponent = scale_extreme(sample_weight)
+        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
         targets, labels = self._encode_targets(y)
         check_consistent_length(np.empty((n_rows, 0)), targets)
         self.n_outputs_ = targets.shape[1]
+        if goes_on:
+            check_same_outputs(n_known, self.n_outputs_)
+            if is_classifier(self):
+                check_same_classes(known, self.classes_)
         weights = self._combined_weights(labels, sample_weight)
+        if weights is not None:
+            weights, more = scale_extreme(weights)
+            exponent += more
         if weights is not None and not weights.sum() > 0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
         n_drawn = n_rows
         if self.bootstrap:
-            n_drawn = n_rows_drawn(n_rows, self.max_samples, weights)
+            n_drawn = n_rows_drawn(n_rows, self.max_samples, weights, exponent)
         n_classes: Any = self.n_classes_ if is_classifier(self) else []
 
         if n_more == 0:
@@ -377,20 +389,12 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
             if class_weight == "balanced_subsample" and self.bootstrap:
                 return sample_weight
             balanced = [
-                dict(
-                    zip(
-                        classes,
-                        compute_class_weight(
-                            "balanced", classes=classes, y=column, sample_weight=sample_weight
-                        ),
-                        strict=True,
-                    )
-                )
+                _balanced_weights(classes, column, sample_weight)
                 for classes, column in zip(self.classes_, labels.T, strict=True)
             ]
             class_weight = balanced[0] if len(balanced) == 1 else balanced
         weights = compute_sample_weight(class_weight, labels)
-        return weights if sample_weight is None else weights * sample_weight
+        return times_class_weights(sample_weight, weights)
 
     def _restore_out_of_bag(self, out_of_bag: Any, store: ForestStore, rows: Any, y: Any) -> None:
         """Go on with what earlier trees told; if that was not kept, ask them again."""
@@ -602,13 +606,31 @@ def draw_seed(estimator: Any) -> int:
     return int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
 
 
-def n_rows_drawn(n_rows: int, max_samples: Any, weights: Any) -> int:
-    """Rows to draw for each tree."""
+def _balanced_weights(classes: Any, labels: Any, sample_weight: Any) -> dict[Any, float]:
+    """Give each class a weight, so that all with rows of positive weight weigh the same."""
+    if sample_weight is not None:
+        weighted = sample_weight > 0
+        labels, sample_weight = labels[weighted], sample_weight[weighted]
+        classes = classes[np.isin(classes, labels)]
+    weights = compute_class_weight(
+        "balanced", classes=classes, y=labels, sample_weight=sample_weight
+    )
+    return dict(zip(classes, weights, strict=True))
+
+
+def n_rows_drawn(n_rows: int, max_samples: Any, weights: Any, exponent: int = 0) -> int:
+    """Rows to draw for each tree, with weights that were divided by 2^exponent."""
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, Integral):
         return int(max_samples)
-    total = n_rows if weights is None else float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = n_rows if weights is None else float(np.ldexp(weights.sum(), exponent))
+    if not max_samples * total < 2**31:
+        raise ValueError(
+            f"sample_weight: max_samples={max_samples} of their sum, {total:.3g}, must be fewer "
+            "than 2**31 rows; give max_samples as an integer, or smaller weights"
+        )
     what = "number of samples" if weights is None else "total sum of sample weights"
     drawn = max(int(max_samples * total), 1)
     if drawn < max(10, n_rows ** (1 / 3)):

@@ -18,6 +18,7 @@ from spinney.linear_model.design import Floats
 
 __all__ = ["minimise_with_absolute"]
 
+_FINE = 1e-4  # share of tol and of the penalty by which derivatives may be off at the end
 _SMALLEST_SET = 32  # columns of a working set, where there are as many
 _SWEEPS = 5  # of coordinate descent, before equations are solved
 _MOST_ROUNDS = 100
@@ -37,7 +38,8 @@ def minimise_with_absolute(
     start : ndarray
         Parameters to begin with.
     tol : float
-        How far derivatives may be from zero.
+        How far derivatives may be from zero. Newton's steps go on until they are 10,000 times as
+        near to it, or as near as rounding allows.
     max_iter : int
         Newton steps at most.
 
@@ -54,10 +56,11 @@ def minimise_with_absolute(
     if not (np.isfinite(loss) and np.isfinite(gradient).all()):
         return Minimum(np.full_like(w, np.nan), 0, False)
     small = max(tol, ROUNDED * _worst(w, gradient, weight))
+    fine = _FINE * min(tol, weight)
     while True:
         violation = _violations(w, gradient, weight)
         worst = _worst(w, gradient, weight)
-        if worst <= tol:
+        if worst <= fine:
             return Minimum(w, steps, True)
         if steps >= max_iter:
             return Minimum(w, steps, False)
@@ -70,7 +73,7 @@ def minimise_with_absolute(
         part = objective if whole else objective.take_columns(chosen)
         at = np.append(chosen, n_columns)
         # A working set need not be solved to the end before the others were looked at.
-        goal = tol if whole else max(tol, 0.1 * worst)
+        goal = fine if whole or worst <= tol else max(fine, 0.1 * worst)
         w[:, at], n_steps, gradient = _solve_set(part, weight, w[:, at], goal, max_iter - steps)
         steps += n_steps
         if not np.isfinite(w).all():

@@ -67,6 +67,8 @@ class Columns:
             # A constant column less its mean is rounding, nothing to be made large.
             scaled[:, flat] = 0.0
             wider = power_of_two(np.where(flat, 1.0, np.abs(scaled).max(axis=0, initial=0.0)))
+            with np.errstate(over="ignore"):
+                wider = np.minimum(wider, 2.0**1023 / scales)  # the product must be finite
             scaled /= wider
             centers = centers * scales
             scales = scales * wider

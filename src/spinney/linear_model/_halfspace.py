@@ -22,6 +22,7 @@ from spinney.data.labels import encode_labels
 from spinney.linear_model._columns import Columns, is_flat, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
+from spinney.linear_model._row_products import apply_line
 from spinney.linear_model._separation import Points, separate
 from spinney.models.methods import ModelMethods
 
@@ -212,7 +213,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
             )
         self.coef_ = coef[None]
         self.intercept_ = np.array([bias])
-        products = sides * np.asarray(part @ coef + bias)
+        products = sides * apply_line(part, coef, bias)  # as `decision_function` has them
         if not self.separable_:
             self.slack_ = float(weights_of_rows @ np.maximum(0.0, 1.0 - products))
         largest = np.abs(coef).max(initial=0.0)
@@ -261,7 +262,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+        return np.asarray(apply_line(X, self.coef_[0], self.intercept_[0]))
 
     def predict(self, X: Any) -> Array:
         """Predict classes.

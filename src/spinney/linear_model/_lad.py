@@ -21,6 +21,7 @@ from spinney.conformal.mixins import HeldOut, IntervalMixin, thinned
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
+from spinney.linear_model._row_products import apply_line
 from spinney.models.methods import ModelMethods
 
 __all__ = ["LADRegressor"]
@@ -243,9 +244,9 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
 
     def _line(self, X: Any) -> Floats:
         if sparse.issparse(X):
-            return np.asarray(X @ self.coef_ + self.intercept_)
+            return np.asarray(apply_line(X, self.coef_, self.intercept_))
         # Differences first: rows far from the origin lose no digits.
-        return np.asarray((X - self._center) @ self.coef_ + self._at_center)
+        return np.asarray(apply_line(X, self.coef_, self._at_center, centre=self._center))
 
     def predict(self, X: Any) -> Floats:
         """Predict targets.

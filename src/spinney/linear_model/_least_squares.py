@@ -63,6 +63,12 @@ class Moments:
         parts = (self.means, self.diagonal, self.xx, self.xy)
         return all(bool(np.isfinite(part).all()) for part in parts)
 
+    @property
+    def is_extreme(self) -> bool:
+        """Whether sums overflow."""
+        parts = (self.total, self.target_means, self.yy)
+        return not (self.is_finite and all(bool(np.isfinite(part).all()) for part in parts))
+
 
 def collect_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
     """Sum the moments in one pass, or in a few where the first shows that the centre was far off.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.linear_model import LinearRegression as _Theirs
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
+from spinney.linear_model._extreme_values import check_coefficients, rescale, tame_weights
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
+from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design
 from spinney.models.methods import ModelMethods
@@ -23,7 +26,7 @@ __all__ = ["LinearRegression"]
 _MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
 
 
-class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[misc]
+class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Theirs):  # type: ignore[misc]
     """Least squares, by the cheapest way that is safe.
 
     One pass sums the moments of the rows about their means, without a copy of X. Where the columns
@@ -117,6 +120,7 @@ class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[
             weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
             if not weights.any():
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
+            weights = tame_weights(weights)
         if sp.issparse(X) and X.shape[1] > _MOST_SPARSE:
             return self._fit_iteratively(X, y, sample_weight)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
@@ -131,13 +135,25 @@ class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
             design.check_finite(self)
+        rescaled = None
+        if moments.is_extreme and isinstance(targets, np.ndarray):
+            rescaled = rescale(design, targets, tiny=True)
+        if rescaled is not None:
+            design, targets = rescaled.design, rescaled.targets
+            moments = collect_moments(design, targets, self.fit_intercept)
         solution = solve_least_squares(design, targets, moments)
+        intercept = moments.target_means - moments.means @ solution.coef
+        if rescaled is not None:
+            solution = replace(solution, coef=rescaled.restore_coef(solution.coef), spread=None)
+            intercept = rescaled.restore_targets(intercept)
+        check_coefficients(self, solution.coef, intercept)
         self._keep(solution, n_dimensions, dtype)
         self.intercept_: Any = 0.0
         if self.fit_intercept:
-            intercept = moments.target_means - moments.means @ solution.coef
             intercept = intercept.astype(dtype)
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
+        if rescaled is not None:  # squared errors are out of range
+            return self
         self._facts = n_rows, moments.yy, moments.total
         self._errors = measure_errors(
             design, targets, moments, solution.coef, fit_intercept=self.fit_intercept
@@ -180,8 +196,9 @@ class LinearRegression(ModelMethods, LinearIntervals, _Theirs):  # type: ignore[
         solution = self._solution
         if solution is None or solution.spread is None:
             raise ValueError(
-                "summary: standard errors need columns that do not depend on each other and a "
-                f"direct solution; this fit was solved by {self.solver_!r}"
+                "summary: standard errors need columns that do not depend on each other, values "
+                "whose squares float64 can hold, and a direct solution; this fit was solved by "
+                f"{self.solver_!r}"
             )
         n_targets = solution.coef.shape[1]
         if not 0 <= target < n_targets:

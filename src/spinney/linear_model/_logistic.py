@@ -17,14 +17,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
+from spinney.linear_model._extreme_values import explain_overflow
 from spinney.linear_model._logistic_loss import LogisticObjective
 from spinney.linear_model._newton import (
     Minimum,
     choose_solver,
+    hold_common,
     minimise_by_lbfgs,
     minimise_by_newton,
 )
-from spinney.linear_model._quasi_separation import has_parting_direction
+from spinney.linear_model._quasi_separation import is_separable
+from spinney.linear_model._row_products import RowwiseDecision
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
@@ -32,11 +35,11 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["LogisticRegression"]
 
-_FADED = 5e-3  # share of second derivatives that is left along a direction that parts classes
+_FADED = 5e-3  # share of second derivatives that is left along a direction that separates classes
 _MOST_WITH_MATRIX = 3_000  # parameters whose second derivatives are looked at after a fit
 
 
-class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
+class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
     """Logistic regression: two classes, or several by softmax.
 
     It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty
@@ -55,7 +58,10 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
     dual : bool, default=False
         Of "liblinear".
     tol : float, default=1e-4
-        How large a derivative of the mean loss may be at the end.
+        How large a derivative of the mean objective may be at the end. A fit also goes on until
+        the next step would gain less than ``0.01 * tol**2`` of the objective (with absolute values
+        in the penalty: until derivatives are 10,000 times smaller still), so that dense and sparse
+        rows, and all solvers, give the same coefficients.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     intercept_scaling : float, default=1
@@ -90,8 +96,8 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
     solver_ : str
         "newton-cholesky", "lbfgs", "coordinate_descent" or "liblinear".
     is_separated_ : bool
-        Whether a plane parts the two classes, but for rows that lie on it, maybe: without a penalty
-        there is no optimum then, coefficients would grow without end. A warning says so, too.
+        Whether planes separate the classes, except perhaps for rows on the boundary. Without a
+        penalty the loss has no minimum then, and a warning is emitted.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
@@ -154,21 +160,31 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
     ) -> LogisticRegression:
         """Fit to rows that were read, `share` of the penalty being of absolute values."""
         objective = LogisticObjective(
-            *(design, labels, len(self.classes_), (1 - share) * penalty, self.fit_intercept)
+            design, labels, len(self.classes_), (1 - share) * penalty, self.fit_intercept
         )
         start = self._start(objective)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self._minimise(objective, start, share * penalty)
         if not np.isfinite(found.w).all():
             design.check_finite(self)
-            raise ValueError("X: values are so large that sums of their squares overflow")
-        if penalty == 0 and objective.n_scores == 1 and not found.is_separated:
+            raise self._explain_failure(design, penalty)
+        if penalty == 0 and not found.is_separated:
             self._look_for_separation(objective, found)
         self._keep(objective, found, dtype)
-        self._tell(found)
+        self._warn(found)
         if penalty == 0 and found.converged:
             self._learn_spread(objective, found.w)
         return self
+
+    def _explain_failure(self, design: Design, penalty: float) -> ValueError:
+        if not np.isfinite(penalty):
+            return ValueError(f"C: expected a value whose inverse is finite, got {self.C:g}")
+        if not np.isfinite(penalty / design.total):
+            return ValueError(
+                f"sample_weight: expected a sum that is not tiny compared with 1/C, got "
+                f"{design.total:.3g} with C={self.C:g}; multiply all weights by the same number"
+            )
+        return explain_overflow(design, names=getattr(self, "feature_names_in_", None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -259,22 +275,23 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
             return minimise_with_absolute(objective, absolute, start, self.tol, self.max_iter)
         is_newton = self.solver in ("newton-cg", "newton-cholesky")
         self.solver_ = "newton-cholesky" if is_newton else choose_solver(objective)
-        if objective.design.is_sparse and objective.n_scores > 1:
-            self.solver_ = "lbfgs"
         minimise = minimise_by_lbfgs if self.solver_ == "lbfgs" else minimise_by_newton
         return minimise(objective, start, self.tol, self.max_iter)
 
     def _look_for_separation(self, objective: LogisticObjective, found: Minimum) -> None:
-        """Along a direction that parts the classes the loss has no minimum, small as its slope is.
+        """Check whether the classes are separable except for rows on the boundary.
 
-        Second derivatives along it fade, against those where nothing is known yet: without that
-        there is no need to look.
+        The loss has no minimum then, small as its slope is. Second derivatives along such a
+        direction have nearly vanished compared with those at zero; without that there is no need
+        for the check.
         """
-        if objective.shape[1] > _MOST_WITH_MATRIX:
+        if objective.n_scores * objective.shape[1] > _MOST_WITH_MATRIX:
             return
         free = objective.free()
         here, start = (
-            objective.measure_loss(at, second=True)[2][np.ix_(free, free)]
+            hold_common(objective, objective.measure_loss(at, second=True)[2], objective.shape[1])[
+                np.ix_(free, free)
+            ]
             for at in (found.w, np.zeros_like(found.w))
         )
         scale = np.sqrt(np.diagonal(start))
@@ -282,10 +299,7 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
         slack = 1e-12 * np.eye(len(here))
         if linalg.eigvalsh(here / scale + slack, start / scale + 2 * slack)[0] > _FADED:
             return
-        parts = has_parting_direction(
-            objective.design, objective.labels == 1, objective.fit_intercept
-        )
-        if parts:
+        if is_separable(objective.design, objective.labels, objective.fit_intercept):
             found.is_separated, found.converged = True, False
 
     def _keep(self, objective: LogisticObjective, found: Minimum, dtype: Any) -> None:
@@ -300,12 +314,12 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         self.is_separated_ = found.is_separated
 
-    def _tell(self, found: Minimum) -> None:
+    def _warn(self, found: Minimum) -> None:
         if found.is_separated:
             warnings.warn(
-                "A plane parts the two classes (but for rows that lie on it, maybe): without a "
-                "penalty the loss has no minimum, and coefficients would grow without end. They "
-                "are those where the search was ended; choose a finite C for others.",
+                "The classes are separable (except perhaps for rows on the boundary): without a "
+                "penalty the loss has no minimum, and coefficients would grow without bound. They "
+                "are those where the search was stopped; choose a finite C.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -316,9 +330,8 @@ class LogisticRegression(SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[
             elif self.solver == "newton-cholesky":
                 told = f"Newton solver did not converge after {found.n_iter} iterations"
             warnings.warn(
-                f"{told}. Increase the number of iterations. (max_iter={self.max_iter}; columns of "
-                "one scale help, and without a penalty there may be rows that can be told apart "
-                "from all others.)",
+                f"{told}. Increase the number of iterations (max_iter={self.max_iter}), scale the "
+                f"columns to similar sizes, or choose a smaller C (C={self.C:g}).",
                 ConvergenceWarning,
                 stacklevel=4,
             )

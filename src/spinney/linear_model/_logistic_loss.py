@@ -81,6 +81,15 @@ class LogisticObjective:
             gradient[:, -1] = 0.0
         return loss / self.total, gradient, hessian / self.total if second else hessian
 
+    def scale(self) -> Floats:
+        """Roots of the second derivatives by each parameter at zero, flat."""
+        share = 1 / max(2, self.n_classes)
+        diagonal = np.full(self.shape, share * (1 - share))
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self.design.squares(self.centre)
+            diagonal[:, :-1] = (diagonal[:, :-1] * squares + self.alpha) / self.total
+        return np.sqrt(np.where(diagonal == 0, 1.0, diagonal)).ravel()
+
     def free(self) -> NDArray[np.bool_]:
         """Which parameters may change, flat."""
         mask = np.ones(self.shape, dtype=bool)

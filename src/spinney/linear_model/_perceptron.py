@@ -15,6 +15,7 @@ from sklearn.utils.extmath import row_norms
 
 from spinney import _core
 from spinney.conformal.mixins import MarginSets
+from spinney.linear_model._row_products import RowwiseDecision
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 LARGEST_SEED = np.iinfo(np.int32).max
 
 
-class Perceptron(MarginSets, ModelMethods, sklearn.linear_model.Perceptron):
+class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model.Perceptron):
     """Rosenblatt's perceptron: rows on the wrong side are added to the normal, w += y x.
 
     As scikit-learn's, with the same answers for dense rows, and several classes one against the
@@ -320,8 +321,8 @@ class Perceptron(MarginSets, ModelMethods, sklearn.linear_model.Perceptron):
         )
         if overflow:
             raise ValueError(
-                "X: expected values whose sums float64 can hold, got an overflow in pass "
-                f"{passes.max()}; scaling input data with StandardScaler might help"
+                "X and sample_weight: expected values whose sums float64 can hold, got an overflow "
+                f"in pass {passes.max()}; scaling input data with StandardScaler might help"
             )
         self._planes = planes.reshape(starts.shape)
         answers = answers.reshape(starts.shape)

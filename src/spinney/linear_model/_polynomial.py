@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney.conformal.mixins import read_calibration
+from spinney.linear_model._extreme_values import extreme_exponents, tame_weights
 from spinney.linear_model._linear_regression import LinearRegression
 from spinney.linear_model.design import Floats
 from spinney.models.methods import ModelMethods
@@ -115,6 +116,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+            sample_weight = tame_weights(sample_weight)
         for name in ("cv_errors_", "polynomial_"):  # of a fit before
             if hasattr(self, name):
                 delattr(self, name)
@@ -154,6 +156,8 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         terms = _products(legendre.legvander(scaled, most), exponents)
         ends = [int((exponents.sum(axis=1) <= degree).sum()) for degree in range(most + 1)]
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        shift = extreme_exponents(np.abs(targets).max(initial=0.0))
+        targets = np.ldexp(targets, -shift)
         if self.cv is None:
             errors = _errors_without_each(terms, targets, weights, ends)
         else:
@@ -161,7 +165,8 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
             errors = np.mean(
                 [_errors_on(terms, targets, weights, ends, *fold) for fold in folds], axis=0
             )
-        self.cv_errors_ = np.asarray(errors)
+        with np.errstate(over="ignore", under="ignore"):
+            self.cv_errors_ = np.ldexp(np.asarray(errors), 2 * shift)
         return int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
 
     def predict(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whether a direction parts two classes but for rows on the border itself."""
+"""Whether classes are separable: completely, or except for rows on the boundary itself."""
 
 from __future__ import annotations
 
@@ -10,31 +10,36 @@ from scipy.optimize import linprog
 
 from spinney.linear_model.design import Design
 
-__all__ = ["has_parting_direction"]
+__all__ = ["is_separable"]
 
-_MOST_NUMBERS = 5_000_000  # of the program
+_MOST_NUMBERS = 5_000_000  # in the linear program
 
 
-def has_parting_direction(design: Design, is_second: Any, fit_intercept: bool) -> bool | None:
-    """Look for w with <w, x> >= 0 for the second class, <= 0 for the first, and not all zero.
+def is_separable(design: Design, labels: Any, fit_intercept: bool) -> bool | None:
+    """Look for a direction along which no row's loss grows, and some rows' losses fall.
 
-    If there is one, the logistic loss falls for ever along it: without a penalty it has no minimum.
+    Parameters are W, a vector for each class. The direction has <W_y - W_c, x> >= 0 for every row x
+    of class y and every other class c, and not all of these are zero. If there is one, the logistic
+    loss has no minimum without a penalty. Two classes need one vector, W_1 - W_0.
 
     Parameters
     ----------
     design : Design
         Rows and weights; rows without weight do not count.
-    is_second : ndarray of bool
-        Which rows are of the second class.
+    labels : ndarray of int or bool
+        Class of each row, by number.
     fit_intercept : bool
-        Whether planes need not go through zero.
+        Whether planes need not pass through the origin.
 
     Returns
     -------
     bool or None
-        None where there are too many numbers to find out.
+        None where the linear program would be too large.
     """
-    if design.n_rows * design.n_features > _MOST_NUMBERS:
+    labels = np.asarray(labels, dtype=np.intp)
+    n_classes = int(labels.max(initial=1)) + 1
+    n_pairs = 1 if n_classes == 2 else 2 * (n_classes - 1)
+    if design.n_rows * design.n_features * n_pairs > _MOST_NUMBERS:
         return None
     rows = design.X.toarray() if design.is_sparse else np.asarray(design.X, dtype=np.float64)
     if fit_intercept:
@@ -43,17 +48,33 @@ def has_parting_direction(design: Design, is_second: Any, fit_intercept: bool) -
     rows = rows / np.where(lengths > 0, lengths, 1.0)
     if fit_intercept:
         rows = np.column_stack([rows, np.ones(len(rows))])
-    signed = np.where(is_second, 1.0, -1.0)[:, np.newaxis] * rows
     if design.weights is not None:
-        signed = signed[design.weights > 0]
-    if len(signed) == 0:
+        rows, labels = rows[design.weights > 0], labels[design.weights > 0]
+    if len(rows) == 0:
         return False
-    signed = np.unique(signed, axis=0)
-    told = linprog(
-        -signed.sum(axis=0),
-        A_ub=sp.csr_array(-signed),
-        b_ub=np.zeros(len(signed)),
+    if n_classes == 2:
+        signed = np.where(labels == 1, 1.0, -1.0)[:, np.newaxis] * rows
+        margins = sp.csr_array(np.unique(signed, axis=0))
+    else:
+        margins = _margins(rows, labels, n_classes)
+    found = linprog(
+        -margins.sum(axis=0),
+        A_ub=-margins,
+        b_ub=np.zeros(margins.shape[0]),
         bounds=(-1, 1),
         method="highs",
     )
-    return bool(told.status == 0 and -told.fun > 1e-6)
+    return bool(found.status == 0 and -found.fun > 1e-6)
+
+
+def _margins(rows: Any, labels: Any, n_classes: int) -> Any:
+    """Matrix that turns the vectors of all classes into margins of rows over each other class."""
+    blocks = []
+    for own in range(n_classes):
+        of_class = np.unique(rows[labels == own], axis=0)
+        for other in range(n_classes):
+            if other != own and len(of_class):
+                pair = np.zeros((1, n_classes))
+                pair[0, own], pair[0, other] = 1.0, -1.0
+                blocks.append(sp.kron(pair, of_class, format="csr"))
+    return sp.csr_array(sp.vstack(blocks, format="csr"))

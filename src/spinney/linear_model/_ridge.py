@@ -12,12 +12,18 @@ from scipy import linalg
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.linear_model import Ridge as _TheirRidge
 from sklearn.linear_model import RidgeCV as _TheirRidgeCV
-from sklearn.utils import check_scalar
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from spinney import _core
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
+from spinney.linear_model._extreme_values import (
+    check_coefficients,
+    explain_overflow,
+    largest_of_columns,
+    rescale,
+)
 from spinney.linear_model._least_squares import (
     Moments,
     collect_moments,
@@ -25,6 +31,7 @@ from spinney.linear_model._least_squares import (
     reduce_rows,
     solve_least_squares,
 )
+from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
@@ -61,18 +68,25 @@ def _as_targets(y: Any) -> Floats:
     return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
-def _solve(design: Design, Y: Floats, moments: Moments, alphas: Floats) -> Floats:
-    """Coefficients for each target with its own penalty, (n_features, n_targets)."""
-    coef = np.empty_like(moments.xy)
+def _solve(
+    design: Design, Y: Floats, moments: Moments, alphas: Floats, shrunk: Any = None
+) -> Floats:
+    """Coefficients for each target with its own penalty, (n_features, n_targets).
+
+    `shrunk` has exponents by which the roots of the penalties of each column are smaller.
+    """
+    coef = np.empty((design.n_features, Y.shape[1]))
     for alpha in np.unique(alphas):
         which = alphas == alpha
-        coef[:, which] = _solve_one(design, Y[:, which], moments, which, float(alpha))
+        coef[:, which] = _solve_one(design, Y[:, which], moments, which, float(alpha), shrunk)
     return coef
 
 
-def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: float) -> Floats:
+def _solve_one(
+    design: Design, Y: Floats, moments: Moments, which: Any, alpha: float, shrunk: Any
+) -> Floats:
     d = design.n_features
-    if moments.is_finite and alpha > 0:
+    if moments.is_finite and alpha > 0 and shrunk is None:
         matrix = moments.xx + alpha * np.eye(d)
         factor, failed = linalg.lapack.dpotrf(matrix, lower=1)
         if not failed:
@@ -92,15 +106,38 @@ def _solve_one(design: Design, Y: Floats, moments: Moments, which: Any, alpha: f
     if alpha == 0:
         return solve_least_squares(design, Y, part).coef
     # The penalty as further rows, below those of the triangle that the rows reduce to.
-    lengths = measure_lengths(design, part)
+    roots = np.full(d, np.sqrt(alpha))
+    if shrunk is not None:
+        roots = np.ldexp(roots, -shrunk)
+    lengths = np.hypot(measure_lengths(design, part), roots)  # of columns with their penalty
     lengths = np.where(lengths > 0, lengths, 1.0)
     triangle = reduce_rows(design, Y, part, lengths)
-    upper = np.vstack([triangle[:d, :d], np.diag(np.sqrt(alpha) / lengths)])
+    upper = np.vstack([triangle[:d, :d], np.diag(roots / lengths)])
     right = np.vstack([triangle[:d, d:], np.zeros((d, Y.shape[1]))])
     return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
 
 
-class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
+def _decompose(moments: Moments) -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors of the moments of the columns."""
+    values, basis = linalg.eigh(moments.xx)
+    return np.maximum(values, 0.0), basis
+
+
+def _excess(design: Design, moments: Moments, alpha: float) -> Any:
+    """Exponents by which columns are so large that no penalty up to `alpha` changes a digit.
+
+    Columns that are made smaller by them keep their predictions, and small columns their digits.
+    """
+    if moments.is_extreme:
+        sizes = largest_of_columns(design.X)
+        sizes = np.where(sizes > 2.0**400, sizes, 0.0)
+    else:
+        sizes = measure_lengths(design, moments)
+    enough = np.frexp(2.0**30 * np.sqrt(alpha))[1]
+    return np.where(sizes > 0, np.maximum(0, np.frexp(sizes)[1] - enough), 0)
+
+
+class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients.
 
     It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
@@ -203,11 +240,13 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
         """
         self._errors: LinearErrors | None = None
         if self.positive or not self._is_ours(X):
-            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+            super().fit(X, y, sample_weight)
+            return self._check_solution(X, y)
         X, y, weights = _read(self, X, y, sample_weight)
         # One equation a row is less work there; of sparse rows scikit-learn solves it roughly.
         if X.shape[0] <= X.shape[1] and not sp.issparse(X):
-            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+            super().fit(X, y, sample_weight)
+            return self._check_solution(X, y)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
         return self._fit_design(design, _as_targets(y), y.ndim, X.dtype)
 
@@ -225,11 +264,30 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
         if not moments.is_finite:
             design.check_finite(self)
         alphas = np.broadcast_to(alphas, targets.shape[1])
-        coef = _solve(design, targets, moments, alphas)
-        self._keep(coef, moments, n_dimensions, dtype)
-        if (alphas == alphas[0]).all():
+        rescaled = None
+        if moments.is_extreme and isinstance(targets, np.ndarray):
+            rescaled = rescale(design, targets, tiny=False)
+        if rescaled is None:
+            coef = _solve(design, targets, moments, alphas)
+            intercept = moments.target_means - moments.means @ coef
+        else:
+            design, targets = rescaled.design, rescaled.targets
+            moments = collect_moments(design, targets, self.fit_intercept)
+            weights = rescaled.weights
+            scaled_alphas = np.ldexp(alphas, -(weights % 2))
+            shrunk = rescaled.columns + weights // 2
+            coef = _solve(design, targets, moments, scaled_alphas, shrunk)
+            intercept = rescaled.restore_targets(moments.target_means - moments.means @ coef)
+            coef = rescaled.restore_coef(coef)
+        check_coefficients(self, coef, intercept)
+        self._keep(coef, intercept, n_dimensions, dtype)
+        if rescaled is None and (alphas == alphas[0]).all():
             self._errors = measure_errors(
-                *(design, targets, moments, coef, float(alphas[0])),
+                design,
+                targets,
+                moments,
+                coef,
+                float(alphas[0]),
                 fit_intercept=self.fit_intercept,
             )
         self.solver_ = "cholesky"
@@ -248,16 +306,23 @@ class Ridge(ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
             return self.solver in ("auto", "cholesky")
         return self.solver == "auto" and X.shape[1] <= _MOST_SPARSE
 
-    def _keep(self, coef: Floats, moments: Moments, n_dimensions: int, dtype: Any) -> None:
+    def _check_solution(self, X: Any, y: Any) -> Ridge:
+        """Raise an error where scikit-learn's solver found no numbers."""
+        if np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all():
+            return self
+        names = getattr(self, "feature_names_in_", None)
+        raise explain_overflow(Design(check_array(X, accept_sparse=True)), _as_targets(y), names)
+
+    def _keep(self, coef: Floats, intercept: Floats, n_dimensions: int, dtype: Any) -> None:
         # One target in a matrix gives a vector, as in scikit-learn.
         self.coef_ = (coef[:, 0] if coef.shape[1] == 1 else coef.T).astype(dtype)
         self.intercept_: Any = 0.0
         if self.fit_intercept:
-            intercept = (moments.target_means - moments.means @ coef).astype(dtype)
+            intercept = intercept.astype(dtype)
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
 
 
-class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
+class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
     """Ridge regression whose penalty is chosen by leaving out each row in turn.
 
     All penalties and all rows cost two passes: one sums the moments, one turns the rows into the
@@ -373,11 +438,21 @@ class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[mis
         targets = _as_targets(y)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
         moments = collect_moments(design, targets, self.fit_intercept)
-        if not moments.is_finite:
+        if moments.is_extreme:
             design.check_finite(self)
-            raise ValueError("X: values are so large that sums of their squares overflow")
-        values, basis = linalg.eigh(moments.xx)
-        values = np.maximum(values, 0.0)
+        given, given_moments, is_ordinary = design, moments, not moments.is_extreme
+        values, basis = _decompose(moments) if is_ordinary else (np.ones(1), np.ones(0))
+        shrunk: Any = 0
+        if not is_ordinary or _EPS * values[-1] > _SAFE * (values[0] + alphas.min()):
+            shrunk = _excess(design, moments, float(alphas.max()))
+        if np.any(shrunk):
+            X = np.ldexp(np.asarray(X, dtype=np.float64), -shrunk)
+            design = Design(X, weights, design.n_threads)
+            moments = collect_moments(design, targets, self.fit_intercept)
+        if moments.is_extreme:
+            raise explain_overflow(given, targets, getattr(self, "feature_names_in_", None))
+        if np.any(shrunk):
+            values, basis = _decompose(moments)
         if _EPS * values[-1] > _SAFE * (values[0] + alphas.min()):
             # Columns of very different size: the small would drown in squares of the large.
             ones = np.ones(design.n_features)
@@ -415,18 +490,25 @@ class RidgeCV(ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[mis
             self.alpha_, self.best_score_ = alphas[int(best)], scores[int(best)]
             if self.alpha_per_target and y.ndim == 2:  # one target in a matrix
                 self.best_score_ = np.array([self.best_score_])
-        self.coef_ = (coef[0] if targets.shape[1] == 1 else coef).astype(X.dtype)
+        intercept = moments.target_means - coef @ moments.means
+        coef = np.ldexp(coef, -shrunk)
+        check_coefficients(self, np.atleast_2d(coef).T, intercept)
+        self.coef_ = (coef[0] if targets.shape[1] == 1 else coef).astype(given.X.dtype)
         self.intercept_ = 0.0
         if self.fit_intercept:
-            intercept = (moments.target_means - coef @ moments.means).astype(X.dtype)
+            intercept = intercept.astype(given.X.dtype)
             self.intercept_ = intercept[0] if y.ndim == 1 else intercept
-        if not per_target:
+        if not per_target and is_ordinary:
             self._errors = measure_errors(
-                *(design, targets, moments, np.atleast_2d(coef).T, float(self.alpha_)),
+                given,
+                targets,
+                given_moments,
+                np.atleast_2d(coef).T,
+                float(self.alpha_),
                 fit_intercept=self.fit_intercept,
             )
         if self.store_cv_results:
-            self._store(predictions, targets, weights, y.ndim, X.dtype)
+            self._store(predictions, targets, weights, y.ndim, given.X.dtype)
         return self
 
     def __sklearn_tags__(self) -> Any:

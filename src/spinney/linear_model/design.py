@@ -87,6 +87,21 @@ class Design:
         with np.errstate(over="ignore"):
             return np.asarray(np.abs(values - points).max(axis=0, initial=0.0))
 
+    def squares(self, centre: Floats) -> Floats:
+        """Sums of squares of the columns about a centre, which is zero for sparse rows."""
+        weights = np.ones(self.n_rows) if self.weights is None else self.weights
+        if self.is_sparse:
+            squares = np.repeat(weights, np.diff(self.X.indptr)) * np.square(self.X.data)
+            return np.asarray(
+                np.bincount(self.X.indices, squares, minlength=self.n_features), dtype=np.float64
+            )
+        sums = np.zeros(self.n_features)
+        step = max(1, _BLOCK // max(1, self.n_features))
+        for first in range(0, self.n_rows, step):
+            part = slice(first, first + step)
+            sums += weights[part] @ np.square(self.X[part] - centre)
+        return sums
+
     def triangle(self, Y: Floats, means: Floats, target_means: Floats, lengths: Floats) -> Floats:
         """Reduce (X, Y) to a triangle with the same moments, by QR of a block of rows at a time.
 
@@ -111,7 +126,8 @@ class Design:
     def check_finite(self, estimator: Any) -> None:
         """Raise scikit-learn's error if there is something that is not a finite number."""
         values = self.X.data if self.is_sparse else self.X
-        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+        with np.errstate(invalid="ignore"):  # sums of huge values
+            assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
 
     def moments(self, Y: Any, centre: Floats) -> Floats:
         """Sums of w u u' over rows, u = (x, y, 1), x and y less their centre."""
@@ -186,11 +202,40 @@ class Design:
         out = np.empty((n_classes, width, n_classes, width))
         for a in range(n_classes):
             for b in range(a + 1):
-                curvature = chances[:, a] * (float(a == b) - chances[:, b])
+                # 1 - p is the sum of the others, which keeps its digits where p is nearly 1.
+                others = np.delete(chances, a, axis=1).sum(axis=1) if a == b else -chances[:, b]
+                curvature = chances[:, a] * others
                 if self.weights is not None:
                     curvature *= self.weights
                 out[a, :, b] = (X.T @ (X * curvature[:, np.newaxis])).toarray()
                 out[b, :, a] = out[a, :, b].T
+        return out
+
+    def multiply(self, coefficients: Floats, centre: Floats | None = None) -> Floats:
+        """Return the products of rows, less a centre if they are dense, and coefficients.
+
+        A product depends on the values of its row alone, not on the other rows, the layout or the
+        number of threads, and it is the same for a dense and a sparse row.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_outputs, n_features)
+            One line for each output.
+        centre : ndarray of shape (n_features,) or None
+            What is subtracted from dense rows first.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs), float64
+            The products.
+        """
+        by = np.ascontiguousarray(coefficients, dtype=np.float64)
+        out = np.empty((self.n_rows, len(by)))
+        if self.is_sparse:
+            _core.multiply_sparse_rows(*self._stored(), by, self.n_threads, out)
+        else:
+            centre = _NOTHING if centre is None else np.ascontiguousarray(centre, dtype=np.float64)
+            _core.multiply_rows(self.X, by, centre, self.n_threads, out)
         return out
 
     def _stored(self) -> tuple[Any, Any, Any]:

@@ -41,11 +41,11 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        said = weights > 0
-        if not said.all():
-            X, y, weights = X[said], y[said], weights[said]
         self.classes_, codes = encode_labels(y)
-        counts = np.bincount(codes, weights=weights)
+        weighted = weights > 0
+        if not weighted.all():
+            X, codes, weights = X[weighted], codes[weighted], weights[weighted]
+        counts = np.bincount(codes, weights=weights, minlength=len(self.classes_))
         self._class_shares = counts / counts.sum()
         self.class_prior_ = self._read_priors(self._class_shares)
         self._range = np.stack([X.min(axis=0), X.max(axis=0)])
@@ -61,7 +61,19 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
             raise ValueError(f"priors: expected {expected}, got {self.priors!r}") from None
         if priors.shape != shares.shape or not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-6:
             raise ValueError(f"priors: expected {expected}, got {self.priors!r}")
+        unknown = np.flatnonzero((shares == 0) & (priors > 0))
+        if len(unknown):
+            raise ValueError(
+                f"priors: expected 0 for class {self.classes_[unknown[0]]}, which has no row of "
+                f"positive weight; got {priors[unknown[0]]}"
+            )
         return priors
+
+    def _of_all_classes(self, of_present: Any, n_rows: int) -> Floats:
+        """Columns for all classes, from those with weight; -inf for the others."""
+        out = np.full((n_rows, len(self.classes_)), -np.inf)
+        out[:, self._class_shares > 0] = np.stack(of_present, axis=1)
+        return out
 
     def _read(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -71,9 +71,9 @@ class MixtureClassifier(BayesRule):
     class_prior_ : ndarray of shape (n_classes,)
         Their probabilities.
     mixtures_ : list of GaussianMixture
-        Their densities.
+        Their densities; None for a class whose rows all have weight zero.
     n_components_ : ndarray of shape (n_classes,)
-        Their numbers of components.
+        Their numbers of components; 0 for such a class.
     covariance_type_ : str
         What covariances are like.
     n_iter_ : ndarray of shape (n_classes,)
@@ -148,8 +148,8 @@ class MixtureClassifier(BayesRule):
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows. Classes without weight
-            do not exist.
+            Weights of the rows; whole numbers are as good as repeated rows. A class whose rows all
+            have weight zero has probability 0.
 
         Returns
         -------
@@ -163,12 +163,14 @@ class MixtureClassifier(BayesRule):
         with threadpool_limits(limits=1, user_api="blas"):
             n_threads = effective_n_jobs(self.n_jobs)
             groups = []
-            for c in range(len(self.classes_)):
+            present = np.flatnonzero(self._class_shares)
+            for c in present:
                 own = codes == c
                 groups.append(Rows.about_their_mean(X[own], weights[own], n_threads))
+            sizes = [sizes[c] for c in present]
             best = self._choose(groups, sizes, self._estimate_prior(groups))
-        self.mixtures_ = []
-        for rows, grown in zip(groups, best, strict=True):
+        self.mixtures_: list[GaussianMixture | None] = [None] * len(self.classes_)
+        for c, rows, grown in zip(present, groups, best, strict=True):
             mixture = GaussianMixture(
                 len(grown.ascent.components.weights),
                 covariance_type=self.covariance_type_,
@@ -178,9 +180,9 @@ class MixtureClassifier(BayesRule):
             )
             mixture._keep(grown.ascent, rows)
             mixture.n_features_in_ = self.n_features_in_
-            self.mixtures_.append(mixture)
-        self.n_components_ = np.array([mixture.n_components for mixture in self.mixtures_])
-        self.n_iter_ = np.array([mixture.n_iter_ for mixture in self.mixtures_])
+            self.mixtures_[c] = mixture
+        self.n_components_ = np.array([m.n_components if m else 0 for m in self.mixtures_])
+        self.n_iter_ = np.array([m.n_iter_ if m else 0 for m in self.mixtures_])
         return self
 
     def _choose(
@@ -286,8 +288,8 @@ class MixtureClassifier(BayesRule):
     def _log_joint(self, X: Array) -> Floats:
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
-        densities = [mixture._score(X, "densities") for mixture in self.mixtures_]
-        return np.stack(densities, axis=1) + log_priors
+        densities = [m._score(X, "densities") for m in self.mixtures_ if m is not None]
+        return self._of_all_classes(densities, len(X)) + log_priors
 
     def score_samples(self, X: Any) -> Floats:
         """Return the log-density of rows over all classes: log Σ prior · density.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.tree.export.colors import DOTS, FILLS, colours_of
+from spinney.tree.export.colors import DOTS, FILLS, label_colours
 
 __all__ = ["plot_rule"]
 
@@ -57,7 +57,7 @@ def plot_rule(model: Any, X: Any, y: Any, ax: Any) -> Any:
             )
     if X is not None:
         points = np.asarray(X, dtype=np.float64)
-        colours = "#333333" if y is None else colours_of(DOTS, model.classes_, y)
+        colours = "#333333" if y is None else label_colours(DOTS, model.classes_, y)
         ax.scatter(
             points[:, 0], points[:, 1], s=8, c=colours, linewidths=0.3, edgecolors="white", zorder=2
         )

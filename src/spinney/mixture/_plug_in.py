@@ -68,7 +68,7 @@ class PlugInClassifier(BayesRule):
         Their probabilities.
     estimators_ : list
         A density for each class; or a regressor for each class against the rest, for two classes
-        one for the second.
+        one for the second. None for a class whose rows all have weight zero: its probability is 0.
     n_iter_ : ndarray
         Number of fits of the log-odds of each class; 1 for densities.
     n_features_in_, feature_names_in_
@@ -148,15 +148,15 @@ class PlugInClassifier(BayesRule):
             )
         X, codes, weights = self._read_training(X, y, sample_weight)
         if self.regressor is None:
-            self.estimators_ = []
-            self.n_iter_ = np.ones(len(self.classes_), dtype=np.int64)
-            for c in range(len(self.classes_)):
+            self.estimators_: list[Any] = [None] * len(self.classes_)
+            self.n_iter_ = (self._class_shares > 0).astype(np.int64)
+            for c in np.flatnonzero(self._class_shares):
                 own = codes == c
                 density = clone(method)
                 if self.density is None:
                     density.set_params(bandwidth=_scott_bandwidth(X[own], weights[own]))
                 extra = {"sample_weight": weights[own]} if sample_weight is not None else {}
-                self.estimators_.append(density.fit(X[own], **extra))
+                self.estimators_[c] = density.fit(X[own], **extra)
             return self
         n_classes = len(self.classes_)
         targets = [1] if n_classes == 2 else range(n_classes) if n_classes > 2 else []
@@ -168,6 +168,8 @@ class PlugInClassifier(BayesRule):
                 takes_weights=takes_weights,
                 weighted=sample_weight is not None,
             )
+            if 0 < self._class_shares[c] < 1
+            else (None, 0)
             for c in targets
         ]
         self.estimators_ = [fit for fit, _ in fits]
@@ -226,19 +228,24 @@ class PlugInClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         if self.regressor is None:
-            densities = [density.score_samples(X) for density in self.estimators_]
-            joint = np.stack(densities, axis=1).astype(np.float64) + log_priors
+            densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
+            joint = self._of_all_classes(densities, len(X)) + log_priors
             # Where no class has any density, the priors are all that is known.
             joint[np.isneginf(joint).all(axis=1)] = log_priors
             return joint
-        if not self.estimators_:
-            return np.zeros((len(X), 1))
-        odds = np.stack([_clip_odds(model.predict(X)) for model in self.estimators_], axis=1)
+        present = self._class_shares > 0
+        if present.sum() == 1:
+            return self._of_all_classes([np.zeros(len(X))], len(X))
+        models = [model for model in self.estimators_ if model is not None]
+        odds = [_clip_odds(model.predict(X)) for model in models]
         if len(self.classes_) == 2:
-            posterior = np.concatenate([np.zeros_like(odds), odds], axis=1)
+            posterior = [np.zeros(len(X)), *odds]
         else:
-            posterior = log_expit(odds)
-        return posterior + (log_priors - np.log(self._class_shares))
+            posterior = [log_expit(of) for of in odds]
+        moved = log_priors[present] - np.log(self._class_shares[present])
+        return self._of_all_classes(
+            [of + m for of, m in zip(posterior, moved, strict=True)], len(X)
+        )
 
     @available_if(_uses_densities)
     def score_samples(self, X: Any) -> Floats:
@@ -257,8 +264,8 @@ class PlugInClassifier(BayesRule):
         X = self._read(X)
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
-        densities = [density.score_samples(X) for density in self.estimators_]
-        return logsumexp(np.stack(densities, axis=1) + log_priors, axis=1)
+        densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
+        return logsumexp(self._of_all_classes(densities, len(X)) + log_priors, axis=1)
 
 
 def _scott_bandwidth(X: Array, weights: Floats) -> float:

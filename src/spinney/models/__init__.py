@@ -1,1 +1,1 @@
-"""Fitted models as values: trees, forests, and what the scores mean."""
+"""Fitted models as values: trees, forests, and the meaning of their scores."""

@@ -1,8 +1,8 @@
-"""Leaf values of forests in fewer bits, and what that changes.
+"""Compaction of forests: leaf values in fewer bits, with bounds of the changes.
 
-Values of numbers are moved to the nearest point of a grid, one for each tree and output, from the
-lowest leaf to the highest. Leaves of one output of classes are rounded to parts of 2**bits - 1 and
-leaves that are then alike share one list of parts.
+Regression values are rounded to a grid for each tree and output, from the lowest to the highest
+leaf. Class fractions (single output) are rounded to multiples of 1 / (2**bits - 1), and leaves with
+equal fractions share one copy.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from sklearn.base import is_classifier, is_regressor
 from spinney.models.form import LOG_LINK
 from spinney.models.packing import ARRAYS, Arrays, lengths_of, on_grid, pack
 
-__all__ = ["compacted"]
+__all__ = ["compact_model"]
 
 _BITS = (None, 8, 16)
-_LARGEST_EXPONENT = 700  # beyond which exponentials are no numbers
-_SHOWN = ("leaf_impurity", "inner_value", "inner_impurity")  # by pictures and importances alone
+_LARGEST_EXPONENT = 700  # larger arguments overflow in exp
+_DISPLAY_ONLY = ("leaf_impurity", "inner_value", "inner_impurity")  # for plots and importances
 
 
-def compacted(model: Any, bits: int | None) -> Any:
-    """Return a model with a compact forest; `bits` is as in `compact` of the estimators."""
+def compact_model(model: Any, bits: int | None) -> Any:
+    """Return a copy of a model with a compact forest; see `ModelMethods.compact`."""
     if bits not in _BITS or isinstance(bits, bool):
         raise ValueError(f"bits: expected 8, 16 or None, got {bits!r}")
     store = model._store
     arrays = store.core.state()
     before = sum(array.nbytes for array in arrays.values())
     n_trees = len(store)
-    change, size = np.zeros(n_trees), np.ones(n_trees)  # fractions of classes are at most 1
+    change, size = np.zeros(n_trees), np.ones(n_trees)  # class fractions are at most 1
     grid = np.empty((0, store.width, 2))
     if store.shape[1] and store.shape[2] == 1:
-        change = _share_classes(arrays, store.width, bits)
+        change = _compact_fractions(arrays, store.width, bits)
     elif bits is not None:
         if store.shape[1]:
             raise ValueError(
-                f"bits: expected None for {store.shape[2]} outputs of classes, got {bits}"
+                f"bits: expected None for a classifier with {store.shape[2]} outputs, got {bits}"
             )
-        change, size, grid = _round_numbers(arrays, store.width, bits)
+        change, size, grid = _round_values(arrays, store.width, bits)
     if bits is not None:
-        for name in _SHOWN:
+        for name in _DISPLAY_ONLY:
             arrays[name] = arrays[name].astype(np.float32).astype(np.float64)
-    of_predictions = _of_predictions(model, change, size)
+    prediction_change = _prediction_change(model, change, size)
     facts = {
         "bits": bits,
         "leaf_change": float(change.max(initial=0.0)),
-        "prediction_change": of_predictions,
-        "relative_change": _of_exponentials(model, of_predictions),
+        "prediction_change": prediction_change,
+        "relative_change": _relative_change(model, prediction_change),
         "bytes_before": before,
         "bytes_after": sum(array.nbytes for array in pack(arrays, grid).values()),
     }
@@ -62,16 +62,17 @@ def compacted(model: Any, bits: int | None) -> Any:
     else:
         out._store = smaller
     if "_last_scores" in vars(out):
-        out._last_scores = None  # of the leaves as they were
+        out._last_scores = None  # they belong to the original leaf values
     return out
 
 
-def _of_predictions(
+def _prediction_change(
     model: Any, change: NDArray[np.float64], size: NDArray[np.float64]
 ) -> float | None:
-    """Return how much a prediction (of a booster: its score) can change, None if that is open.
+    """Return the largest possible change of a prediction, or None if it is unknown.
 
-    `change` has the largest change of a leaf in each tree, `size` the largest leaf.
+    For boosters, this is the change of the raw score. `change` is the largest change of a leaf in
+    each tree, `size` the largest absolute value of a leaf.
     """
     if not change.any():
         return 0.0
@@ -79,37 +80,38 @@ def _of_predictions(
     if per_round is not None:
         change, size = change.reshape(-1, per_round), size.reshape(-1, per_round)
         size = np.vstack([size, np.full(per_round, np.abs(model._baseline).max())])
-        return float((change.sum(axis=0) + _of_sums(size)).max(initial=0.0))
+        return float((change.sum(axis=0) + _rounding_error(size)).max(initial=0.0))
     if not (is_classifier(model) or is_regressor(model)):
-        return 0.0  # what counts is the leaf that a row is in, or how deep it is
+        return 0.0  # the model uses only the index or the depth of leaves
     if hasattr(model, "_set_store") or getattr(model, "voting", "soft") == "hard":
-        return None  # a vote may go to another class
-    return float(change.mean() + _of_sums(size / len(size)))
+        return None  # a vote may change to another class
+    return float(change.mean() + _rounding_error(size / len(size)))
 
 
-def _of_sums(size: NDArray[np.float64]) -> Any:
-    """Return how much two sums can differ by their own rounding, whatever is added up.
+def _rounding_error(size: NDArray[np.float64]) -> Any:
+    """Return a bound of the difference of two sums from rounding alone.
 
-    Each of n numbers is rounded at most n times (Higham 2002, section 4.2), once more in a mean; in
-    both sums that is half a unit of the last place each.
+    Each of n numbers is rounded at most n times (Higham 2002, section 4.2), and once more in a
+    mean. Each rounding is at most half a unit in the last place, in both sums.
     """
     return (size * ((len(size) + 1) * np.finfo(np.float64).eps)).sum(axis=0)
 
 
-def _of_exponentials(model: Any, change: float | None) -> float | None:
-    """Return by which share predictions can change that are exponentials of scores."""
+def _relative_change(model: Any, change: float | None) -> float | None:
+    """Return the largest relative change of a prediction with a log link, else None."""
     loss = getattr(model, "loss", None)
     if change is None or not (isinstance(loss, str) and loss in LOG_LINK):
         return None
     if change == 0 or change > _LARGEST_EXPONENT:
         return None if change else 0.0
-    return math.expm1(change) + 4 * float(np.finfo(np.float64).eps)  # both are rounded, too
+    # The second term is the rounding of both exponentials.
+    return math.expm1(change) + 4 * float(np.finfo(np.float64).eps)
 
 
-def _round_numbers(
+def _round_values(
     arrays: Arrays, width: int, bits: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Move values to grids; return the largest change and value in each tree, and the grids."""
+    """Round values to grids; return the largest change and value per tree, and grids."""
     lengths = lengths_of(arrays["sizes"], "values")
     values = arrays["values"].reshape(-1, width)
     grid = np.zeros((len(lengths), width, 2))
@@ -117,24 +119,24 @@ def _round_numbers(
     for tree, end in enumerate(ends):
         own = values[end - lengths[tree] // width : end]
         grid[tree, :, 0] = own.min(axis=0)
-        # Halves, so that a range beyond the largest number is none.
+        # Halved before the subtraction to avoid overflow of the range.
         grid[tree, :, 1] = 2 * (own.max(axis=0) / 2 - own.min(axis=0) / 2) / (2**bits - 1)
     leaf_grid = np.repeat(grid, lengths // width, axis=0)
     low, step = leaf_grid[:, :, 0], leaf_grid[:, :, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         codes = np.where(step > 0, np.rint((values - low) / step), 0)
-    moved = on_grid(grid, arrays["sizes"], np.clip(codes, 0, 2**bits - 1).reshape(-1))
-    if not np.isfinite(moved).all():
-        raise ValueError("compact: expected leaf values that are finite numbers")
-    change = np.abs(moved - arrays["values"]).reshape(-1, width).max(axis=1)
+    rounded = on_grid(grid, arrays["sizes"], np.clip(codes, 0, 2**bits - 1).reshape(-1))
+    if not np.isfinite(rounded).all():
+        raise ValueError("compact: leaf values must be finite; got NaN or infinity")
+    change = np.abs(rounded - arrays["values"]).reshape(-1, width).max(axis=1)
     size = np.abs(values).max(axis=1)
-    arrays["values"] = moved
+    arrays["values"] = rounded
     starts = ends - lengths // width
     return np.maximum.reduceat(change, starts), np.maximum.reduceat(size, starts), grid
 
 
-def _share_classes(arrays: Arrays, width: int, bits: int | None) -> NDArray[np.float64]:
-    """Round and share class fractions of mixed leaves; return the largest change in each tree."""
+def _compact_fractions(arrays: Arrays, width: int, bits: int | None) -> NDArray[np.float64]:
+    """Round and deduplicate the fractions of mixed leaves; return the largest changes."""
     sizes = arrays["sizes"].reshape(-1, len(ARRAYS)).astype(np.int64)
     weights = ("leaf_weight", "leaf_weight_exact", "leaf_rows")
     names = ("leaf_class", *weights, "mixed_counts", "values")
@@ -156,15 +158,15 @@ def _share_classes(arrays: Arrays, width: int, bits: int | None) -> NDArray[np.f
             weight = next(own[name] for name in weights if len(own[name]))[mixed]
             counts = own["mixed_counts"].reshape(-1, width)[row].astype(np.float64)
             fractions = counts / weight[:, None].astype(np.float64)
-        parts = fractions if bits is None else _parts(fractions, 2**bits - 1)
-        shared, place = np.unique(parts, axis=0, return_inverse=True)
+        parts = fractions if bits is None else _round_fractions(fractions, 2**bits - 1)
+        shared, index = np.unique(parts, axis=0, return_inverse=True)
         if bits is None and 2 * len(shared) >= len(row) and len(own["mixed_counts"]):
-            new_counts.append(own["mixed_counts"])  # counts take half the room of fractions
+            new_counts.append(own["mixed_counts"])  # counts take half the memory of fractions
             new_values.append(own["values"])
         else:
             values = shared if bits is None else shared / shared.sum(axis=1, keepdims=True)
-            own["leaf_class"][mixed] = (width + place.reshape(-1)).astype(np.uint32)
-            change[tree] = np.abs(values[place.reshape(-1)] - fractions).max(initial=0.0)
+            own["leaf_class"][mixed] = (width + index.reshape(-1)).astype(np.uint32)
+            change[tree] = np.abs(values[index.reshape(-1)] - fractions).max(initial=0.0)
             new_values.append(values.reshape(-1))
             new_counts.append(np.empty(0, dtype=np.float32))
     for name, pieces in (("values", new_values), ("mixed_counts", new_counts)):
@@ -175,8 +177,8 @@ def _share_classes(arrays: Arrays, width: int, bits: int | None) -> NDArray[np.f
     return change
 
 
-def _parts(fractions: NDArray[np.float64], whole: int) -> NDArray[np.float64]:
-    """Round fractions to whole numbers of parts; no leaf is left without any."""
+def _round_fractions(fractions: NDArray[np.float64], whole: int) -> NDArray[np.float64]:
+    """Round fractions to integers out of `whole`; each leaf keeps at least one."""
     parts: NDArray[np.float64] = np.rint(fractions * whole)
     none = np.flatnonzero(parts.sum(axis=1) == 0)
     parts[none, fractions[none].argmax(axis=1)] = 1

@@ -1,4 +1,4 @@
-"""The trees of an ensemble in the core."""
+"""Storage of the trees of an ensemble in the core."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["ForestStore"]
 
 
 class ForestStore:
-    """The trees of a forest in the core, with pickling.
+    """The trees of a forest in the core, with support for pickle.
 
     Parameters
     ----------
     criterion : str
-        What the trees were grown by.
+        Name of the split criterion.
     n_classes : sequence of int
-        Classes of each output; empty for numbers.
+        Number of classes of each output; empty for regression.
     n_outputs : int
-        Columns of the target.
+        Number of columns of y.
     inner_values : bool
-        Whether values of inner nodes are stored, as they do not follow from the leaves.
+        Whether to store values of inner nodes, if they cannot be computed from the leaves.
     n_categories : sequence of int
-        Categories of each feature, 0 for a numeric one.
+        Number of categories of each feature, 0 for a numeric one.
     """
 
     def __init__(
@@ -48,20 +48,20 @@ class ForestStore:
             [int(k) for k in n_categories],
         )
         self.core = _core.Forest(*self.shape)
-        self.grid: NDArray[np.float64] | None = None  # of leaf values, once compact
-        self.compaction: dict[str, Any] | None = None  # and what that changed
+        self.grid: NDArray[np.float64] | None = None  # grid of the leaf values if compact
+        self.compaction: dict[str, Any] | None = None  # effects of the compaction, see `compact`
 
     def __len__(self) -> int:
         return len(self.core)
 
     @property
     def width(self) -> int:
-        """Numbers per leaf."""
+        """Number of values per leaf."""
         return self.shape[2] * max(self.shape[1], default=1)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the trees take."""
+        """Memory of the trees in bytes."""
         return int(self.core.nbytes)
 
     def tree(self, index: int) -> Tree:
@@ -75,20 +75,20 @@ class ForestStore:
         )
 
     def part(self, first: int, last: int) -> ForestStore:
-        """Copy the trees [first, last)."""
+        """Return a copy of the trees [first, last)."""
         copied = ForestStore(*self.shape)
         copied.core = self.core.part(first, last)
         return copied
 
     def extend(self, more: ForestStore) -> None:
-        """Add copies of other trees after these."""
+        """Append copies of the trees of another store."""
         self.core.extend(more.core)
 
     def __getstate__(self) -> dict[str, Any]:
         arrays = self.core.state()
         if self.grid is None:
             return {"shape": self.shape, "arrays": arrays}
-        # Trees that were added or taken away since are not on the grid.
+        # If trees were added or removed after compaction, the grid no longer matches.
         grid = self.grid if len(self.grid) == len(self) else self.grid[:0]
         return {
             "shape": self.shape,
@@ -108,17 +108,17 @@ class ForestStore:
     def with_arrays(
         self, arrays: Arrays, grid: NDArray[np.float64], compaction: dict[str, Any]
     ) -> ForestStore:
-        """Return a store of the same shape with other arrays, which is packed in files."""
+        """Return a compact store of the same shape with other arrays."""
         out = ForestStore(*self.shape)
         out.grid, out.compaction = grid, compaction
         out._fill(arrays)
         return out
 
     def _fill(self, arrays: Arrays) -> None:
-        """Have the core view the arrays, which nobody may write to from now on."""
+        """Let the core use the arrays without a copy; they become read-only."""
         kept = {}
         for name, array in arrays.items():
-            # Arrays of another byte order come in this machine's.
+            # The core needs native byte order.
             kept[name] = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
             kept[name].flags.writeable = False
         self.core.restore(kept, effective_n_jobs(None))

@@ -1,8 +1,8 @@
-"""A fitted model as a sum and what follows from it: all that the writers know of models.
+"""Fitted models in a common form, from which exporters generate code and files.
 
-A row gets *scores* (from trees, a linear function or its neighbours), and an *outcome* says what
-they mean: numbers, or classes with or without probabilities. Every formula is that of the model's
-own `predict`, in the same order, so that a writer in double precision can give the same bits.
+A row has *scores* (from trees, a linear function or its neighbours). An *outcome* converts scores
+to predictions: numbers, or classes with or without probabilities. Every formula matches the
+`predict` of the model, in the same order, so that exports in double precision are bit-identical.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = [
     "WeightedMedian",
 ]
 
-LOG_LINK = ("poisson", "gamma", "tweedie")  # losses whose predictions are exponentials of scores
+LOG_LINK = ("poisson", "gamma", "tweedie")  # losses with predictions exp(score)
 
 Floats = NDArray[np.float64]
 
 
 class NotExpressible(Exception):
-    """Why a model has no form, or a form cannot be written."""
+    """A model has no form, or a form cannot be exported; the message gives the reason."""
 
 
 # ---------------------------------------------------------------------------------------- scores
@@ -53,16 +53,16 @@ class NotExpressible(Exception):
 
 @dataclass(frozen=True)
 class TreeScores:
-    """Scores that start somewhere, to which every tree adds what its leaf holds.
+    """Scores that are sums of leaf values over trees, plus a start value.
 
     Parameters
     ----------
     trees : list of Tree
-        Their questions, in the order in which they add.
+        The splits of the trees, in the order of summation.
     values : list of ndarray of shape (n_nodes, n_scores) or (n_nodes, 1)
-        What each node of each tree adds (leaves count alone).
+        The value that each node of each tree adds; only leaves are used.
     adds_to : list of (int or None)
-        The score that a tree adds to; None if it adds to all.
+        The score that a tree adds to; None means all scores.
     start : ndarray of shape (n_scores,)
         The scores before the first tree.
     """
@@ -75,7 +75,7 @@ class TreeScores:
 
 @dataclass(frozen=True)
 class LinearScores:
-    """Scores ``coef @ (x - center) + intercept``; `coef` has a row for each score."""
+    """Scores ``coef @ (x - center) + intercept``; `coef` has one row per score."""
 
     coef: Floats
     intercept: Floats
@@ -84,16 +84,16 @@ class LinearScores:
 
 @dataclass(frozen=True)
 class PolynomialScores:
-    """Sums of terms, which are products of Legendre's polynomials of the columns.
+    """Scores that are sums of terms: products of Legendre polynomials of the columns.
 
     Parameters
     ----------
     coef : ndarray of shape (n_scores, n_terms)
-        What each term counts.
+        Coefficient of each term.
     exponents : ndarray of shape (n_terms, n_features)
         Degree of each column in each term.
     middle, half : ndarray of shape (n_features,)
-        Columns are taken as ``(x - middle) / half``.
+        The columns are scaled as ``(x - middle) / half``.
     """
 
     coef: Floats
@@ -103,14 +103,14 @@ class PolynomialScores:
 
     @property
     def degree(self) -> int:
-        """The highest degree of a column."""
+        """The largest degree of a column."""
         return int(self.exponents.max())
 
     def factors(self) -> NDArray[np.int64]:
         """Return the polynomials of each term, (n_terms, degree).
 
-        Polynomial ``power * n_features + column`` is that of a degree in a column. A term of fewer
-        factors has polynomial 0, which is one, in their place.
+        The index of the polynomial of a degree and a column is ``degree * n_features + column``.
+        Terms with fewer factors are filled up with polynomial 0, the constant one.
         """
         n_features = self.exponents.shape[1]
         out = np.zeros((len(self.exponents), max(self.degree, 1)), dtype=np.int64)
@@ -122,18 +122,18 @@ class PolynomialScores:
 
 @dataclass(frozen=True)
 class NeighborScores:
-    """Weighted means over the k nearest rows, in Euclidean distance, of what these rows have.
+    """Scores that are weighted means over the k nearest rows in Euclidean distance.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
-        The rows of fit.
+        The training rows.
     values : ndarray of shape (n_rows, n_scores)
-        Indicators of classes, or targets.
+        Class indicators, or targets, of these rows.
     k : int
-        How many count.
+        Number of neighbours.
     by_distance : bool
-        Whether each counts one over its distance, instead of all the same.
+        Whether a neighbour's weight is 1 / distance; otherwise all weights are equal.
     """
 
     rows: Floats
@@ -147,7 +147,7 @@ class NeighborScores:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The scores over `divisor`; `flat` if the model predicts one number, not an array of them."""
+    """The scores divided by `divisor`; `flat` if `predict` returns a 1-d array."""
 
     flat: bool
     divisor: float = 1.0
@@ -162,22 +162,22 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Logistic:
-    """``1 / (1 + exp(-score))`` as a number."""
+    """``1 / (1 + exp(-score))`` as a regression output."""
 
     flat: bool
 
 
 @dataclass(frozen=True)
 class SortedQuantiles:
-    """The scores in ascending order, output k being the one at ``places[k]``."""
+    """The sorted scores; output k is the score at ``positions[k]``."""
 
-    places: list[int]
+    positions: list[int]
     flat: bool = False
 
 
 @dataclass(frozen=True)
 class WeightedMedian:
-    """The least score at which the weights of scores up to it reach half of all."""
+    """The smallest score such that the scores up to it have half of the total weight."""
 
     weights: Floats
     flat: bool = True
@@ -185,7 +185,7 @@ class WeightedMedian:
 
 @dataclass(frozen=True)
 class Isolation:
-    """``-2 ** -(score / usual)`` less `offset`: below zero for outliers, which are class -1."""
+    """``-2 ** -(score / usual) - offset``; negative for outliers, which are class -1."""
 
     usual: float
     offset: float
@@ -193,7 +193,7 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Shares:
-    """Scores that are probabilities, but for the `divisor`."""
+    """Scores that are class probabilities after division by `divisor`."""
 
     classes: NDArray[Any]
     divisor: float
@@ -201,7 +201,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class SeveralShares:
-    """The same for several columns of classes, whose scores stand one after another."""
+    """`Shares` for several outputs, whose scores are concatenated."""
 
     classes: list[NDArray[Any]]
     divisor: float
@@ -209,7 +209,7 @@ class SeveralShares:
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """One score: `factor` times it is the logarithm of the second class's odds."""
+    """One score; `factor` times the score is the log-odds of the second class."""
 
     classes: NDArray[Any]
     factor: float = 1.0
@@ -217,14 +217,14 @@ class TwoClasses:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Scores whose exponentials are in proportion to probabilities."""
+    """Scores whose softmax is the class probabilities."""
 
     classes: NDArray[Any]
 
 
 @dataclass(frozen=True)
 class BoostedVotes:
-    """AdaBoost's votes, of which `total` were given; `real` if they are sums of logarithms."""
+    """AdaBoost's votes with sum `total`; `real` if they are sums of log-probabilities."""
 
     classes: NDArray[Any]
     total: float
@@ -247,7 +247,7 @@ class LargestScore:
 
 @dataclass(frozen=True)
 class OneClass:
-    """The only class there is."""
+    """A constant prediction: the only class of the training data."""
 
     classes: NDArray[Any]
 
@@ -257,19 +257,19 @@ class OneClass:
 
 @dataclass(frozen=True)
 class Form:
-    """What is written of a model.
+    """The form of a model for export.
 
     Parameters
     ----------
     model : str
-        The name of its class.
+        Name of the model's class.
     names : list of str or None
-        Names of the columns, if fit saw some.
+        Names of the columns; None if the training data had none.
     categories : list of (ndarray or None)
-        The values of each column of categories, whose places are their codes; None for a numeric
+        The categories of each categorical column, in the order of their codes; None for a numeric
         column.
     scores, outcome
-        Of the types above.
+        Instances of the classes above.
     """
 
     model: str
@@ -289,5 +289,5 @@ class Form:
         return any(values is not None for values in self.categories)
 
     def column_name(self, feature: int) -> str:
-        """Return the name of a column, made up where fit saw none."""
+        """Return the name of a column; a generic name if the columns have none."""
         return f"x{feature}" if self.names is None else self.names[feature]

@@ -1,4 +1,4 @@
-"""What every estimator of Spinney's can do with itself: write, read, describe, make compact."""
+"""Methods of all Spinney estimators: save, load, describe and compact."""
 
 from __future__ import annotations
 
@@ -9,36 +9,43 @@ __all__ = ["ModelMethods"]
 
 
 class ModelMethods:
-    """Methods of all estimators; the first of their bases that are no learners."""
+    """Mixin with the methods of all Spinney estimators."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, as `spinney.save` does.
+        """Save the model to a file, as `spinney.save` does.
 
         Parameters
         ----------
         path : str or path
-            The file; an existing one is replaced when all is written.
+            The file; an existing file is replaced after the new one is complete.
         """
+        # Imported here because `spinney.model_file` is a higher layer.
         from spinney.model_file.files import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto") -> Self:
-        """Read a model of this class from a file, as `spinney.load` does.
+        """Load a model of this class from a file, as `spinney.load` does.
 
         Parameters
         ----------
         path : str or path
             The file.
         mmap : bool or "auto", default="auto"
-            Whether large arrays stay in the file; see `spinney.load`.
+            Whether to memory-map large arrays instead of reading them; see `spinney.load`.
 
         Returns
         -------
         estimator
-            The model. A file with a model of another class is a ValueError.
+            The model.
+
+        Raises
+        ------
+        ValueError
+            The file contains a model of another class.
         """
+        # Imported here because `spinney.model_file` is a higher layer.
         from spinney.model_file.allowed_classes import class_by_name
         from spinney.model_file.files import load, read_about
 
@@ -56,39 +63,41 @@ class ModelMethods:
         return model
 
     def describe(self) -> dict[str, Any]:
-        """Say what the model is, as `spinney.describe` does of a file.
+        """Return a summary of the model, as `spinney.describe` does for a file.
 
         Returns
         -------
         dict
-            ``class``, ``parameters`` (as texts), ``changed`` (names of those that are not the
-            defaults), ``n_features``, ``features``, ``classes``, ``versions`` and ``compaction``.
+            ``class``, ``parameters`` (as strings), ``changed`` (names of parameters that differ
+            from the defaults), ``n_features``, ``features``, ``classes``, ``versions`` and
+            ``compaction``.
         """
+        # Imported here because `spinney.model_file` is a higher layer.
         from spinney.model_file.about import about_model
 
         about = about_model(self, None)
         return {name: about[name] for name in about if name not in ("training", "written")}
 
     def compact(self, bits: Literal[8, 16] | None = None) -> Self:
-        """Return a copy whose forest takes less room in files, with its leaf values in fewer bits.
+        """Return a copy whose forest takes less space in files.
 
         Parameters
         ----------
         bits : {8, 16} or None, default=None
-            Bits of a leaf's values: a number is moved to the nearest of 2**bits that are evenly
-            spaced in its tree, fractions of classes are rounded to as many parts and shared by
-            leaves that are alike. None changes no prediction: whole numbers take the narrowest
-            type, and children follow from the order of nodes.
+            Bits of a leaf value. Regression values are rounded to 2**bits evenly spaced values for
+            each tree. Class fractions are rounded to multiples of 1 / (2**bits - 1), and leaves
+            with equal fractions share one copy. None changes no prediction: integers use the
+            narrowest type, and children are derived from the order of nodes.
 
         Returns
         -------
         estimator
-            The copy. Its ``compaction_`` says what was lost: ``leaf_change``, the largest change of
-            a leaf's value; ``prediction_change``, more than which no prediction (of boosters:
-            raw score) changes, None where votes are counted; ``relative_change``, by which share of
-            itself a prediction changes at most that is the exponential of a score (of boosters with
-            the losses poisson, gamma and tweedie; else None); ``bytes_before`` and ``bytes_after``
-            of the forest in a file.
+            The copy. Its ``compaction_`` is a dict of: ``leaf_change``, the largest change of a
+            leaf value; ``prediction_change``, the largest possible change of a prediction (for
+            boosters, of the raw score), None for votes; ``relative_change``, the largest possible
+            relative change of a prediction, for boosters with the losses poisson, gamma and
+            tweedie, else None; ``bytes_before`` and ``bytes_after``, the size of the forest in a
+            file.
 
         Raises
         ------
@@ -97,24 +106,27 @@ class ModelMethods:
 
         Notes
         -----
-        Files of compact forests are unpacked when they are loaded: each process has a copy.
+        Compact forests are unpacked when they are loaded, so each process has its own copy.
         """
+        # Imported here for start-up time.
         from sklearn.utils.validation import check_is_fitted
+
+        from spinney.models.compaction import compact_model
 
         check_is_fitted(self)
         if "_store" not in vars(self):
             raise TypeError(
-                f"{type(self).__name__} cannot be made compact: it has no forest of Spinney's"
+                f"{type(self).__name__} cannot be made compact: it has no Spinney forest"
             )
-        from spinney.models.compaction import compacted
-
-        model: Self = compacted(self, bits)
+        model: Self = compact_model(self, bits)
         return model
 
     @property
     def compaction_(self) -> dict[str, Any]:
-        """What `compact` changed; only compact models have it."""
+        """Effects of `compact`; available only for compact models."""
         compaction = getattr(vars(self).get("_store"), "compaction", None)
         if compaction is None:
-            raise AttributeError(f"{type(self).__name__} was not made compact: no compaction_")
+            raise AttributeError(
+                f"{type(self).__name__} has no compaction_: it was not created by compact()"
+            )
         return dict(compaction)

@@ -1,4 +1,4 @@
-"""Parameters of a learner inside another estimator, set as if they were that estimator's own."""
+"""Mixins for estimators that expose the parameters of a nested learner."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ __all__ = ["LearnerIntervals", "LearnerParams", "LearnerSets"]
 
 
 class LearnerParams:
-    """Mixin of estimators that prepare a table for one learner: ``ScaledRidge(alphas=[1.0])``.
+    """Mixin for estimators with a nested learner: ``ScaledRidge(alphas=[1.0])``.
 
-    What the learner takes and the estimator itself does not goes through to the learner, over the
-    values that the estimator would choose. Such a parameter is an attribute as every other, so that
-    `get_params`, `set_params`, `clone` and a grid search treat it as one; it is there only where it
-    was set. The estimator's constructor takes ``**learner_params`` and hands them to
-    `_keep_learner_params`.
+    Parameters of the learner that the estimator does not have itself are passed on and override
+    the estimator's choices. Such a parameter is an ordinary attribute, so `get_params`,
+    `set_params`, `clone` and grid search support it. It exists only if it was set. The
+    constructor of the estimator must accept ``**learner_params`` and call `_keep_learner_params`.
     """
 
     _learner_class: type[Any]
@@ -46,12 +45,12 @@ class LearnerParams:
         return {name: kept[name] for name in self.learner_param_names() if name in kept}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, and those of the learner that were set."""
+        """Return the parameters, including the learner's parameters that were set."""
         own: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
         return {**own, **self._learner_params()}
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, the learner's included."""
+        """Set parameters, including those of the learner."""
         names = self.learner_param_names()
         self._keep_learner_params({name: params[name] for name in params if name in names})
         others = {name: params[name] for name in params if name not in names}
@@ -59,13 +58,14 @@ class LearnerParams:
 
 
 class LearnerIntervals:
-    """Intervals of an estimator whose learner, fitted as ``estimator_``, has them.
+    """Mixin for prediction intervals from the learner, fitted as ``estimator_``.
 
-    Learners of numbers know no categories: how large their errors are in each is learned here.
+    The learner has only numeric columns. This mixin therefore estimates how the size of the errors
+    depends on the categorical columns.
     """
 
     def _learn_groups(self, table: Table, schema: Schema) -> None:
-        """Learn from the rows that the learner held out, if it knows them by now."""
+        """Fit the error scales of categories to the learner's held-out rows, if available."""
         self._group_scale: GroupScale | None = None
         self._held_out: HeldOut | None = None
         learner = self.estimator_  # type: ignore[attr-defined]
@@ -75,18 +75,18 @@ class LearnerIntervals:
         errors = np.abs(held.truth - held.told).reshape(len(held), -1)
         if held.rows is None or errors.shape[1] != 1:
             return
-        learned = learn_group_scale(table.take(held.rows), schema, errors[:, 0])
-        if learned is not None:
-            self._group_scale, own = learned
-            self._held_out = replace(held, scale=own.reshape(held.truth.shape))
+        fitted = learn_group_scale(table.take(held.rows), schema, errors[:, 0])
+        if fitted is not None:
+            self._group_scale, row_scale = fitted
+            self._held_out = replace(held, scale=row_scale.reshape(held.truth.shape))
 
     def _points_of(self, X: Any) -> Any:
-        """Return rows as the learner takes them."""
+        """Return rows in the form that the learner expects."""
         return X
 
     @property
     def interval_method_(self) -> str:
-        """What intervals are made from, in words."""
+        """A description of the method of the intervals."""
         groups, held = (vars(self).get(name) for name in ("_group_scale", "_held_out"))
         if groups is not None and held is not None:
             n_columns = len(groups.columns)
@@ -96,7 +96,7 @@ class LearnerIntervals:
         return method
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Any:
-        """Predict intervals with the learner."""
+        """Predict intervals with the learner, scaled by the categories of a row."""
         check_is_fitted(self)
         points = self._points_of(X)
         learner = self.estimator_  # type: ignore[attr-defined]
@@ -104,22 +104,22 @@ class LearnerIntervals:
         if groups is None or held is None or method != "auto":
             return learner.predict_interval(points, coverage, method)
         coverage = check_coverage(coverage)
-        told, scale = learner._told_and_scale(points)
+        predicted, scale = learner._told_and_scale(points)
         factors = groups.of(read_table(self, X, self._schema))  # type: ignore[attr-defined]
-        ends = held.interval(told[:, None], (scale * factors)[:, None], coverage)
-        return ends.reshape(len(told), 2)
+        ends = held.interval(predicted[:, None], (scale * factors)[:, None], coverage)
+        return ends.reshape(len(predicted), 2)
 
 
 class LearnerSets:
-    """Sets of classes of an estimator whose learner, fitted as ``estimator_``, has them."""
+    """Mixin for prediction sets from the learner, fitted as ``estimator_``."""
 
     def _points_of(self, X: Any) -> Any:
-        """Return rows as the learner takes them."""
+        """Return rows in the form that the learner expects."""
         return X
 
     @property
     def set_method_(self) -> str:
-        """What sets are made from, in words."""
+        """A description of the method of the prediction sets."""
         method: str = self.estimator_.set_method_  # type: ignore[attr-defined]
         return method
 

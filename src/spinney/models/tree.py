@@ -27,10 +27,10 @@ _ARRAYS = {
 
 
 class Tree:
-    """The nodes of a fitted tree, as parallel arrays indexed by node; node 0 is the root.
+    """The nodes of a fitted tree, as parallel arrays; node 0 is the root.
 
-    The attributes are those of scikit-learn's ``tree_``. Questions about categories are described
-    by `category_start` and `category_bits`, most easily read through `left_categories`.
+    The attributes are those of scikit-learn's ``tree_``. Categorical splits are described by
+    `category_start` and `category_bits`; `left_categories` and `right_categories` decode them.
 
     Attributes
     ----------
@@ -41,29 +41,29 @@ class Tree:
     n_leaves : int
         Number of leaves.
     n_features, n_outputs : int
-        Shape of what the tree reads and predicts.
+        Number of columns of X and of y.
     n_classes : ndarray of shape (n_outputs,)
-        Classes of each output; 1 for regression.
+        Number of classes of each output; 1 for regression.
     children_left, children_right : ndarray of int64
         Children, -1 at a leaf.
     feature : ndarray of int64
-        The column a node asks about, -2 at a leaf.
+        The column that a node splits on, -2 at a leaf.
     threshold : ndarray of float64
-        Rows with ``x <= threshold`` go left. NaN where the question is about categories, infinity
-        where it is whether the value is missing, -2 at a leaf.
+        Rows with ``x <= threshold`` go left. NaN for a categorical split, infinity for a split of
+        present from missing values, -2 at a leaf.
     missing_go_to_left : ndarray of uint8
         Whether a missing value goes left.
     impurity, n_node_samples, weighted_n_node_samples : ndarray
-        About the training rows of each node.
+        Impurity, number and total weight of the training rows of each node.
     value : ndarray of shape (node_count, n_outputs, max_n_classes)
         Class fractions, means or medians.
     category_start : ndarray of int64
-        Where a node's words begin in `category_bits`; -1 for a numeric question.
+        Start of a node's words in `category_bits`; -1 for a numeric split.
     category_bits : ndarray of uint32
-        For each question about categories, one bit a category: those that go left, then those that
-        the node's training rows had.
+        For each categorical split, one bit per category: categories that go left, then categories
+        present in the node's training rows.
     n_categories : ndarray of int32
-        Categories of each column, 0 for a numeric one.
+        Number of categories of each column, 0 for a numeric one.
     """
 
     children_left: NDArray[np.int64]
@@ -82,7 +82,7 @@ class Tree:
         self.n_features = int(n_features)
         self.n_classes = np.asarray(n_classes, dtype=np.intp)
         self.n_outputs = int(n_outputs)
-        # Takes no memory: of a file, the number of columns is not checked before the arrays come.
+        # A broadcast array takes no memory: a file's n_features is not validated before its arrays.
         self.n_categories = np.broadcast_to(np.int32(0), (self.n_features,))
         self.max_depth = 0
         self._reader: Any = None
@@ -93,7 +93,7 @@ class Tree:
     def from_arrays(
         cls, arrays: dict[str, Any], *, n_features: int, n_classes: Any, n_categories: Any
     ) -> Tree:
-        """Make a tree of the arrays that the core returns."""
+        """Create a tree from the arrays that the core returns."""
         tree = cls(n_features, n_classes, len(n_classes))
         tree.__setstate__({**arrays, "n_categories": n_categories})
         return tree
@@ -110,7 +110,7 @@ class Tree:
 
     @property
     def capacity(self) -> int:
-        """Number of nodes there is room for: the number of nodes."""
+        """Number of nodes; for compatibility with scikit-learn."""
         return self.node_count
 
     @property
@@ -129,7 +129,7 @@ class Tree:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A file may come from a machine of another byte order.
+        # A file may have been written with another byte order.
         for name, dtype in _ARRAYS.items():
             setattr(self, name, np.ascontiguousarray(state[name], dtype=dtype))
         shape = (self.node_count, self.n_outputs, self.max_n_classes)
@@ -139,7 +139,7 @@ class Tree:
 
     @property
     def reader(self) -> Any:
-        """The core's packed copy of the tree, made when first needed and never pickled."""
+        """The core's packed copy of the tree, created on first use and never pickled."""
         if self._reader is None:
             with self._lock:
                 if self._reader is None:
@@ -156,16 +156,16 @@ class Tree:
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """Code of the largest class of each node and output, (n_outputs, node_count)."""
+        """Code of the majority class of each node and output, (n_outputs, node_count)."""
         if self._labels is None:
             self._labels = np.ascontiguousarray(self.value.argmax(axis=2).T)
         return self._labels
 
     def _categories(self, node: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which categories go left, and which the training rows had, as masks."""
+        """Return masks of the categories that go left and of those in the training rows."""
         start = int(self.category_start[node])
         if start < 0:
-            raise ValueError(f"node {node}: expected a question about categories")
+            raise ValueError(f"node {node}: expected a categorical split, got a numeric one")
         n_categories = int(self.n_categories[self.feature[node]])
         n_words = (n_categories + 31) // 32
         words = self.category_bits[start : start + 2 * n_words].reshape(2, n_words)
@@ -174,12 +174,12 @@ class Tree:
         return bits[0], bits[1]
 
     def left_categories(self, node: int) -> NDArray[np.int64]:
-        """Codes of the categories of the node's training rows that go left."""
+        """Return the codes of the categories in the node's training rows that go left."""
         left, seen = self._categories(node)
         return np.flatnonzero(left & seen)
 
     def right_categories(self, node: int) -> NDArray[np.int64]:
-        """Codes of the categories of the node's training rows that go right."""
+        """Return the codes of the categories in the node's training rows that go right."""
         left, seen = self._categories(node)
         return np.flatnonzero(~left & seen)
 
@@ -196,33 +196,37 @@ class Tree:
         return _core.Table.from_matrix(X)
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Index of the leaf of each row of a numeric matrix."""
+        """Return the index of the leaf of each row of a numeric matrix."""
         return self.apply_table(self._table(X), 1)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Value of each row of a numeric matrix: (n_rows, max_n_classes) for one output."""
+        """Return the value of each row of a numeric matrix.
+
+        The shape is (n_rows, max_n_classes) for one output.
+        """
         out = self.predict_table(self._table(X), 1)
         return out[:, 0] if self.n_outputs == 1 else out
 
     def decision_path(self, X: Any) -> Any:
-        """Nodes on the way of each row of a numeric matrix, as a sparse indicator matrix."""
+        """Return the nodes on the path of each row of a matrix, as a sparse matrix."""
         return self.decision_path_table(self._table(X), 1)
 
     def apply_table(self, table: Any, n_threads: int) -> NDArray[np.int64]:
-        """Index of the leaf of each row."""
+        """Return the index of the leaf of each row of a core table."""
         out = np.empty(table.n_rows, dtype=np.int64)
         self.reader.apply(table, n_threads, out)
         return out
 
     def predict_table(self, table: Any, n_threads: int) -> NDArray[np.float64]:
-        """Value of each row, (n_rows, n_outputs, max_n_classes)."""
+        """Return the values of the rows, (n_rows, n_outputs, max_n_classes)."""
         out = np.empty((table.n_rows, self.n_outputs, self.max_n_classes))
         width = self.n_outputs * self.max_n_classes
         self.reader.predict(table, n_threads, self.value, width, out)
         return out
 
     def decision_path_table(self, table: Any, n_threads: int) -> Any:
-        """Nodes on the way of each row, as a sparse indicator matrix."""
+        """Return the nodes on the path of each row of a core table, as a sparse matrix."""
+        # Imported here because only this method needs scipy.sparse (start-up time).
         from scipy.sparse import csr_matrix
 
         indptr, indices = self.reader.decision_path(table, n_threads)
@@ -230,7 +234,7 @@ class Tree:
         return csr_matrix((data, indices, indptr), shape=(table.n_rows, self.node_count))
 
     def compute_node_depths(self) -> NDArray[np.int64]:
-        """Depth of each node, 1 at the root as scikit-learn counts here."""
+        """Return the depth of each node; 1 at the root, as in scikit-learn."""
         depths = np.ones(self.node_count, dtype=np.int64)
         level = np.array([0])
         while True:
@@ -242,7 +246,7 @@ class Tree:
             level = children
 
     def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
-        """Total decrease of the impurity by each feature."""
+        """Return the total decrease of the impurity by each feature."""
         nodes = np.flatnonzero(self.children_left >= 0)
         weighted = self.weighted_n_node_samples * self.impurity
         decrease = (
@@ -253,14 +257,15 @@ class Tree:
         importances = np.bincount(
             self.feature[nodes], weights=decrease, minlength=self.n_features
         ).astype(np.float64)
-        importances /= self.weighted_n_node_samples[0]
+        if self.weighted_n_node_samples[0] > 0:
+            importances /= self.weighted_n_node_samples[0]
         total = importances.sum()
         if normalize and total > 0.0:
             importances /= total
         return importances
 
     def collapse(self, is_leaf: NDArray[np.bool_]) -> Tree:
-        """Return the subtree in which the marked nodes are leaves; all else stays as it is."""
+        """Return a copy of the tree in which the marked nodes are leaves."""
         is_leaf = is_leaf | (self.children_left < 0)
         kept: list[int] = []
         parents: list[tuple[int, bool]] = []

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from spinney import _core
 from spinney.neighbors._kernels import kernel_values
 from spinney.neighbors._tree_index import TreeIndex, check_points
-from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["BallTree"]
 
@@ -140,6 +139,8 @@ class BallTree(TreeIndex):
 
     def _grow(self) -> None:
         name = self.metric if isinstance(self.metric, str) else "function"
+        if name in (*_POWERS, "p", "seuclidean", "mahalanobis"):
+            name = "minkowski"  # of these powers, weights or mapped rows
         points = self._mapped(self.data)
         self._tree = _core.BallTree(
             points, name, self._p, self._w.tolist(), self._function, self.leaf_size
@@ -156,6 +157,8 @@ class BallTree(TreeIndex):
         dualtree: bool = False,
         breadth_first: bool = False,
         sort_results: bool = True,
+        *,
+        n_jobs: int | None = None,
     ) -> Any:
         """Find the nearest rows.
 
@@ -169,6 +172,9 @@ class BallTree(TreeIndex):
             Whether to return distances as well.
         dualtree, breadth_first, sort_results : bool
             As in scikit-learn, which they are for: one search serves all, and results are sorted.
+        n_jobs : int or None, default=None
+            Threads of this search; None means the `n_jobs` of the index. They do not change the
+            result.
 
         Returns
         -------
@@ -178,17 +184,16 @@ class BallTree(TreeIndex):
             Numbers of the rows; of equal distances the smallest first.
         """
         queries = self._mapped(self._check_query(X, k))
-        told = self._tree.query(queries, int(k), effective_n_jobs(self.n_jobs))
+        told = self._tree.query(queries, int(k), self._threads(n_jobs))
         distances, rows = (array.reshape(len(queries), int(k)) for array in told)
         return (distances, rows) if return_distance else rows
 
-    def _within(self, queries: Any, radii: Any, sort: bool) -> tuple[Any, ...]:
-        n_threads = effective_n_jobs(self.n_jobs)
+    def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
         return self._tree.within(self._mapped(queries), radii, bool(sort), n_threads)
 
     def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
         everywhere = np.full(len(queries), np.inf)
-        counts, _, distances = self._within(queries, everywhere, False)
+        counts, _, distances = self._within(queries, everywhere, False, self._threads(None))
         values = kernel_values(kernel, distances / h)
         of_query = np.repeat(np.arange(len(queries)), counts)
         return np.bincount(of_query, values, len(queries)).astype(np.float64)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits
 
 from spinney import _core
+from spinney.data.distances import measure_pairs
 from spinney.neighbors._tree_index import as_objects, check_points
 from spinney.runtime.threads import effective_n_jobs
 
@@ -114,7 +115,13 @@ class BruteForce:
         return len(self.data)
 
     def query(
-        self, X: Any, k: int = 1, return_distance: bool = True, sort_results: bool = True
+        self,
+        X: Any,
+        k: int = 1,
+        return_distance: bool = True,
+        sort_results: bool = True,
+        *,
+        n_jobs: int | None = None,
     ) -> Any:
         """Find the nearest rows.
 
@@ -128,6 +135,9 @@ class BruteForce:
             Whether to return distances as well.
         sort_results : bool, default=True
             As in scikit-learn; results are always sorted.
+        n_jobs : int or None, default=None
+            Threads of this search; None means the `n_jobs` of the index. They do not change the
+            result.
 
         Returns
         -------
@@ -142,7 +152,7 @@ class BruteForce:
                 "k must be less than or equal to the number of training points: expected 1 to "
                 f"{len(self.data)}, got {k}"
             )
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = effective_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
         distances = np.empty((len(queries), k))
         rows = np.empty((len(queries), k), dtype=np.int64)
         if self.metric == "euclidean" and self._fits:
@@ -178,6 +188,8 @@ class BruteForce:
         return distances.reshape(-1, k), rows.reshape(-1, k)
 
     def _distances(self, queries: Any) -> Any:
+        if isinstance(self.metric, str):
+            return measure_pairs(queries, self.data, self.metric, self.metric_params)
         return cdist(queries, self.data, self.metric, **self.metric_params)
 
     def query_radius(
@@ -187,6 +199,8 @@ class BruteForce:
         return_distance: bool = False,
         count_only: bool = False,
         sort_results: bool = False,
+        *,
+        n_jobs: int | None = None,
     ) -> Any:
         """Find all rows within a distance.
 
@@ -202,6 +216,8 @@ class BruteForce:
             Return numbers of rows only.
         sort_results : bool, default=False
             Whether the nearest come first; else they come by their numbers.
+        n_jobs : int or None, default=None
+            As in the trees; this search uses one thread.
 
         Returns
         -------

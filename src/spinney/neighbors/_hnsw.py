@@ -200,6 +200,7 @@ class HNSW(ModelMethods, BaseEstimator):
         ef: int | None = None,
         filter: Filter | None = None,
         return_distance: bool = True,
+        n_jobs: int | None = None,
     ) -> Any:
         """Find the nearest neighbours of each row of X.
 
@@ -218,6 +219,9 @@ class HNSW(ModelMethods, BaseEstimator):
             of all ids. Where it leaves few, all of them are measured instead of walking.
         return_distance : bool, default=True
             Whether distances are returned too.
+        n_jobs : int or None, default=None
+            Threads of this search; None means the `n_jobs` of the index. They do not change the
+            result.
 
         Returns
         -------
@@ -234,7 +238,8 @@ class HNSW(ModelMethods, BaseEstimator):
             raise ValueError(f"k must be at most the number of vectors, {len(self)}, got {wanted}")
         width = self.ef_search_ if ef is None else _at_least_one("ef", ef)
         allowed = None if filter is None else self._allowed(filter)
-        distances, slots = self._search(rows, wanted, width, allowed)
+        n_threads = effective_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
+        distances, slots = self._search(rows, wanted, width, allowed, n_threads)
         missing = slots == np.iinfo(np.uint32).max
         slots[missing] = 0
         ids = self._ids[slots].astype(np.int64)
@@ -458,7 +463,7 @@ class HNSW(ModelMethods, BaseEstimator):
             self._next_id = max(self._next_id, int(ids.max()) + 1)
 
     def _search(
-        self, rows: Vectors, k: int, ef: int, allowed: Any = None, exact: bool = False
+        self, rows: Vectors, k: int, ef: int, allowed: Any, n_threads: int
     ) -> tuple[Vectors, NDArray[np.uint32]]:
         distances = np.empty((len(rows), k), dtype=np.float32)
         slots = np.empty((len(rows), k), dtype=np.uint32)
@@ -467,8 +472,8 @@ class HNSW(ModelMethods, BaseEstimator):
             k=k,
             ef=ef,
             allowed=allowed,
-            exact=exact,
-            n_threads=effective_n_jobs(self.n_jobs),
+            exact=False,
+            n_threads=n_threads,
             distances=distances,
             slots=slots,
         )

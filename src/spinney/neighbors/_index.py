@@ -174,8 +174,7 @@ class GraphIndex(VectorIndex):
         self.graph = HNSW(metric=name, target_recall=_RECALL).fit(X)
 
     def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, Rows]:
-        self.graph.n_jobs = n_threads
-        rows = self.graph.query(X, k, return_distance=False)
+        rows = self.graph.query(X, k, return_distance=False, n_jobs=n_threads)
         # The graph measures in single precision.
         distances = np.empty(rows.shape)
         length = max(1, _CELLS // (k * X.shape[1]))
@@ -212,17 +211,16 @@ class OwnIndex(Index):
         self.n_rows = len(tree.data)
 
     def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, Rows]:
-        self.tree.n_jobs = n_threads
-        distances, rows = self.tree.query(X.toarray() if sp.issparse(X) else X, k)
+        queries = X.toarray() if sp.issparse(X) else X
+        distances, rows = self.tree.query(queries, k, n_jobs=n_threads)
         return distances, rows
 
     def query_radius(
         self, X: Any, radius: Any, n_threads: int, sort_results: bool
     ) -> tuple[Ragged, Ragged]:
-        self.tree.n_jobs = n_threads
         queries = X.toarray() if sp.issparse(X) else X
         rows, distances = self.tree.query_radius(
-            queries, radius, return_distance=True, sort_results=sort_results
+            queries, radius, return_distance=True, sort_results=sort_results, n_jobs=n_threads
         )
         return distances, rows
 

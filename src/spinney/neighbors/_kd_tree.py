@@ -108,6 +108,7 @@ class KDTree(TreeIndex):
         *,
         eps: float = 0.0,
         max_leaves: int | None = None,
+        n_jobs: int | None = None,
     ) -> Any:
         """Find the nearest rows.
 
@@ -127,6 +128,9 @@ class KDTree(TreeIndex):
         max_leaves : int, default=None
             Leaves that a query looks at, at most; 1 is the search without a way back. None: as many
             as it takes to be exact.
+        n_jobs : int or None, default=None
+            Threads of this search; None means the `n_jobs` of the index. They do not change the
+            result.
 
         Returns
         -------
@@ -140,16 +144,16 @@ class KDTree(TreeIndex):
             raise ValueError(f"eps: expected a number of at least 0, got {eps}")
         if max_leaves is not None and max_leaves < 1:
             raise ValueError(f"max_leaves: expected at least 1, got {max_leaves}")
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = self._threads(n_jobs)
         told = self._tree.query(queries, int(k), float(eps), int(max_leaves or 0), n_threads)
         distances, rows = (array.reshape(len(queries), int(k)) for array in told)
         return (distances, rows) if return_distance else rows
 
-    def _within(self, queries: Any, radii: Any, sort: bool) -> tuple[Any, ...]:
-        return self._tree.within(queries, radii, bool(sort), effective_n_jobs(self.n_jobs))
+    def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
+        return self._tree.within(queries, radii, bool(sort), n_threads)
 
-    def _count(self, queries: Any, radii: Any) -> NDArray[np.int64]:
-        return self._tree.count_within(queries, radii, effective_n_jobs(self.n_jobs))
+    def _count(self, queries: Any, radii: Any, n_threads: int) -> NDArray[np.int64]:
+        return self._tree.count_within(queries, radii, n_threads)
 
     def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
         names = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from sklearn.metrics import DistanceMetric, pairwise_distances
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.neighbors import VALID_METRICS
+
+from spinney.data.distances import measure_pairs
 
 __all__ = [
     "METRICS",
@@ -21,6 +22,7 @@ __all__ = [
     "is_true_metric",
     "learn_params",
     "takes_tree",
+    "violates_triangle_inequality",
 ]
 
 STRINGS = {"edit", "hamming"}  # of which the second is also one of vectors
@@ -34,17 +36,9 @@ METRICS = {
     "kernel",
 }
 
-# scikit-learn's trees take them, though the triangle's law does not hold: rows may be missed.
+# They violate the triangle inequality: scikit-learn's trees take them, but may miss rows.
 _NO_METRICS = {"dice", "russellrao", "braycurtis"}
-_NO_OBJECTS = {"DiceDistance", "RussellRaoDistance", "BrayCurtisDistance", "PyFuncDistance"}
-
-# What cdist finds from the differences themselves: scikit-learn's own Euclidean distances come
-# from squares of lengths, and equal distances would not come out equal.
-_CDIST = {
-    *("euclidean", "l2", "sqeuclidean", "manhattan", "cityblock", "l1", "chebyshev", "minkowski"),
-    *("canberra", "seuclidean", "mahalanobis"),
-}
-_CDIST_NAMES = {"l2": "euclidean", "manhattan": "cityblock", "l1": "cityblock"}
+_NO_OBJECTS = {"DiceDistance", "RussellRaoDistance", "BrayCurtisDistance"}
 
 
 def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
@@ -58,13 +52,24 @@ def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
     return metric in VALID_METRICS[algorithm]
 
 
+def violates_triangle_inequality(metric: Any) -> bool:
+    """Return whether a metric, by name or object, is known to violate the triangle inequality."""
+    if isinstance(metric, DistanceMetric):
+        return _class_name(metric) in _NO_OBJECTS
+    return isinstance(metric, str) and metric in _NO_METRICS
+
+
 def is_true_metric(metric: Any) -> bool:
     """Whether trees find the right rows by it; a function has to say so (``is_metric = True``)."""
     if isinstance(metric, DistanceMetric):
-        return type(metric).__name__.removesuffix("32").removesuffix("64") not in _NO_OBJECTS
+        return _class_name(metric) not in {*_NO_OBJECTS, "PyFuncDistance"}
     if callable(metric):
         return bool(getattr(metric, "is_metric", False))
-    return metric not in _NO_METRICS
+    return not violates_triangle_inequality(metric)
+
+
+def _class_name(metric: DistanceMetric) -> str:
+    return type(metric).__name__.removesuffix("32").removesuffix("64")
 
 
 def learn_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
@@ -107,14 +112,8 @@ class VectorDistances:
             return np.ascontiguousarray(X, dtype=np.float64)
         if self.is_named("kernel"):
             return _kernel_distances(X, Y, self.params)
-        is_dense = not (sp.issparse(X) or sp.issparse(Y))
-        if is_dense and self.is_named(*_CDIST):
-            name = _CDIST_NAMES.get(self.metric, self.metric)
-            if name == "minkowski" and self.params.get("p", 2) == np.inf:
-                w = self.params.get("w")  # SciPy looks only whether a weight is zero
-                w = 1.0 if w is None else np.asarray(w, dtype=np.float64)
-                return np.asarray(cdist(X * w, Y * w, "chebyshev"))
-            return np.asarray(cdist(X, Y, name, **self.params))
+        if isinstance(self.metric, str) and not (sp.issparse(X) or sp.issparse(Y)):
+            return measure_pairs(X, Y, self.metric, self.params)
         out = pairwise_distances(X, Y, metric=self.metric, n_jobs=1, **self.params)
         return np.ascontiguousarray(out, dtype=np.float64)
 

@@ -21,7 +21,12 @@ from spinney.models.methods import ModelMethods
 from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._index import TREES, Index, from_tree, make_index
-from spinney.neighbors._metrics import METRICS, MIXED, learn_params
+from spinney.neighbors._metrics import (
+    METRICS,
+    MIXED,
+    learn_params,
+    violates_triangle_inequality,
+)
 from spinney.neighbors._strings import StringIndex, StringRows
 from spinney.neighbors._weights import WEIGHTS
 from spinney.runtime.threads import effective_n_jobs
@@ -167,6 +172,13 @@ class NeighborSearch(ModelMethods):
                 leaf_size=self.leaf_size,
                 dimension=intrinsic_dimension(X),
             )
+        if algorithm == "ball_tree" and violates_triangle_inequality(metric):
+            warnings.warn(
+                f"metric={metric!r} violates the triangle inequality, so that a ball tree would "
+                "miss neighbours: using brute force",
+                stacklevel=4,
+            )
+            algorithm = "brute"
         self._check_minkowski(algorithm)
         self._index = make_index(algorithm, X, metric, params, self.leaf_size)
         self._fit_method = algorithm

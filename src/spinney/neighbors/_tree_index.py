@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from spinney.neighbors._kernels import DENSITY_KERNELS, kernel_values, log_normalisation
+from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["TreeIndex", "as_objects", "check_points"]
 
@@ -43,13 +44,17 @@ class TreeIndex(ABC):
         """Make the tree of the core, `_tree`."""
 
     @abstractmethod
-    def _within(self, queries: Any, radii: Any, sort: bool) -> tuple[Any, ...]:
+    def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
         """Numbers of rows within radii, the rows one after another, and their distances."""
 
-    def _count(self, queries: Any, radii: Any) -> NDArray[np.int64]:
+    def _count(self, queries: Any, radii: Any, n_threads: int) -> NDArray[np.int64]:
         """Numbers of rows within radii."""
-        counts: NDArray[np.int64] = self._within(queries, radii, False)[0]
+        counts: NDArray[np.int64] = self._within(queries, radii, False, n_threads)[0]
         return counts
+
+    def _threads(self, n_jobs: int | None) -> int:
+        """Return the threads of a search, given its parameter `n_jobs`."""
+        return effective_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
 
     @abstractmethod
     def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
@@ -85,6 +90,8 @@ class TreeIndex(ABC):
         return_distance: bool = False,
         count_only: bool = False,
         sort_results: bool = False,
+        *,
+        n_jobs: int | None = None,
     ) -> Any:
         """Find all rows within a distance.
 
@@ -100,6 +107,9 @@ class TreeIndex(ABC):
             Return numbers of rows only.
         sort_results : bool, default=False
             Whether the nearest come first; else they come by their numbers.
+        n_jobs : int or None, default=None
+            Threads of this search; None means the `n_jobs` of the index. They do not change the
+            result.
 
         Returns
         -------
@@ -123,8 +133,8 @@ class TreeIndex(ABC):
             raise ValueError("r: expected numbers, got NaN")
         radii = np.ascontiguousarray(np.broadcast_to(radii, len(queries)))
         if count_only:
-            return self._count(queries, radii)
-        counts, rows, distances = self._within(queries, radii, sort_results)
+            return self._count(queries, radii, self._threads(n_jobs))
+        counts, rows, distances = self._within(queries, radii, sort_results, self._threads(n_jobs))
         ends = np.cumsum(counts)
         found = as_objects(np.split(rows, ends)[:-1])
         if return_distance:
@@ -172,7 +182,7 @@ class TreeIndex(ABC):
             sums = self._sum_everywhere(queries, float(h), kernel)
         else:
             radii = np.full(len(queries), float(h))
-            counts, _, distances = self._within(queries, radii, False)
+            counts, _, distances = self._within(queries, radii, False, self._threads(None))
             of_query = np.repeat(np.arange(len(queries)), counts)
             values = kernel_values(kernel, distances / h)
             sums = np.bincount(of_query, values, len(queries)).astype(np.float64)

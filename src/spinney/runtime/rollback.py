@@ -10,13 +10,16 @@ __all__ = ["all_or_nothing"]
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if a fit with warm_start fails."""
+def all_or_nothing(estimator: Any, trees: str = "_store") -> Iterator[None]:
+    """Restore the attributes of an estimator if a fit with warm_start fails.
+
+    The estimator must have the attribute `trees` after a fit.
+    """
     before = dict(vars(estimator))
     try:
         yield
     except BaseException:
-        if estimator.warm_start and "_store" in before:
+        if estimator.warm_start and trees in before:
             vars(estimator).clear()
             vars(estimator).update(before)
         raise

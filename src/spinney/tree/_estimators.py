@@ -1,4 +1,4 @@
-"""CART trees and extremely randomised trees, for classes and for numbers."""
+"""CART trees and extremely randomised trees for classification and regression."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = [
 class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
     """A classification tree (CART), exact and fast.
 
-    Each node asks one question: ``x <= threshold`` of a number, or ``x in C`` of a category. The
-    question is the one with the largest decrease of the impurity, over all columns, all thresholds
+    Each node has one split: ``x <= threshold`` on a numeric column, or ``x in C`` on a categorical
+    one. It is the split with the largest decrease of the impurity, over all columns, all thresholds
     and (where that is feasible) all sets of categories. Parameters and attributes are those of
-    scikit-learn's class of the same name; what is added is marked *new*.
+    scikit-learn's class of the same name; additions are marked *new*.
 
     Parameters
     ----------
     criterion : {"gini", "entropy", "log_loss", "misclassification"}, default="gini"
         The impurity. "entropy" and "log_loss" are the same. *New*: "misclassification", the share
-        of rows outside the largest class; ties, which it has many of, are broken by Gini.
+        of rows outside the majority class; Gini breaks its frequent ties.
     splitter : {"best", "random"}, default="best"
-        "random" draws one threshold (or one set of categories) per column and takes the best of
-        these.
+        "random" draws one threshold (or one set of categories) per column and uses the best of
+        these splits.
     max_depth : int, default=None
         Largest depth; None means no limit.
     min_samples_split : int or float, default=2
@@ -48,11 +48,11 @@ class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Columns drawn at random at each node; None means all of them.
     random_state : int, RandomState instance or None, default=None
-        Decides draws of columns and thresholds, and between equally good columns. With
-        ``splitter="best"`` and all columns only the latter is left, and None means the same
-        choice each time.
+        Seed for the draws of columns and thresholds, and for ties between columns. With
+        ``splitter="best"`` and all columns it only breaks ties, and None is deterministic.
     max_leaf_nodes : int, default=None
-        Largest number of leaves. The node with the largest decrease is then split first.
+        Largest number of leaves; None means no limit. With a limit, growth is best-first: the node
+        with the largest decrease is split next.
     min_impurity_decrease : float, default=0.0
         Weighted decrease of the impurity that a split must reach.
     class_weight : dict, list of dict or "balanced", default=None
@@ -60,29 +60,30 @@ class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
     ccp_alpha : float, default=0.0
         Cost-complexity pruning by impurity with this alpha. See also `prune`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
-        1: the probability of the second class may not fall as the feature rises; -1: not rise;
-        0: free. For two classes.
+        1: the probability of the second class must not decrease as the feature increases; -1: must
+        not increase; 0: no constraint. For two classes.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
-        columns; or a boolean mask, indices, or names; None means that all are numeric.
+        *New*. Columns that hold categories: "from_dtype" selects a frame's string and category
+        columns; otherwise a boolean mask, indices, or names; None means that all are numeric.
     n_jobs : int, default=None
-        *New*. Threads; None means the value of `spinney.set_num_threads`. The result has the same
-        bits for any number.
+        *New*. Number of threads; None means the value of `spinney.set_num_threads`. The result
+        does not depend on it.
     verbose : int, default=0
         *New*. 1 shows a progress bar while a long fit runs.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit with (rows in finished leaves, all rows); an exception ends it.
+        *New*. Called during fit with (rows in finished leaves, all rows); an exception stops the
+        fit.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,), or list of ndarray
         The classes; a list with several outputs.
     n_classes_ : int or ndarray
-        Their number.
+        The number of classes.
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        The column names, if all of them are strings.
     categories_ : list of (ndarray or None)
         *New*. The categories of each column, None where it is numeric.
     n_outputs_ : int
@@ -100,17 +101,17 @@ class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
 
     Notes
     -----
-    Missing values (NaN, None, null) need no preparation: at each node they go to the side where
-    they do best; where the node's rows had none in the column asked about, to the larger child.
-    For a column of categories missing is one more category. A category that fit did not see is
-    treated as missing; one that it saw, but not in the rows of the node, goes to the larger child.
+    Missing values (NaN, None, null) need no preparation. Each node learns a default direction for
+    them; if its training rows had no missing values in the split column, they go to the larger
+    child. In a categorical column, missing is one more category. A category unseen in fit is
+    treated as missing; one unseen only in the node's rows goes to the larger child.
 
     The best set of categories is found exactly for two classes, and for more classes while at most
     ten categories are present in the node. Beyond that the categories are ordered by the
     probability of each class in turn, and by the first principal component of the class
-    probabilities (Coppersmith, Hong and Hosking 1999), and the best cut of these orders is taken.
-    Where `min_samples_leaf` or `min_weight_fraction_leaf` forbid some sets, the best allowed cut
-    of the order is taken, which need not be the best allowed set.
+    probabilities (Coppersmith, Hong and Hosking 1999), and the best cut of these orders is used.
+    If `min_samples_leaf` or `min_weight_fraction_leaf` forbid some sets, the best allowed cut of
+    the order is used, which need not be the best allowed set.
 
     float64 columns are split exactly; nothing is rounded to float32.
 
@@ -184,7 +185,7 @@ class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights, not negative. Rows of weight zero do not take part.
+            Non-negative row weights; None means equal weights. Rows of weight zero are ignored.
         check_input : bool, default=True
             False skips the validation of X, which must then be a float32 or float64 array.
 
@@ -195,7 +196,9 @@ class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
         return self._fit(X, y, sample_weight, check_input)
 
     def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
-        """Predict the class of each row: the largest in its leaf, the first of equals.
+        """Predict the class of each row: the majority class of its leaf.
+
+        Ties go to the first class.
 
         Parameters
         ----------
@@ -266,9 +269,9 @@ class DecisionTreeClassifier(SetsOnRequest, ClassifierMixin, BaseTree):
 class DecisionTreeRegressor(IntervalsOnRequest, RegressorMixin, BaseTree):
     """A regression tree (CART), exact and fast.
 
-    Each node asks one question: ``x <= threshold`` of a number, or ``x in C`` of a category. The
-    question is the one with the largest decrease of the impurity. Parameters and attributes are
-    those of scikit-learn's class of the same name; what is added is marked *new*.
+    Each node has one split: ``x <= threshold`` on a numeric column, or ``x in C`` on a categorical
+    one. It is the split with the largest decrease of the impurity. Parameters and attributes are
+    those of scikit-learn's class of the same name; additions are marked *new*.
 
     Parameters
     ----------
@@ -276,8 +279,8 @@ class DecisionTreeRegressor(IntervalsOnRequest, RegressorMixin, BaseTree):
         The impurity: variance around the mean, mean absolute deviation from the median, or half
         the Poisson deviance. "friedman_mse" is deprecated and means "squared_error".
     splitter : {"best", "random"}, default="best"
-        "random" draws one threshold (or one set of categories) per column and takes the best of
-        these.
+        "random" draws one threshold (or one set of categories) per column and uses the best of
+        these splits.
     max_depth : int, default=None
         Largest depth; None means no limit.
     min_samples_split : int or float, default=2
@@ -289,34 +292,36 @@ class DecisionTreeRegressor(IntervalsOnRequest, RegressorMixin, BaseTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Columns drawn at random at each node; None means all of them.
     random_state : int, RandomState instance or None, default=None
-        Decides draws of columns and thresholds, and between equally good columns. With
-        ``splitter="best"`` and all columns only the latter is left, and None means the same
-        choice each time.
+        Seed for the draws of columns and thresholds, and for ties between columns. With
+        ``splitter="best"`` and all columns it only breaks ties, and None is deterministic.
     max_leaf_nodes : int, default=None
-        Largest number of leaves. The node with the largest decrease is then split first.
+        Largest number of leaves; None means no limit. With a limit, growth is best-first: the node
+        with the largest decrease is split next.
     min_impurity_decrease : float, default=0.0
         Weighted decrease of the impurity that a split must reach.
     ccp_alpha : float, default=0.0
         Cost-complexity pruning with this alpha. See also `prune`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
-        1: the prediction may not fall as the feature rises; -1: not rise; 0: free.
+        1: the prediction must not decrease as the feature increases; -1: must not increase; 0: no
+        constraint.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
-        columns; or a boolean mask, indices, or names; None means that all are numeric.
+        *New*. Columns that hold categories: "from_dtype" selects a frame's string and category
+        columns; otherwise a boolean mask, indices, or names; None means that all are numeric.
     n_jobs : int, default=None
-        *New*. Threads; None means the value of `spinney.set_num_threads`. The result has the same
-        bits for any number.
+        *New*. Number of threads; None means the value of `spinney.set_num_threads`. The result
+        does not depend on it.
     verbose : int, default=0
         *New*. 1 shows a progress bar while a long fit runs.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit with (rows in finished leaves, all rows); an exception ends it.
+        *New*. Called during fit with (rows in finished leaves, all rows); an exception stops the
+        fit.
 
     Attributes
     ----------
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        The column names, if all of them are strings.
     categories_ : list of (ndarray or None)
         *New*. The categories of each column, None where it is numeric.
     n_outputs_ : int
@@ -402,7 +407,7 @@ class DecisionTreeRegressor(IntervalsOnRequest, RegressorMixin, BaseTree):
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             The numbers to predict.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights, not negative. Rows of weight zero do not take part.
+            Non-negative row weights; None means equal weights. Rows of weight zero are ignored.
         check_input : bool, default=True
             False skips the validation of X, which must then be a float32 or float64 array.
 
@@ -434,8 +439,8 @@ class DecisionTreeRegressor(IntervalsOnRequest, RegressorMixin, BaseTree):
 class ExtraTreeClassifier(DecisionTreeClassifier):
     """An extremely randomised classification tree.
 
-    At each node one threshold (or one set of categories) is drawn for each of `max_features`
-    columns, and the best of these questions is asked. Meant for ensembles. The parameters are those
+    Each node draws one threshold (or one set of categories) for each of `max_features` columns and
+    uses the best of these splits. Intended for ensembles. The parameters are those
     of `DecisionTreeClassifier`, with ``splitter="random"`` and ``max_features="sqrt"`` as defaults.
 
     Examples
@@ -492,8 +497,8 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
 class ExtraTreeRegressor(DecisionTreeRegressor):
     """An extremely randomised regression tree.
 
-    At each node one threshold (or one set of categories) is drawn for each of `max_features`
-    columns, and the best of these questions is asked. Meant for ensembles. The parameters are those
+    Each node draws one threshold (or one set of categories) for each of `max_features` columns and
+    uses the best of these splits. Intended for ensembles. The parameters are those
     of `DecisionTreeRegressor`, with ``splitter="random"`` and ``max_features=1.0`` as defaults.
 
     Examples

@@ -1,8 +1,8 @@
-"""Pruning: the nested sequence of subtrees, and how to choose among them.
+"""Cost-complexity pruning and reduced-error pruning.
 
-Nothing here refits what can be derived. A nested sequence is one number per node, the alpha from
-which on the node is a leaf; the validation error of every subtree in the sequence follows from one
-pass of the validation rows down the full tree.
+The nested sequence of subtrees is stored as one number per node: the smallest alpha at which the
+node is a leaf. One pass of the validation rows through the full tree gives the validation error of
+every subtree, so no subtree is refitted.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney import _core
+from spinney.data.sample_weights import check_weights
 from spinney.models.tree import Tree
 
 __all__ = ["by_cross_validation", "by_reduced_error", "link_alphas"]
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def node_risk(tree: Tree, by: str) -> Floats:
-    """Risk of each node on the training rows if it were a leaf, as a share of all weight."""
+    """Return the training risk of each node as a leaf, times its share of the rows."""
     share = tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
     if by == "impurity":
         return share * tree.impurity
@@ -35,7 +36,10 @@ def node_risk(tree: Tree, by: str) -> Floats:
 
 
 def link_alphas(tree: Tree, by: str) -> tuple[Floats, Floats, Floats]:
-    """Weakest-link pruning: the alphas, the risk of each subtree, and each node's own alpha."""
+    """Return the alphas, the risk of each subtree, and the alpha of each node.
+
+    This is weakest-link (cost-complexity) pruning.
+    """
     alphas, risks, node_alpha = _core.weakest_links(
         tree.children_left, tree.children_right, node_risk(tree, by)
     )
@@ -43,7 +47,10 @@ def link_alphas(tree: Tree, by: str) -> tuple[Floats, Floats, Floats]:
 
 
 def row_losses(tree: Tree, rows: Any, nodes: Any, y: Any, loss: str) -> Floats:
-    """Loss of predicting row ``rows[i]`` by node ``nodes[i]``; y has one column per output."""
+    """Return the loss of row ``rows[i]`` if node ``nodes[i]`` predicts it.
+
+    y has one column per output.
+    """
     if loss == "error":
         predicted = tree.value.argmax(axis=2)
         return np.mean(predicted[nodes] != y[rows], axis=1)
@@ -59,9 +66,9 @@ def row_losses(tree: Tree, rows: Any, nodes: Any, y: Any, loss: str) -> Floats:
 
 
 def path_losses(
-    tree: Tree, path: Any, y: Any, weight: Floats, node_alpha: Floats, loss: str
+    tree: Tree, path: Any, y: Any, *, weight: Floats, node_alpha: Floats, loss: str
 ) -> tuple[Floats, Floats]:
-    """Validation loss of every subtree of the nested sequence.
+    """Return the validation loss of every subtree of the nested sequence.
 
     Parameters
     ----------
@@ -70,11 +77,11 @@ def path_losses(
     path : csr_matrix
         Decision paths of the validation rows.
     y, weight : ndarray
-        Their targets (codes of classes, or numbers; one column per output) and weights.
+        Targets of these rows (class codes or numbers, one column per output) and their weights.
     node_alpha : ndarray
-        The alpha from which on each node is a leaf.
-    loss : str
-        As `row_losses` takes it.
+        The smallest alpha at which each node is a leaf.
+    loss : {"error", "squared_error", "absolute_error", "poisson"}
+        Loss of a row; other names mean squared error.
 
     Returns
     -------
@@ -87,8 +94,8 @@ def path_losses(
     last = np.zeros(len(nodes), dtype=bool)
     last[path.indptr[1:] - 1] = True
     full = at_node[last].sum()
-    # When a node becomes a leaf its rows' losses change from those of the next node on their way.
-    # Along a way alphas fall, so the changes telescope.
+    # If a node becomes a leaf, the loss of a row changes from that of the next node on its path.
+    # Alphas decrease along a path, so the changes telescope.
     inner = np.flatnonzero(~last)
     change = np.bincount(
         nodes[inner], weights=at_node[inner] - at_node[inner + 1], minlength=tree.node_count
@@ -97,23 +104,23 @@ def path_losses(
     order = internal[np.argsort(node_alpha[internal], kind="stable")]
     alphas = np.concatenate([[0.0], node_alpha[order]])
     losses = np.concatenate([[full], full + np.cumsum(change[order])])
-    # Nodes of the same alpha become leaves together: only the last of them counts.
+    # Nodes with equal alphas become leaves together, so only the last cumulative sum is valid.
     keep = np.append(alphas[1:] != alphas[:-1], True)
     return alphas[keep], losses[keep]
 
 
 def reduced_error_leaves(tree: Tree, path: Any, y: Any, weight: Floats, loss: str) -> Any:
-    """Return which nodes reduced-error pruning makes leaves.
+    """Return a mask of the nodes that reduced-error pruning turns into leaves.
 
-    From the bottom up, a node becomes a leaf where that does not raise the loss on the validation
-    rows. A node that no validation row reaches becomes one, as nothing speaks for its subtree.
+    From the bottom up, a node becomes a leaf if that does not increase the validation loss.
+    A node that no validation row reaches therefore becomes a leaf.
     """
     rows = np.repeat(np.arange(path.shape[0]), np.diff(path.indptr))
     losses = row_losses(tree, rows, path.indices, y, loss) * weight[rows]
     as_leaf = np.bincount(path.indices, weights=losses, minlength=tree.node_count)
     best = as_leaf.copy()
     is_leaf = tree.children_left < 0
-    slack = 1e-12 * max(1.0, float(as_leaf[0]))  # sums in another order may differ by rounding
+    slack = 1e-12 * max(1.0, float(as_leaf[0]))  # rounding depends on the order of summation
     for node in _bottom_up(tree):
         below = best[tree.children_left[node]] + best[tree.children_right[node]]
         if as_leaf[node] <= below + slack:
@@ -124,19 +131,19 @@ def reduced_error_leaves(tree: Tree, path: Any, y: Any, weight: Floats, loss: st
 
 
 def _bottom_up(tree: Tree) -> Any:
-    """Give the internal nodes, children before their parents."""
+    """Return the internal nodes, children before their parents."""
     depths = tree.compute_node_depths()
     internal = np.flatnonzero(tree.children_left >= 0)
     return internal[np.argsort(-depths[internal], kind="stable")]
 
 
 def _loss(estimator: Any) -> str:
-    """What a validation row costs: an error for classes, else what the criterion measures."""
+    """Return the validation loss: "error" for classifiers, else the criterion."""
     return "error" if is_classifier(estimator) else str(estimator.criterion)
 
 
 def _codes(estimator: Any, y: Any) -> NDArray[Any]:
-    """Targets as rows of codes (-1 for a class that fit did not see) or of numbers."""
+    """Return class codes (-1 if unseen in fit) or regression targets, one row each."""
     y = np.reshape(np.asarray(y), (_num_samples(y), -1))
     if y.shape[1] != estimator.n_outputs_:
         raise ValueError(f"y must have {estimator.n_outputs_} outputs as in fit, got {y.shape[1]}")
@@ -151,18 +158,16 @@ def _codes(estimator: Any, y: Any) -> NDArray[Any]:
 
 
 def _weights(X: Any, sample_weight: Any) -> Floats:
-    rows = np.empty((_num_samples(X), 0))
-    return np.asarray(
-        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    )
+    return check_weights(sample_weight, _num_samples(X))
 
 
 def _splitter(estimator: Any, y: Any, cv: Any) -> Any:
-    """Make the splitter that `cv` stands for.
+    """Return the cross-validation splitter for the parameter `cv`.
 
-    A number means shuffled folds: rows that come in some order would make the folds unlike, and
-    their errors no guide. The shuffle is the same each time unless random_state says otherwise.
+    An int means shuffled folds, because folds of sorted rows would not be comparable. The seed is
+    `random_state`, or 0 if that is None.
     """
+    # Imported here because sklearn.model_selection slows down start-up.
     from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
@@ -173,11 +178,13 @@ def _splitter(estimator: Any, y: Any, cv: Any) -> Any:
 
 
 def by_reduced_error(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Prune a fitted estimator by its error on validation rows; a new estimator."""
+    """Return a copy of a fitted estimator, pruned by its error on validation rows."""
     check_is_fitted(estimator)
     weight, codes, loss = _weights(X, sample_weight), _codes(estimator, y), _loss(estimator)
     if len(codes) != len(weight):
-        raise ValueError(f"X has {len(weight)} rows, y has {len(codes)}")
+        raise ValueError(
+            f"X and y must have the same number of rows; got {len(weight)} and {len(codes)}"
+        )
     leaves = reduced_error_leaves(estimator.tree_, estimator.decision_path(X), codes, weight, loss)
     pruned = estimator._with_tree(estimator.tree_.collapse(leaves))
     before, after = (
@@ -197,12 +204,13 @@ def by_cross_validation(
     estimator: Any,
     X: Any,
     y: Any,
+    *,
     cv: Any,
     sample_weight: Any,
     by: str,
     one_standard_error: bool,
 ) -> Any:
-    """Choose alpha by cross-validation and prune the tree of all rows with it."""
+    """Choose alpha by cross-validation and prune the tree grown on all rows with it."""
     whole = estimator
     if not hasattr(estimator, "tree_") or estimator.ccp_alpha > 0.0:
         whole = clone(estimator).set_params(ccp_alpha=0.0)
@@ -211,7 +219,7 @@ def by_cross_validation(
     _, _, node_alpha = link_alphas(whole.tree_, by)
     internal = whole.tree_.children_left >= 0
     alphas = np.unique(np.append(node_alpha[internal], 0.0))
-    # A subtree is the best for all alphas up to the next: judged at their geometric mean.
+    # A subtree is optimal between two neighbouring alphas; evaluate at their geometric mean.
     probes = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
     n_leaves = 1 + np.array([np.count_nonzero(internal & (node_alpha > alpha)) for alpha in alphas])
 
@@ -225,9 +233,9 @@ def by_cross_validation(
             grown.tree_,
             grown.decision_path(_safe_indexing(X, test)),
             _codes(grown, _safe_indexing(y, test)),
-            weight[test],
-            link_alphas(grown.tree_, by)[2],
-            _loss(grown),
+            weight=weight[test],
+            node_alpha=link_alphas(grown.tree_, by)[2],
+            loss=_loss(grown),
         )
         losses[fold] = fold_losses[np.searchsorted(steps, probes, side="right") - 1]
         totals[fold] = weight[test].sum()
@@ -235,7 +243,7 @@ def by_cross_validation(
     spread = losses / totals[:, None] - errors
     standard_errors = np.sqrt(np.mean(spread**2, axis=0) / max(1, len(folds) - 1))
 
-    # Of equal errors the smallest tree.
+    # Ties go to the smallest tree.
     chosen = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
     if one_standard_error:
         chosen = int(np.flatnonzero(errors <= errors[chosen] + standard_errors[chosen])[-1])

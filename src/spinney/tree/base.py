@@ -1,4 +1,4 @@
-"""What all trees share: reading the data, growing, predicting, pruning."""
+"""Base class of the decision trees: input checks, growing, prediction, pruning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
-    _check_sample_weight,
     check_array,
     check_is_fitted,
 )
@@ -24,28 +23,29 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets
 from spinney.data.labels import encode_labels
+from spinney.data.sample_weights import check_weights, scale_extreme, times_class_weights
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.models.tree import Tree
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import _prune
+from spinney.tree.export._svg import export_svg
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNLIMITED = int(np.iinfo(np.int64).max)
 
 
 def html_with_tree(estimator: Any, html: str) -> str:
-    """Return scikit-learn's notebook representation with the tree below it, once there is one."""
+    """Append the SVG picture of a fitted tree to scikit-learn's notebook HTML."""
     if not hasattr(estimator, "tree_"):
         return html
-    from spinney.tree.export._svg import export_svg
 
     return f'{html}<div style="overflow-x: auto">{export_svg(estimator, max_depth=4)}</div>'
 
 
 def encode_classes(estimator: Any, y: Any) -> tuple[Any, Any]:
-    """Set the classes of y and return codes and labels, both (n_rows, n_outputs)."""
+    """Set `classes_`, `n_classes_`; return codes and labels, (n_rows, n_outputs)."""
     y = check_array(
         y,
         ensure_2d=False,
@@ -68,7 +68,7 @@ def encode_classes(estimator: Any, y: Any) -> tuple[Any, Any]:
 
 
 def encode_numbers(estimator: Any, y: Any, *, check: bool = True) -> Any:
-    """Return the targets of a regression, (n_rows, n_outputs), as the criterion needs them."""
+    """Return regression targets, (n_rows, n_outputs), checked for the criterion."""
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=estimator)
     if estimator.criterion == "poisson" and check:
         if np.any(y < 0):
@@ -81,7 +81,7 @@ def encode_numbers(estimator: Any, y: Any, *, check: bool = True) -> Any:
 
 
 def renamed_criterion(criterion: str) -> str:
-    """Return what a criterion is called now, with a warning if that is another name."""
+    """Return the current name of a criterion; warn if the given name is deprecated."""
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
     warnings.warn(
@@ -96,7 +96,7 @@ def renamed_criterion(criterion: str) -> str:
 class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of the trees; not to be used directly."""
 
-    # "check_input" is not something that a pipeline passes on.
+    # Metadata routing must not request "check_input": pipelines do not pass it on.
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
 
     classes_: Any
@@ -144,7 +144,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         check_input: bool = True,
     ) -> Any:
         n_threads = effective_n_jobs(self.n_jobs)
-        self.__dict__.pop("tree_", None)  # whatever stops a fit, no mixture of two is left
+        self.__dict__.pop("tree_", None)  # a failed fit must not keep the tree of an earlier one
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS
         if check_input or not plain:
             table, self._schema = fit_table(
@@ -167,18 +167,17 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
 
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-            )
+            weights = check_weights(sample_weight, n_rows)
         if class_weight is not None:
-            weights = class_weight if weights is None else weights * class_weight
+            weights = times_class_weights(weights, class_weight)
+            weights, _ = scale_extreme(weights)
         total_weight = float(n_rows if weights is None else weights.sum())
         if total_weight <= 0.0:
             raise ValueError("sample_weight and class_weight leave no row of positive weight")
         if self.criterion == "poisson" and weights is not None and np.sum(weights @ y) <= 0:
             raise ValueError(
-                "Sum of y is not positive which is necessary for Poisson regression: rows of "
-                "positive sample_weight have none"
+                "Sum of y is not positive which is necessary for Poisson regression: y is zero in "
+                "all rows of positive sample_weight"
             )
 
         is_classification = is_classifier(self)
@@ -207,7 +206,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return self
 
     def _grow_options(self, n_rows: int, total_weight: float) -> Any:
-        """Parameters in the core's terms; what the data had to tell is known by now."""
+        """Convert the parameters to core options; the fitted shape attributes must be set."""
         options = _core.GrowOptions()
         options.criterion = self.criterion
         options.random_splits = self.splitter == "random"
@@ -224,7 +223,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return options
 
     def _encode_targets(self, y: Any, check_input: bool) -> tuple[Any, Any]:
-        """Targets as (n_rows, n_outputs) codes or numbers, and the weights that classes ask for."""
+        """Return targets, (n_rows, n_outputs), and the row weights from `class_weight`."""
         if is_classifier(self):
             return self._encode_classes(y)
         return encode_numbers(self, y, check=check_input), None
@@ -237,12 +236,12 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return codes, weights
 
     def _row_limits(self, n_rows: int) -> tuple[int, int]:
-        """min_samples_split and min_samples_leaf in rows."""
+        """Return min_samples_split and min_samples_leaf as numbers of rows."""
         leaf = self.min_samples_leaf
         leaf = int(leaf) if isinstance(leaf, Integral) else ceil(leaf * n_rows)
         split = self.min_samples_split
         split = int(split) if isinstance(split, Integral) else max(2, ceil(split * n_rows))
-        # More rows than there are asks for the same as one more than there are.
+        # A limit above n_rows forbids every split, as n_rows + 1 does.
         leaf, split = min(leaf, n_rows + 1), min(split, n_rows + 1)
         return max(split, 2 * leaf), leaf
 
@@ -259,7 +258,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return self.max_features_
 
     def _seed(self) -> int:
-        """Give the seed of all draws; if it only decides ties and none is set, always the same."""
+        """Return the seed of all draws: 0 if `random_state` is None and only breaks ties."""
         nothing_drawn = self.splitter == "best" and self.max_features_ >= self.n_features_in_
         if self.random_state is None and nothing_drawn:
             return 0
@@ -294,12 +293,12 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
                 raise ValueError(
                     "Monotonicity constraints are not supported with multiclass classification"
                 )
-            # The core bounds the fraction of the first class; users speak of the second.
+            # The core constrains the first class; `monotonic_cst` refers to the second.
             signs = -signs.astype(int)
         return [int(sign) for sign in signs]
 
     def _read(self, X: Any, check_input: bool = True) -> Any:
-        """Read the rows of X for the core, checked against what fit saw."""
+        """Convert X to a core table after checking it against the training schema."""
         check_is_fitted(self)
         if not check_input:
             _check_n_features(self, X, reset=False)
@@ -307,12 +306,12 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
             if plain and not self._schema.has_categories:
                 return _core.Table.from_matrix(X)
         if self._is_plain(X):
-            # Nothing can be wrong with it but infinities, for which the core looks on its way.
+            # Only infinities remain to be checked, and the core does that during prediction.
             return _core.Table.from_matrix(X, known_finite=False)
         return core_table(read_table(self, X, self._schema), self._schema)
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is a float matrix of the right width for a model without names."""
+        """Return whether X needs no conversion: a float matrix, a model without names."""
         return (
             type(X) is np.ndarray
             and X.ndim == 2
@@ -324,7 +323,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         )
 
     def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
-        """Return the index of the leaf that each row falls into.
+        """Return the index of the leaf that each row reaches.
 
         Parameters
         ----------
@@ -342,7 +341,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return self.tree_.apply_table(table, effective_n_jobs(self.n_jobs))
 
     def decision_path(self, X: Any, check_input: bool = True) -> Any:
-        """Return the nodes on the way of each row.
+        """Return the nodes on the path of each row.
 
         Parameters
         ----------
@@ -376,12 +375,12 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return self.tree_.compute_feature_importances()
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Grow the tree and give the nested sequence of its subtrees.
+        """Return the nested sequence of subtrees of cost-complexity pruning.
 
         Parameters
         ----------
         X, y, sample_weight
-            As `fit` takes them.
+            Training data, as for `fit`.
 
         Returns
         -------
@@ -394,7 +393,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         return Bunch(ccp_alphas=alphas, impurities=risks)
 
     def _with_tree(self, tree: Tree) -> Any:
-        """Return a copy of this fitted estimator around another tree."""
+        """Return a copy of this fitted estimator with another tree."""
         copy = clone(self)
         for name, value in vars(self).items():
             if name not in copy.get_params(deep=False):
@@ -412,34 +411,33 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         by: str | None = None,
         one_standard_error: bool = False,
     ) -> Any:
-        """Return a pruned copy of the tree; this one stays as it is.
+        """Return a pruned copy of the tree; this estimator does not change.
 
         Parameters
         ----------
         X, y : array-like
-            With `cv`: the training data. Without: validation data that the tree has not seen.
+            With `cv`: the training data. Without: validation data not used for training.
         cv : int or cross-validation splitter, default=None
             If given, cost-complexity pruning: alpha is chosen by cross-validation on (X, y), and
-            the tree grown on all of them is pruned with it. (It is grown here if this estimator
-            is not fitted.) A number means that many shuffled folds, stratified for a classifier.
+            the tree grown on all rows is pruned with it. (An unfitted estimator is fitted first.)
+            A number means that many shuffled folds, stratified for a classifier.
             If None, reduced-error pruning: from the bottom up, a node becomes a leaf where that
             does not raise the error on (X, y).
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows of X.
         by : {"error", "impurity"}, default=None
-            The risk that the nested sequence of subtrees trades against their size: training
-            error (the default for a classifier) or impurity (for a regressor the same as its
-            training error, and the default).
+            The risk in cost-complexity pruning: training error (the default for a classifier) or
+            impurity (the default for a regressor, where it equals the training error).
         one_standard_error : bool, default=False
             Choose the smallest tree whose cross-validated error is within one standard error of
-            the least, instead of the least.
+            the lowest, instead of the tree with the lowest error.
 
         Returns
         -------
         estimator
             With ``pruning_``: a Bunch of ``alpha`` (chosen), and for every subtree of the nested
             sequence ``alphas``, ``n_leaves``, and ``errors`` ± ``standard_errors``. Reduced-error
-            pruning leaves only the error before and after.
+            pruning sets only ``error_before`` and ``error``.
         """
         classification = is_classifier(self)
         by = ("error" if classification else "impurity") if by is None else by
@@ -448,10 +446,18 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
             raise ValueError(f"by must be {expected} for {type(self).__name__}, got {by!r}")
         if cv is None:
             return _prune.by_reduced_error(self, X, y, sample_weight)
-        return _prune.by_cross_validation(self, X, y, cv, sample_weight, by, one_standard_error)
+        return _prune.by_cross_validation(
+            self,
+            X,
+            y,
+            cv=cv,
+            sample_weight=sample_weight,
+            by=by,
+            one_standard_error=one_standard_error,
+        )
 
     def _html_repr(self) -> str:
-        """Notebook representation: scikit-learn's, and below it the tree once there is one."""
+        """Return the notebook representation, followed by the tree if it is fitted."""
         return html_with_tree(self, str(super()._html_repr()))
 
     def __sklearn_is_fitted__(self) -> bool:

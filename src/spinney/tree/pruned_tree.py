@@ -1,4 +1,4 @@
-"""A decision tree and its pruning as one estimator, so that it can be cross-validated."""
+"""Decision trees with pruning as one estimator, for use in cross-validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PrunedTreeClassifier", "PrunedTreeRegressor"]
 
 
 class _PrunedTree(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
-    """Fit is the tree's ``prune(X, y, cv=…)``; everything else is the pruned tree's."""
+    """Base class: `fit` calls ``prune(X, y, cv=…)``; the pruned tree predicts."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class _PrunedTree(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
         )
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Grow a tree on X and y, prune it by cross-validation and keep the pruned one."""
+        """Grow a tree on X and y and prune it by cross-validation."""
         self.estimator_ = self._unfitted_tree().prune(X, y, cv=self.cv)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -71,7 +71,7 @@ class PrunedTreeClassifier(ClassifierMixin, _PrunedTree):  # type: ignore[misc]
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        As for the tree.
+        Columns that hold categories, as in `spinney.tree.DecisionTreeClassifier`.
 
     Attributes
     ----------

@@ -125,7 +125,7 @@ def test_margins():
     several = AdaBoostClassifier(n_estimators=20).fit(*load_iris(return_X_y=True))
     told = several.margins(*load_iris(return_X_y=True))
     assert -1 <= told.min() < 0 < told.max() <= 1
-    with pytest.raises(ValueError, match="y: expected a class of fit"):
+    with pytest.raises(ValueError, match="y: expected a class of the training data"):
         model.margins(X, y + 5)
 
 

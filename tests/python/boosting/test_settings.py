@@ -54,6 +54,46 @@ def test_fewer_folds_with_more_rows():
     assert settle(model, "auto", 10_000, 26)[0].n_folds == 1
 
 
+def test_fewer_bins_and_columns_of_wide_tables():
+    model = GradientBoostingClassifier()
+    for n_rows, n_columns, share, bins in (
+        (200, 2000, 0.5, 255),
+        (200, 2001, 0.25, 64),
+        (2999, 10_000, 0.25, 64),
+    ):
+        for chosen in settle(model, "auto", n_rows, 1, n_columns=n_columns):
+            assert (chosen.max_features, chosen.max_bins) == (share, bins)
+    for narrow, wide in zip(
+        settle(model, "auto", 3000, 1), settle(model, "auto", 3000, 1, n_columns=9999), strict=True
+    ):
+        assert narrow == wide
+    assert settle(model, 100, 200, 1, n_columns=9999)[0].max_bins == 255
+    assert settle(model, "auto", 20, 1, n_columns=9999)[0].max_bins == 255
+    given = GradientBoostingClassifier(max_features=0.9, max_bins=20)
+    for chosen in settle(given, "auto", 200, 1, n_columns=9999):
+        assert (chosen.max_features, chosen.max_bins) == (0.9, 20)
+    exact = GradientBoostingClassifier(max_bins=None)
+    assert settle(exact, "auto", 200, 1, False, n_columns=9999)[0].max_bins is None
+
+
+@pytest.mark.parametrize(("n_columns", "bins"), [(50, 255), (2500, 64)])
+def test_wide_tables_have_few_codes(monkeypatch, n_columns, bins):
+    seen = []
+
+    class Watched(Bins):
+        def __init__(self, *args):
+            super().__init__(*args)
+            seen.append(self.matrix.n_codes / n_columns)
+
+    monkeypatch.setattr(boosting, "Bins", Watched)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, n_columns))
+    y = (X[:, 0] > 0).astype(int)
+    model = GradientBoostingClassifier(n_iter_no_change=3, n_folds=2, random_state=0).fit(X, y)
+    assert seen == [min(bins, 100)]
+    assert model.predict_proba(X).shape == (100, 2)
+
+
 def test_few_rows_are_all_learned_from():
     X, y = waves(30)
     model = GradientBoostingRegressor().fit(X, y)

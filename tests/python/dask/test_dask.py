@@ -379,6 +379,109 @@ def test_parameters_clone_and_files(tmp_path):
     assert list(frame.columns) == ["no", "perhaps", "yes"]
 
 
+SOON = {"n_iter_no_change": 4, "learning_rate": 0.3, "random_state": 5}
+
+
+@pytest.mark.parametrize("weights", [None, W])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_automatic_defaults_in_folds_are_the_local_ones(kind, weights):
+    name = "GradientBoostingClassifier" if kind == "classes" else "GradientBoostingRegressor"
+    target = C if kind == "classes" else Y
+    local = getattr(ensemble, name)(**SOON).fit(X, target, weights)
+    assert local._n_boosters == 8
+    given = None if weights is None else blocks(weights)
+    ours = getattr(sd, name)(**SOON).fit(blocks(X), blocks(target), given)
+    assert_same(local, ours.to_local())
+    method = "predict_set" if kind == "classes" else "predict_interval"
+    true = getattr(local, method)(X)
+    np.testing.assert_array_equal(getattr(ours, method)(blocks(X)).compute(), true)
+    np.testing.assert_array_equal(getattr(ours, method)(X), true)
+
+
+def test_automatic_defaults_without_any_parameter_are_the_local_ones():
+    local = ensemble.GradientBoostingRegressor(random_state=0).fit(X[:200], Y[:200])
+    ours = sd.GradientBoostingRegressor(random_state=0)
+    ours.fit(da.from_array(X[:200], chunks=(70, 4)), Y[:200])
+    assert local._n_boosters == 8
+    assert_same(local, ours.to_local())
+
+
+@pytest.mark.parametrize("n_folds", ["auto", 1])
+def test_automatic_defaults_of_rankings_are_the_local_ones(n_folds):
+    groups = np.repeat(np.random.default_rng(0).permutation(90), 10)
+    relevance = np.clip(np.round(Y), 0, 4)
+    params = {**SOON, "n_folds": n_folds}
+    local = ensemble.GradientBoostingRanker(**params).fit(X, relevance, group=groups)
+    assert local._n_boosters == (8 if n_folds == "auto" else 1)
+    ours = sd.GradientBoostingRanker(**params)
+    ours.fit(da.from_array(X, chunks=(300, 4)), relevance, group=groups)
+    assert_same(local, ours.to_local())
+
+
+@pytest.mark.parametrize("out_of_core", [False, True])
+def test_folds_of_rows_with_categories(out_of_core):
+    frame = mixed_frame()
+    rows = frame.drop(columns="y")
+    params = {**SOON, "n_folds": 3}
+    local = ensemble.GradientBoostingRegressor(**params).fit(rows, frame.y.to_numpy())
+    lazy = dd.from_pandas(frame, npartitions=4)
+    ours = sd.GradientBoostingRegressor(**params).fit(lazy, "y", out_of_core=out_of_core)
+    assert_same(local, ours.to_local())
+    np.testing.assert_array_equal(ours.predict_interval(rows), local.predict_interval(rows))
+
+
+IN_FOLDS = {
+    "n_folds": 3, "early_stopping": True, "n_estimators": 60, "n_iter_no_change": 8, "tol": 0.0,
+    "learning_rate": 0.02, "random_state": 5, "subsample": 0.8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n_before", [9, 100, 170])
+def test_a_checkpoint_of_folds_goes_on(n_before, monkeypatch, tmp_path):
+    """Also in the middle of a fold: rounds are added to one fold after the other."""
+    local = ensemble.GradientBoostingRegressor(**IN_FOLDS).fit(X, Y)
+    place = tmp_path / "half.spinney"
+    keep, after_round = _crew.Crew._keep, _boost_task._Diary.after_round
+    is_kept = threading.Event()
+
+    def keep_some(crew, message):
+        keep(crew, message)
+        if crew.n_rounds >= n_before:
+            is_kept.set()
+            raise Enough
+
+    def wait_after_round(diary, *state):
+        after_round(diary, *state)
+        if diary.sends and diary.n_rounds >= n_before:
+            is_kept.wait(30)
+
+    monkeypatch.setattr(_boost_task._Diary, "after_round", wait_after_round)
+    monkeypatch.setattr(_boost_task, "_SEND_EVERY", 0.0)
+    monkeypatch.setattr(_crew, "_SAVE_EVERY", 0.0)
+    monkeypatch.setattr(_crew.Crew, "_keep", keep_some)
+    near = {"processes": False, "dashboard_address": None, "set_as_default": False}
+    with (
+        distributed.Client(n_workers=2, threads_per_worker=1, **near) as threads,
+        threads.as_current(),
+        pytest.raises(Enough),
+    ):
+        sd.GradientBoostingRegressor(**IN_FOLDS).fit(blocks(X), Y, checkpoint=place)
+    monkeypatch.undo()
+    half = spinney.load(place)
+    assert n_before <= sum(map(len, half._checkpoint_trees)) <= n_before + 3
+    assert half.n_estimators_ * half._n_boosters == len(half._store)
+    assert np.isfinite(half.predict(X)).all()
+    seen = []
+    again = sd.GradientBoostingRegressor(
+        callbacks=lambda done, total: seen.append((done, total)), **IN_FOLDS
+    ).fit(blocks(X), Y, checkpoint=place)
+    assert_same(local, again.to_local())
+    assert_same(local, spinney.load(place))
+    assert seen == sorted(set(seen))
+    finished = sd.GradientBoostingRegressor(**IN_FOLDS).fit(blocks(X), Y, checkpoint=place)
+    assert_same(local, finished.to_local())
+
+
 def test_several_quantiles():
     params = {**FEW, "loss": "quantile", "alpha": [0.1, 0.5, 0.9]}
     ours = sd.GradientBoostingRegressor(**params).fit(blocks(X), Y)
@@ -651,8 +754,8 @@ def test_a_cluster_without_workers_is_told(monkeypatch):
 
 
 def test_what_a_crew_does_not_know_is_told():
-    model = sd.GradientBoostingRegressor(**{**TEN, "early_stopping": True}).fit(X, Y)
-    with pytest.raises(ValueError, match="several workers hold out no rows"):
+    model = sd.GradientBoostingRegressor(**TEN).fit(X, Y)
+    with pytest.raises(ValueError, match=r"without rows to tell its errors from .*early_stopping"):
         model.predict_interval(X)
     assert model.predict_interval(X[:3], calibration=(X, Y)).shape == (3, 2)
     with pytest.raises(ValueError, match="several"):
@@ -735,6 +838,26 @@ def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
     assert not victims
     assert_same(local, ours.to_local())
     assert seen == sorted(set(seen))  # nothing that was told as done was done again
+
+
+def test_a_worker_is_killed_while_folds_are_fitted(cluster):
+    rows, target = long_rows()
+    params = {**LONG, "n_estimators": 80, "n_iter_no_change": 80, "n_folds": 3}
+    params |= {"early_stopping": True}
+    local = ensemble.GradientBoostingRegressor(**params).fit(rows, target)
+    victims = list(cluster.run(os.getpid).values())[-1:]
+    seen = []
+
+    def strike(done, total):
+        seen.append(done)
+        while victims:
+            os.kill(victims.pop(), signal.SIGKILL)
+
+    ours = sd.GradientBoostingRegressor(callbacks=strike, **params)
+    ours.fit(da.from_array(rows, chunks=(2500, 10)), target)
+    assert ours._dask_losses >= 1
+    assert_same(local, ours.to_local())
+    assert seen == sorted(set(seen))
 
 
 def test_workers_of_another_version_are_told(monkeypatch):

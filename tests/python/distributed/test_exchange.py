@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import socket
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
+from spinney.boosting import _out_of_fold
+from spinney.boosting import _settings as boosting_rules
+from spinney.boosting import base as boosting
 from spinney.boosting.distributed import fit_shard
 from spinney.distributed import shard
 from spinney.distributed.exchange import ExchangeError, SocketExchange, ThreadExchange
@@ -146,7 +150,7 @@ def test_a_fit_goes_on_from_its_last_tree(kind, stops):
     parts = cut(600, 2, np.random.default_rng(1))
     kept = []
 
-    def keep(n_rounds, store):
+    def keep(n_rounds, store, booster):
         per_round = len(store) // n_rounds
         kept.append(pickle.dumps(store.part(per_round * (n_rounds - 1), per_round * n_rounds)))
 
@@ -156,7 +160,113 @@ def test_a_fit_goes_on_from_its_last_tree(kind, stops):
         start.extend(pickle.loads(more))
     assert isinstance(start, ForestStore)
     other = cut(600, 3, np.random.default_rng(2))
-    for model in fit_together(lambda: kind(**common), other, X, y, start=[start] * 3):
+    for model in fit_together(lambda: kind(**common), other, X, y, start=[[start]] * 3):
+        assert_same(alone, model)
+
+
+FOLDS = {
+    "numbers": (REGRESSOR, {}, "numbers", False),
+    "weights": (REGRESSOR, {}, "numbers", True),
+    "median": (REGRESSOR, {"loss": "absolute_error"}, "numbers", False),
+    "quantiles": (REGRESSOR, {"loss": "quantile", "alpha": [0.1, 0.9]}, "numbers", False),
+    "monotone": (REGRESSOR, {"monotonic_cst": {"a": 1}}, "numbers", False),
+    "classes": (CLASSIFIER, {}, "classes", False),
+    "labels": (CLASSIFIER, {}, "labels", True),
+    "labels, one growth": (CLASSIFIER, {"growth": "level_wise", "n_folds": 4}, "labels", False),
+    "given folds": (REGRESSOR, {"n_folds": 3, "n_estimators": 9, "early_stopping": True}, "n", 0),
+    "one fold": (CLASSIFIER, {"n_folds": 1}, "labels", True),
+}
+SOON = {"n_iter_no_change": 3, "learning_rate": 0.3, "n_jobs": 2}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_automatic_defaults_are_those_of_one_worker(name):
+    kind, params, target, weighted = FOLDS[name]
+    X, signal, weights = make_rows(310)
+    y = {
+        "classes": np.where(signal > 1, "yes", "no"),
+        "labels": np.digitize(signal, [0, 2]),
+    }.get(target, signal)
+    weights = weights if weighted else None
+    common = {**SOON, **params}
+    alone = fit_alone(kind(**common), X, y, weights)
+    assert alone._n_boosters == {"given folds": 3, "one fold": 1}.get(
+        name, params.get("n_folds", 8)
+    )
+    rng = np.random.default_rng(len(name))
+    for n_workers in (2, 3):
+        parts = cut(310, n_workers, rng)
+        if n_workers == 3:
+            parts[1], parts[2] = np.sort(np.concatenate(parts[1:])), parts[2][:0]  # one has none
+        for model in fit_together(lambda: kind(**common), parts, X, y, weights):
+            assert_same(alone, model)
+            if kind is REGRESSOR:
+                told, true = (one.predict_interval(X) for one in (model, alone))
+            else:
+                told, true = (one.predict_set(X) for one in (model, alone))
+            assert np.array_equal(told, true)
+
+
+@pytest.mark.parametrize("n_folds", ["auto", 3, 1])
+def test_automatic_defaults_of_rankings_are_those_of_one_worker(n_folds):
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 9, 50)
+    X = rng.normal(size=(sizes.sum(), 4))
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
+    names = rng.permutation(50).repeat(sizes)  # side by side, in any order
+    ends = np.r_[0, np.cumsum(sizes)]
+    bounds = [0, 20, 20, 50]  # groups; the second worker has none
+    parts = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
+    common = {"n_folds": n_folds, **SOON}
+    alone = fit_alone(GradientBoostingRanker(**common), X, y, group=names)
+    assert alone._n_boosters == (8 if n_folds == "auto" else n_folds)
+    groups = [names[part] for part in parts]
+    told = fit_together(lambda: GradientBoostingRanker(**common), parts, X, y, group=groups)
+    for model in told:
+        assert_same(alone, model)
+
+
+@pytest.mark.parametrize("begun", [1, 12, 30, 40, 63])
+def test_a_fit_in_folds_goes_on_from_its_last_tree(begun):
+    """In the middle of a fold, of the first or of the second kind of trees."""
+    X, y, _ = make_rows(300)
+    common = {"n_folds": 3, "n_iter_no_change": 4, "learning_rate": 0.4, "n_estimators": 11}
+    common |= {"early_stopping": True, "subsample": 0.7}
+
+    def make():
+        return REGRESSOR(**common)
+
+    def settle(*given):
+        first = boosting_rules.settle(*given)[0]
+        return [replace(first, growth=kind) for kind in ("best_first", "oblivious")]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosting, "settle", settle)
+        parts = cut(300, 2, np.random.default_rng(1))
+        stores, seen = [], []
+
+        def keep(n_rounds, store, booster):
+            if len(seen) == begun:
+                return
+            seen.append(booster)
+            stores[booster:] = [store.part(0, n_rounds)]
+
+        alone = fit_together(make, parts, X, y, after_round=[keep, None])[0]
+        assert_same(fit_alone(make(), X, y), alone)
+        assert len(seen) == begun
+        other = cut(300, 3, np.random.default_rng(2))
+        for model in fit_together(make, other, X, y, start=[stores] * 3):
+            assert_same(alone, model)
+
+
+def test_held_out_rows_are_thinned_as_one_worker_does(monkeypatch):
+    monkeypatch.setattr(_out_of_fold, "MOST_ROWS", 90)
+    X, y, _ = make_rows(400)
+    common = {"n_folds": 3, "n_estimators": 5, "early_stopping": True}
+    alone = fit_alone(REGRESSOR(**common), X, y)
+    assert len(alone._held_out) == 90
+    parts = cut(400, 3, np.random.default_rng(0))
+    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y):
         assert_same(alone, model)
 
 
@@ -320,7 +430,6 @@ def test_bins_from_a_sample_cost_little(monkeypatch):
     ("params", "message"),
     [
         ({"max_bins": None}, "max_bins=None"),
-        ({"n_folds": 3}, "n_folds=3"),
         ({"scoring": "r2"}, "scoring"),
         ({"warm_start": True}, "warm_start"),
         ({"max_set_categories": 2}, "max_set_categories=2.*column 4"),
@@ -333,18 +442,6 @@ def test_what_workers_cannot_do_is_refused_by_name(params, message):
     for error in fit_together(lambda: REGRESSOR(n_estimators=2, **params), parts, X, y):
         assert isinstance(error, ValueError), repr(error)
         with pytest.raises(ValueError, match=message):
-            raise error
-
-
-def test_rankers_watch_rows_that_are_given():
-    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
-    parts, groups = [np.arange(30), np.arange(30, 60)], [np.full(10, 3)] * 2
-
-    def make():
-        return GradientBoostingRanker(n_estimators=2, early_stopping=True)
-
-    for error in fit_together(make, parts, X, y, group=groups):
-        with pytest.raises(ValueError, match="eval_set"):
             raise error
 
 
@@ -404,7 +501,7 @@ def test_nobody_has_rows():
 def test_an_error_at_one_worker_ends_the_others():
     X, y, _ = make_rows(200)
 
-    def fail(n_rounds, store):
+    def fail(n_rounds, store, booster):
         if n_rounds == 2:
             raise KeyError("enough")
 

@@ -45,5 +45,5 @@ def test_parts_do_not_change_the_model(seed, n_rows, n_parts, begun, weighted):
     alone = fit_alone(make(), frame, y, weights)
     together = {"exchange": ThreadExchange.of(1)[0], "stretches": [(0, 0)], "seed": SEED}
     together["sample_weight"] = weights
-    start = alone._store.part(0, begun) if begun else None
+    start = [alone._store.part(0, begun)] if begun else None
     assert_same(alone, fit_shard(make(), rows, y, start=start, **together))

@@ -74,3 +74,66 @@ def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_clas
 
     told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
     assert sorted(np.concatenate(told)) == sorted(watched)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    n_rows=st.integers(8, 200),
+    n_workers=st.integers(1, 4),
+    n_folds=st.integers(2, 9),
+    n_classes=st.integers(1, 3),
+)
+def test_any_parts_have_the_same_folds(seed, n_rows, n_workers, n_folds, n_classes):
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, n_classes, n_rows)
+    of_all = split_rows(n_rows, n_folds, 0.1, classes, None, None, seed)
+    assert len(of_all) == min(n_folds, n_rows)
+    watched = [watched for _, watched in of_all]
+    assert sorted(np.concatenate(watched)) == list(range(n_rows))
+    assert np.ptp([len(one) for one in watched]) <= 1
+    if np.bincount(classes, minlength=n_classes).min() >= n_folds:
+        counts = [np.bincount(classes[one], minlength=n_classes) for one in watched]
+        assert np.ptp(counts, axis=0).max() <= 1
+    parts = cut(n_rows, n_workers, rng)
+    exchanges = ThreadExchange.of(n_workers)
+
+    def work(rank):
+        rows = parts[rank]
+        more = (classes[rows], None, None, seed, rows.astype(np.uint64), Totals(exchanges[rank]))
+        return [
+            (rows[learned], rows[of]) for learned, of in split_rows(len(rows), n_folds, 0.1, *more)
+        ]
+
+    told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    for k, (learned, of) in enumerate(of_all):
+        assert sorted(np.concatenate([one[k][0] for one in told])) == learned.tolist()
+        assert sorted(np.concatenate([one[k][1] for one in told])) == of.tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    n_groups=st.integers(2, 40),
+    n_workers=st.integers(1, 4),
+    n_folds=st.integers(1, 5),
+)
+def test_any_parts_have_the_same_groups_in_a_fold(seed, n_groups, n_workers, n_folds):
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(n_groups).repeat(rng.integers(1, 6, n_groups))
+    of_all = split_rows(len(groups), n_folds, 0.3, None, groups, None, seed)
+    assert len(of_all) == min(n_folds, n_groups)
+    for learned, of in of_all:
+        assert not set(groups[learned]) & set(groups[of])
+    worker = rng.integers(0, n_workers, n_groups)[groups]
+    parts = [np.flatnonzero(worker == k) for k in range(n_workers)]
+    exchanges = ThreadExchange.of(n_workers)
+
+    def work(rank):
+        rows = parts[rank]
+        more = (None, groups[rows], None, seed, rows.astype(np.uint64), Totals(exchanges[rank]))
+        return [rows[of] for _, of in split_rows(len(rows), n_folds, 0.3, *more)]
+
+    told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    for k, (_, of) in enumerate(of_all):
+        assert sorted(np.concatenate([one[k] for one in told])) == of.tolist()

@@ -181,7 +181,7 @@ def test_tree_parameters_are_used():
         BaggingClassifier(clone(base).set_params(max_depth=-1)).fit(X, y)
     with pytest.raises(ValueError, match="max_features"):
         BaggingClassifier(max_features=11).fit(X, y)
-    with pytest.raises(ValueError, match="callable serves Spinney"):
+    with pytest.raises(ValueError, match="a callable is supported only for Spinney"):
         BaggingClassifier(KNeighborsClassifier(), oob_score=accuracy_score).fit(X, y)
 
 

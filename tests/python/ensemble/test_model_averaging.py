@@ -104,5 +104,5 @@ def test_bad_input_is_named():
         BayesianModelAveragingRegressor([]).fit(X, y)
     with pytest.raises(ValueError, match="parameters of 'ridge' is not known"):
         BayesianModelAveragingRegressor([("ridge", Ridge())], method="bic").fit(X, y)
-    with pytest.raises(ValueError, match="prior: expected 2 weights"):
+    with pytest.raises(ValueError, match="prior: expected 2 non-negative weights"):
         BayesianModelAveragingRegressor(REGRESSORS, prior=[1]).fit(X, y)

@@ -12,13 +12,17 @@ import scipy.sparse as sp
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import linalg
+from scipy.special import logsumexp, softmax
+from sklearn import datasets
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression as Theirs
+from sklearn.preprocessing import scale
 
 from reference.slow_logistic import measure_slowly
-from spinney.linear_model import LogisticRegression
-from spinney.linear_model._quasi_separation import has_parting_direction
+from spinney.linear_model import LogisticRegression, _newton
+from spinney.linear_model._quasi_separation import is_separable
 from spinney.linear_model.design import Design
 from support.estimator_checks import run_estimator_checks
 
@@ -99,6 +103,164 @@ def test_conditions_of_absolute_penalty(l1_ratio, n_classes, form, shape):
     assert n_classes == 2 or abs(model.intercept_.sum()) < 1e-12
 
 
+def mean_objective(w, X, y, alpha):
+    """Objective by the formula; losses of rows far on their side keep their digits."""
+    scores = X @ w[:, :-1].T + w[:, -1]
+    if len(w) == 1:
+        scores = np.column_stack([np.zeros(len(X)), scores])
+    ahead = scores - scores[np.arange(len(y)), y][:, None]
+    ahead[np.arange(len(y)), y] = -np.inf
+    odds = logsumexp(ahead, axis=1)
+    losses = np.where(odds < 0, np.log1p(np.exp(np.minimum(odds, 0))), np.logaddexp(0, odds))
+    return losses.sum() + alpha / 2 * np.square(w[:, :-1]).sum()
+
+
+def find_optimum(w, X, y, alpha):
+    """Lower the objective by damped Newton steps of its formula until nothing is left to gain."""
+    A = np.column_stack([X, np.ones(len(X))])
+    value = mean_objective(w, X, y, alpha)
+    for _ in range(50):
+        scores = A @ w.T
+        if len(w) == 1:
+            scores = np.column_stack([np.zeros(len(X)), scores])
+        p, is_own = softmax(scores, axis=1), np.eye(scores.shape[1], dtype=bool)[y]
+        others = np.where(is_own, 0.0, p).sum(axis=1, keepdims=True)
+        slopes, rest = np.where(is_own, -others, p), np.where(is_own, others, 1 - p)
+        first = scores.shape[1] - len(w)
+        gradient = (A.T @ slopes)[:, first:].T
+        hessian = np.block(
+            [
+                [A.T @ (A * (p[:, i] * (rest if i == j else -p)[:, j])[:, None]) for j in which]
+                for which in [range(first, scores.shape[1])]
+                for i in which
+            ]
+        )
+        penalty = np.full(w.shape, alpha)
+        penalty[:, -1] = 0.0
+        gradient += penalty * w
+        hessian += np.diag(penalty.ravel())
+        if len(w) > 1:  # what intercepts have in common changes nothing
+            common = np.zeros(w.shape)
+            common[:, -1] = 1.0
+            hessian += np.outer(common, common) * hessian.max()
+        scale = 1 / np.sqrt(hessian.diagonal())
+        step = linalg.lstsq(hessian * np.outer(scale, scale), -gradient.ravel() * scale)[0] * scale
+        length = 1.0
+        while length > 1e-6:
+            tried = w + length * step.reshape(w.shape)
+            if mean_objective(tried, X, y, alpha) < value:
+                break
+            length /= 2
+        else:
+            return value
+        w, value = tried, mean_objective(tried, X, y, alpha)
+    return value
+
+
+def exceed_optimum(model, X, y):
+    """By what share the objective of a fitted model is above the optimum."""
+    w = np.column_stack([model.coef_, model.intercept_])
+    value = mean_objective(w, X, y, 1 / model.C)
+    return value / find_optimum(w, X, y, 1 / model.C) - 1
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky"])
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "many_columns", "text"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_dense_and_sparse_rows_reach_the_same_optimum(name, solver, scaled):
+    rng = np.random.default_rng(0)
+    if name == "many_columns":
+        X, y = make_rows(80, 150, 4)
+    elif name == "text":
+        X = sp.random(300, 250, 0.05, random_state=0, format="csr").toarray()
+        y = np.digitize(X[:, :50].sum(axis=1) + 0.3 * rng.normal(size=300), [0.5, 1.5])
+    else:
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    if scaled:
+        X = scale(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dense = LogisticRegression(solver=solver).fit(X, y)
+        sparse = LogisticRegression(solver=solver).fit(sp.csr_array(X), y)
+    for model in (dense, sparse):
+        assert exceed_optimum(model, X, y) < 1e-8
+        assert miss_optimum(model, X, y) < 1e-4 or not scaled  # columns are about a centre inside
+    np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_absolute_penalty_reaches_the_optimum(l1_ratio, n_classes):
+    X, y = make_rows(100, 150, n_classes)
+    coefs = []
+    for form in (np.asarray, sp.csr_array):
+        model = LogisticRegression(l1_ratio=l1_ratio).fit(form(X), y)
+        tight = LogisticRegression(l1_ratio=l1_ratio, tol=1e-10, max_iter=1000).fit(form(X), y)
+        values = []
+        for one in (model, tight):
+            w = np.column_stack([one.coef_, one.intercept_])
+            absolute = l1_ratio * np.abs(one.coef_).sum()
+            values.append(mean_objective(w, X, y, 1 - l1_ratio) + absolute)
+        assert values[0] <= values[1] * (1 + 1e-8)
+        coefs.append(model.coef_)
+    np.testing.assert_allclose(*coefs, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("C", [1e2, 1e6, 1e12])
+@pytest.mark.parametrize("shape", [(60, 2), (400, 10), (60, 250)])
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_separable_classes_reach_the_optimum(n_classes, C, shape, units, form):
+    """Derivatives of the mean loss are below tol long before the optimum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    if n_classes == 2:
+        y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    else:
+        y = np.argmax(np.column_stack([X[:, :2], -X[:, :2]]), axis=1)
+    if units:
+        X = X * 10.0 ** rng.integers(-3, 4, shape[1]) + 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LogisticRegression(C=C).fit(form(X), y)
+    assert model.score(form(X), y) == 1 or C < 1e6
+    assert exceed_optimum(model, X, y) < 1e-8
+    assert 1 < model.n_iter_[0] <= 100
+
+
+def test_iterations_are_counted(monkeypatch):
+    """n_iter_ is the number of L-BFGS steps and of Newton's steps after them."""
+    X, y = make_rows(60, 250, 4)
+    steps = []
+    descend, minimize = _newton._descend, _newton.optimize.minimize
+
+    def count_newton(*arguments, **keywords):
+        found = descend(*arguments, **keywords)
+        steps.append(found.n_iter)
+        return found
+
+    def count_lbfgs(*arguments, **keywords):
+        found = minimize(*arguments, **keywords)
+        steps.append(found.nit)
+        return found
+
+    monkeypatch.setattr(_newton, "_descend", count_newton)
+    monkeypatch.setattr(_newton.optimize, "minimize", count_lbfgs)
+    model = LogisticRegression(C=1e4).fit(X, y)
+    assert model.solver_ == "lbfgs"
+    assert len(steps) == 2
+    assert model.n_iter_[0] == sum(steps)
+
+
+def test_too_few_steps_for_separable_classes():
+    X, y = make_rows(200, 3)
+    y = (X[:, 0] > 0.5).astype(int)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=6.*smaller C"):
+        model = LogisticRegression(C=1e6, max_iter=6).fit(X, y)
+    assert model.n_iter_[0] == 6
+
+
 def test_penalty_that_leaves_nothing():
     X, y = make_rows(100, 4)
     model = LogisticRegression(C=1e-4, l1_ratio=1, tol=1e-10).fit(X, y)
@@ -141,12 +303,47 @@ def test_units_do_not_matter(n_classes, C, l1_ratio):
 # -------------------------------------------------------------------------------- separation
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_several_separable_classes(form):
+    X, y = datasets.load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match=r"classes are separable.*choose a finite C"):
+        model = LogisticRegression(C=np.inf).fit(form(X), y)
+    assert model.is_separated_  # one class is; the other two overlap
+    w = np.column_stack([model.coef_, model.intercept_])
+    rest = Theirs(C=np.inf, solver="newton-cholesky", tol=1e-12).fit(X[50:], y[50:])
+    least = mean_objective(np.column_stack([rest.coef_, rest.intercept_]), X[50:], y[50:] - 1, 0)
+    assert mean_objective(w, X, y, 0) == pytest.approx(least, rel=1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fine = LogisticRegression(C=np.inf).fit(form(np.asarray(X[50:])), np.arange(100) % 3)
+    assert not fine.is_separated_
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 12), d=st.integers(1, 2))
+def test_separable_classes_of_several_are_found(seed, n, d):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n, d)).astype(float)
+    y = rng.integers(0, 3, n)
+    y[:3] = 0, 1, 2
+    rows = np.column_stack([X, np.ones(n)])
+    # Differences of the vectors of classes 1 and 2 to that of class 0, in small whole numbers.
+    some = np.array(list(itertools.product(range(-2, 3), repeat=2 * (d + 1))))
+    scores = np.zeros((len(some), n, 3))
+    scores[:, :, 1:] = np.einsum("rj,skj->srk", rows, some.reshape(-1, 2, d + 1))
+    margins = scores[:, np.arange(n), y][:, :, None] - scores
+    if ((margins >= 0).all(axis=(1, 2)) & (margins > 0).any(axis=(1, 2))).any():
+        assert is_separable(Design(X), y, True)
+    twice = np.vstack([X, X, X])  # each row in every class: nothing separates them
+    assert not is_separable(Design(twice), np.repeat([0, 1, 2], n), True)
+
+
 @pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky"])
 @pytest.mark.parametrize("d", [1, 3, 80])
 def test_separated_classes(solver, d):
     X, _ = make_rows(60, d)
     y = (X[:, 0] > 0.5).astype(int)
-    with pytest.warns(ConvergenceWarning, match="A plane parts the two classes"):
+    with pytest.warns(ConvergenceWarning, match="The classes are separable"):
         model = LogisticRegression(C=np.inf, solver=solver).fit(X, y)
     assert model.is_separated_
     assert model.score(X, y) == 1
@@ -170,7 +367,7 @@ def test_a_class_without_weight():
     without = LogisticRegression(tol=1e-8).fit(X[y != 2], y[y != 2])
     # Softmax of two classes halves the penalty's weight on what tells them apart.
     assert np.corrcoef(model.coef_[1] - model.coef_[0], without.coef_[0])[0, 1] > 0.99
-    with pytest.warns(ConvergenceWarning, match="A plane parts"):
+    with pytest.warns(ConvergenceWarning, match="classes are separable"):
         alone = LogisticRegression(C=np.inf).fit(X, y == 0, (y == 0) * 1.0)
     assert alone.is_separated_
     assert (alone.predict(X)).all()
@@ -365,7 +562,7 @@ def test_tables_names_pickles_and_clones():
 def test_classes_that_touch_have_no_optimum_either(intercept):
     # At 1 both classes are, all else is on its side: the loss falls for ever along that line.
     X = np.array([[0.0], [1.0], [1.0], [2.0]]) - (0.0 if intercept else 1.0)
-    with pytest.warns(ConvergenceWarning, match="A plane parts the two classes"):
+    with pytest.warns(ConvergenceWarning, match="The classes are separable"):
         model = LogisticRegression(C=np.inf, fit_intercept=intercept).fit(X, [0, 0, 1, 1])
     assert model.is_separated_
     with pytest.raises(ValueError, match="summary"):
@@ -374,12 +571,12 @@ def test_classes_that_touch_have_no_optimum_either(intercept):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(4, 30), d=st.integers(1, 3))
-def test_a_parting_direction_is_found_if_there_is_one(seed, n, d):
+def test_separable_classes_are_found(seed, n, d):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (n, d)).astype(float)
     second = rng.random(n) < 0.5
     design = Design(X)
-    found = has_parting_direction(design, second, True)
+    found = is_separable(design, second, True)
     # All directions of small whole numbers: where one of them parts the rows, it must be seen.
     rows = np.where(second, 1.0, -1.0)[:, None] * np.column_stack([X, np.ones(n)])
     some = np.array(list(itertools.product(range(-3, 4), repeat=d + 1)))
@@ -387,7 +584,7 @@ def test_a_parting_direction_is_found_if_there_is_one(seed, n, d):
     if ((sides >= 0).all(axis=0) & (sides > 0).any(axis=0)).any():
         assert found
     weighed = Design(X, np.where(second, 1.0, 0.0))
-    assert has_parting_direction(weighed, second, True) == second.any()  # one class alone
+    assert is_separable(weighed, second, True) == second.any()  # one class alone
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

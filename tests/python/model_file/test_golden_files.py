@@ -101,7 +101,7 @@ def test_every_estimator_has_a_file() -> None:
 def test_mutants_do_no_harm(seed: int) -> None:
     """Each is an error of ours or a model; `mutation_run.py` says what else may happen."""
     done = subprocess.run(
-        [sys.executable, TESTS / "mutation_run.py", "6", str(seed)],
+        [sys.executable, TESTS / "support" / "mutation_run.py", "6", str(seed)],
         capture_output=True,
         text=True,
         timeout=300,

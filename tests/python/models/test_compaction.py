@@ -175,7 +175,7 @@ def test_refusals() -> None:
             kind().fit(np.nan_to_num(X), y).compact()
     several = ensemble.RandomForestClassifier(2).fit(X, np.column_stack([KINDS, KINDS > 1]))
     np.testing.assert_array_equal(several.compact().predict(X), several.predict(X))
-    with pytest.raises(ValueError, match="2 outputs of classes, got 8"):
+    with pytest.raises(ValueError, match="classifier with 2 outputs, got 8"):
         several.compact(8)
 
 

@@ -53,7 +53,7 @@ def smooth_decay(u):
         {"bandwidth": "cv", "kernel": "epanechnikov", "metric": "manhattan"},
         {"kernel": smooth_decay},
     ],
-    ids=str,
+    ids=lambda parameters: ", ".join(parameters) or "default",
 )
 def test_estimator_checks(kind, parameters):
     run_estimator_checks(kind(**parameters))

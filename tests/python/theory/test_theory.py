@@ -331,7 +331,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "name"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("function", "arguments", "name"),
+    BAD,
+    ids=lambda value: getattr(value, "__name__", str(value))[:40],
+)
 def test_bad_arguments(function, arguments, name):
     with pytest.raises(ValueError, match=name):
         function(*arguments)

@@ -38,7 +38,9 @@ def by_parity(X):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "parameters", [{}, {"cells": 3, "empty": "nearest"}, {"cells": by_parity}], ids=str
+    "parameters",
+    [{}, {"cells": 3, "empty": "nearest"}, {"cells": by_parity}],
+    ids=["default", "nearest", "function"],
 )
 def test_estimator_checks(kind, parameters):
     # The labels of a function need not fit the data.
@@ -234,7 +236,7 @@ def test_labels_of_any_kind():
 def test_labels_that_will_not_do():
     X, y = np.zeros((3, 1)), [0, 1, 1]
     for function, message in [
-        (lambda X: [0], r"3 labels, one for each row, got an answer of shape \(1,\)"),
+        (lambda X: [0], r"3 labels, one for each row, got an array of shape \(1,\)"),
         (lambda X: X, r"shape \(3, 1\)"),
         (lambda X: X[:, 0] * np.nan, "got NaN"),
         (lambda X: np.array([[], {}, None, 0], object)[:3], r"hashable labels, got \[\]"),
@@ -401,13 +403,13 @@ def test_plot():
         figure.canvas.draw()
     finally:
         plt.close(figure)
-    with pytest.raises(ValueError, match="expected one of 2 features, got 1"):
+    with pytest.raises(ValueError, match="must have 2 features; got 1"):
         plot_partition(PartitionClassifier().fit(X[:, :1], y))
-    with pytest.raises(ValueError, match="expected a grid, got one with a callable"):
+    with pytest.raises(ValueError, match="must be a grid or a quad tree"):
         plot_partition(PartitionClassifier(by_parity).fit(X, y))
     with pytest.raises(TypeError, match="got StandardScaler"):
         plot_partition(StandardScaler())
-    with pytest.raises(ValueError, match="y: expected X with it"):
+    with pytest.raises(ValueError, match="y needs X"):
         plot_partition(PartitionClassifier().fit(X, y), y=y)
 
 
@@ -425,5 +427,5 @@ def test_what_is_written_is_what_is_said():
     assert export_svg(model).startswith("<svg")
     named = PartitionRegressor(cells=by_parity).fit(X, X[:, 0])
     assert "cell = 1" in export_text(named)
-    with pytest.raises(TypeError, match="export_rules: expected cells of a grid"):
+    with pytest.raises(TypeError, match="export_rules: expected a partition with a grid"):
         export_rules(named)

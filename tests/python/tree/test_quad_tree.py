@@ -372,7 +372,7 @@ def test_company():
 def test_bad_input(kind):
     X, y = np.arange(6.0).reshape(3, 2), [0, 1, 1]
     with pytest.raises(
-        ValueError, match=r"X: expected at most 10 features, got 11, since .* 2\*\*d"
+        ValueError, match=r"X: expected at most 10 features, got 11; .* 2\*\*n_features"
     ):
         kind().fit(np.zeros((3, 11)), y)
     for parameters in (
@@ -420,7 +420,7 @@ def test_plot():
         figure.canvas.draw()
     finally:
         plt.close(figure)
-    with pytest.raises(ValueError, match="expected one of 2 features, got 1"):
+    with pytest.raises(ValueError, match="must have 2 features; got 1"):
         plot_partition(QuadTreeClassifier().fit(X[:, :1], y))
 
 

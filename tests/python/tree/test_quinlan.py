@@ -712,9 +712,7 @@ def test_writers():
         assert rule.prediction == said
     assert "truncated" in export_text(model, max_depth=0)
     for writer in (export_graphviz, plot_tree):
-        with pytest.raises(
-            TypeError, match="expected a tree whose nodes ask about one column each"
-        ):
+        with pytest.raises(TypeError, match="expected a tree whose nodes split on one column each"):
             writer(model)
     assert "<svg" in model._repr_html_()
 

@@ -410,7 +410,7 @@ def test_objects_of_an_oracle_come_as_they_are():
 )
 def test_answers_of_an_oracle_are_checked(answer):
     tree = ComparisonTreeClassifier(metric="oracle", oracle=lambda x, a, b: answer(x))
-    with pytest.raises(ValueError, match="oracle: expected 3 answers"):
+    with pytest.raises(ValueError, match="oracle: expected an array of 3 booleans"):
         tree.fit(["u", "v", "w"], [0, 1, 1])
 
 
@@ -594,5 +594,5 @@ def test_what_is_written_is_what_is_said():
     assert "closer to row " in export_text(numbers)
     shallow = ComparisonTreeRegressor(max_depth=1, random_state=0).fit(X, X[:, 0])
     other = int(np.flatnonzero(shallow._places < 0)[0])
-    with pytest.raises(ValueError, match="near, far: expected rows that the tree asks for"):
+    with pytest.raises(ValueError, match="near, far: expected training rows that are pivots"):
         shallow.is_closer(X, other, other)

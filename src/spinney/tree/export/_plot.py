@@ -1,6 +1,6 @@
-"""Where the nodes of a drawn tree go, and the drawing of one with matplotlib.
+"""Layout of the nodes of a tree, and plots of trees with matplotlib.
 
-`tidy_layout` also serves `export_svg`.
+`export_svg` uses the same layout (`tidy_layout`).
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ def tidy_layout(
     sibling_gap: float = 0.0,
     cousin_gap: float = 0.0,
 ) -> list[float]:
-    """Place each node across the direction in which the tree grows.
+    """Return the position of each node, perpendicular to the direction of growth.
 
-    A parent stands midway between its first and last child, and subtrees are pushed together
-    until, on some level, they are a gap apart (Reingold and Tilford's drawing, with sizes).
+    A parent is centred between its first and last child. Subtrees are as close as the gaps allow
+    on every level (the Reingold-Tilford layout, with node sizes).
 
     Parameters
     ----------
     children : sequence of sequences of int
         The children of each node, in order. A node comes before its children; node 0 is the root.
     sizes : sequence of float
-        How much room each node takes.
+        Size of each node.
     sibling_gap, cousin_gap : float, default=0.0
-        The gap between the children of one node, and between other neighbours of a level.
+        Gap between children of the same node, and between other neighbours on a level.
 
     Returns
     -------
     centres : list of float
-        The middle of each node; the outermost edge is at zero.
+        The centre of each node; the lowest edge is at zero.
 
     Examples
     --------
@@ -55,9 +55,9 @@ def tidy_layout(
     [1.5, 1.0, 2.0, 0.5, 1.5]
     """
     n_nodes = len(children)
-    shift = [0.0] * n_nodes  # of a node against its parent
-    # The outline of each finished subtree: lowest and highest edge a level, deepest level first,
-    # against the subtree's root. Lists are handed up and joined, never copied whole.
+    shift = [0.0] * n_nodes  # offset of a node from its parent
+    # The outline of each finished subtree, relative to its root: the lowest and highest edge of
+    # each level, deepest level first. Lists are merged in place to keep the cost linear.
     outline: list[list[list[float]]] = [[] for _ in range(n_nodes)]
     for node in reversed(range(n_nodes)):
         own = [-sizes[node] / 2, sizes[node] / 2]
@@ -66,22 +66,22 @@ def tidy_layout(
             continue
         merged = outline[children[node][0]]
         outline[children[node][0]] = []
-        places = [0.0]
+        offsets = [0.0]
         for child in children[node][1:]:
             other = outline[child]
             outline[child] = []
             common = min(len(merged), len(other))
-            place = max(
+            offset = max(
                 merged[-1 - level][1]
                 - other[-1 - level][0]
                 + (cousin_gap if level else sibling_gap)
                 for level in range(common)
             )
-            places.append(place)
-            merged = _joined(merged, other, place)
-        middle = (places[0] + places[-1]) / 2
-        for child, place in zip(children[node], places, strict=True):
-            shift[child] = place - middle
+            offsets.append(offset)
+            merged = _merge_outlines(merged, other, offset)
+        middle = (offsets[0] + offsets[-1]) / 2
+        for child, offset in zip(children[node], offsets, strict=True):
+            shift[child] = offset - middle
         for edges in merged:
             edges[0] -= middle
             edges[1] -= middle
@@ -95,11 +95,13 @@ def tidy_layout(
     return centres
 
 
-def _joined(first: list[list[float]], second: list[list[float]], place: float) -> list[list[float]]:
-    """The outline of two neighbouring subtrees, the second one moved to `place`."""
+def _merge_outlines(
+    first: list[list[float]], second: list[list[float]], offset: float
+) -> list[list[float]]:
+    """Return the outline of two subtrees; the second is shifted by `offset`."""
     for edges in second:
-        edges[0] += place
-        edges[1] += place
+        edges[0] += offset
+        edges[1] += offset
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
     for level in range(1, len(shorter) + 1):
         longer[-level] = [first[-level][0], second[-level][1]]
@@ -154,26 +156,26 @@ def plot_tree(
 
     feature_names : array-like of str, default=None
         Names of the features. If None, generic names are used ("x[0]", "x[1]", ...); for a tree
-        fitted with categorical columns, its own `feature_names_in_` where it has them.
+        fitted with categorical columns, its `feature_names_in_` if available.
 
     class_names : array-like of str or True, default=None
         Names of the classes in the order of `classes_`; True shows "y[0]", "y[1]", ...
         Not used for several outputs.
 
     label : {"all", "root", "none"}, default="all"
-        At which nodes to write what each number is.
+        At which nodes to label the numbers ("samples = ", "value = ").
 
     filled : bool, default=False
-        Whether to paint the nodes by majority class, value, or purity (several outputs).
+        Whether to colour the nodes by majority class, value, or purity (several outputs).
 
     impurity : bool, default=True
         Whether to show the impurity.
 
     node_ids : bool, default=False
-        Whether to show the nodes' numbers.
+        Whether to show the index of each node.
 
     proportion : bool, default=False
-        Whether to show shares in place of counts.
+        Whether to show fractions instead of counts.
 
     rounded : bool, default=False
         Whether to round the corners of the boxes.
@@ -205,6 +207,7 @@ def plot_tree(
     class_names = checked_names(class_names)
     require_tree(decision_tree)
     require_binary(decision_tree, "plot_tree")
+    # Imported here because matplotlib is an optional dependency.
     import matplotlib.pyplot as plt
     from matplotlib.text import Annotation
 
@@ -236,8 +239,8 @@ def plot_tree(
     across = tidy_layout(children, [1.0] * len(shown))
     n_across = max(across) + 0.5
     n_levels = max(depth for _, depth, _ in shown) + 1
-    # Left to right across the axes, and down, as fractions of them.
-    places = [
+    # Positions as fractions of the axes: left to right, and from the top down.
+    positions = [
         (x / n_across, (n_levels - depth - 0.5) / n_levels)
         for x, (_, depth, _) in zip(across, shown, strict=True)
     ]
@@ -255,19 +258,19 @@ def plot_tree(
         }
         text = "\n  (...)  \n" if cut else labels(node)
         if parent < 0:
-            ax.annotate(text, places[i], **boxed, **common)
+            ax.annotate(text, positions[i], **boxed, **common)
             continue
-        above = places[index[parent]]
-        ax.annotate(text, above, places[i], **boxed, **common)
+        above = positions[index[parent]]
+        ax.annotate(text, above, positions[i], **boxed, **common)
         if parent == 0 and not cut:
-            halfway = ((above[0] + places[i][0]) / 2, (above[1] + places[i][1]) / 2)
+            halfway = ((above[0] + positions[i][0]) / 2, (above[1] + positions[i][1]) / 2)
             if node == tree.children_left[0]:
                 ax.annotate("True  ", halfway, ha="right", **common)
             else:
                 ax.annotate("  False", halfway, ha="left", **common)
 
     annotations = [artist for artist in ax.get_children() if isinstance(artist, Annotation)]
-    canvas = ax.figure.canvas  # that of SVG or PDF, or of no backend at all, has no renderer
+    canvas = ax.figure.canvas  # SVG and PDF canvases, and the base class, have no renderer
     renderer = canvas.get_renderer() if hasattr(canvas, "get_renderer") else None
     renderer = ax.figure._get_renderer() if renderer is None else renderer
     for annotation in annotations:

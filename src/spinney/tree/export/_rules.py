@@ -1,4 +1,4 @@
-"""A fitted tree as a list of rules, one for each leaf, of which exactly one holds for any row."""
+"""Export of a fitted tree as rules, one for each leaf."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from spinney.tree.triplet._describe import ComparisonCondition
 
 __all__ = ["CategoryCondition", "ComparisonCondition", "NumericCondition", "Rule", "export_rules"]
 
-SET_LIMIT = 8  # categories listed in the text of a rule before the rest is counted
+SET_LIMIT = 8  # number of categories listed in the text of a rule; further ones are counted
 
 
 @dataclass(frozen=True)
 class NumericCondition:
-    """``low < x <= high``, where an end that is None is open.
+    """``low < x <= high``, where None means no limit.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class NumericCondition:
     show_missing: bool = field(default=False, repr=False)
 
     def holds(self, value: Any) -> bool:
-        """Whether the condition is true of `value`."""
+        """Return whether the condition holds for `value`."""
         if is_missing(value):
             return self.missing
         if isinstance(value, np.generic):
-            value = value.item()  # NumPy would round the end to a float32 value's precision
+            value = value.item()  # comparing with a float32 would round the limit to float32
         return bool(
             (self.low is None or value > self.low) and (self.high is None or value <= self.high)
         )
@@ -63,7 +63,7 @@ class NumericCondition:
     def __str__(self) -> str:
         low = None if self.low is None else format_number(self.low, self.decimals)
         high = None if self.high is None else format_number(self.high, self.decimals)
-        # A question `x <= inf` parts missing from present values.
+        # The split `x <= inf` separates present values from missing ones.
         if self.low == np.inf:
             return f"{self.name} is missing" if self.missing else f"{self.name} > inf"
         if self.high == np.inf:
@@ -103,7 +103,7 @@ class CategoryCondition:
     show_missing: bool = field(default=False, repr=False)
 
     def holds(self, value: Any) -> bool:
-        """Whether the condition is true of `value`."""
+        """Return whether the condition holds for `value`."""
         if is_missing(value):
             return self.missing
         if value in self.categories:
@@ -126,28 +126,28 @@ Condition = NumericCondition | CategoryCondition | ComparisonCondition
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or pandas' NA."""
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # the truth value of pandas.NA
+    except TypeError:  # pandas.NA has no truth value
         return True
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What holds at one leaf, and what the leaf predicts.
+    """The conditions of one leaf and its prediction.
 
     Attributes
     ----------
     conditions : tuple of NumericCondition or CategoryCondition
-        One for each feature asked on the way, in the order of the first question. Comparison trees
-        have a ComparisonCondition for each question.
+        One for each feature split on along the path, in the order of the first split. Comparison
+        trees have a ComparisonCondition for each split.
     prediction : object
         The class or the number that `predict` returns; a tuple for several outputs.
     label : str
-        The prediction in words, with `class_names` where given.
+        The prediction as text, with `class_names` if given.
     probability : float, tuple of float or None
         The predicted class's fraction of the leaf (one for each output); None for regression.
     value : tuple of tuple of float
@@ -155,7 +155,7 @@ class Rule:
     n_samples : int
         Number of training rows in the leaf.
     weight : float
-        Their summed weight.
+        Total weight of these rows.
     impurity : float
         The leaf's impurity.
     node : int
@@ -173,19 +173,19 @@ class Rule:
     node: int
 
     def covers(self, row: Any) -> bool:
-        """Whether the rule holds for a row.
+        """Return whether the rule covers a row.
 
         Parameters
         ----------
         row : mapping or sequence
             Values by feature name (a dict, a pandas Series) or in the order of the features; for
-            a comparison tree whatever a row is there.
+            a comparison tree, a row of any supported kind.
 
         Returns
         -------
         bool
-            True for exactly one rule of a tree. No rule of a tree of C4.5 holds for a row that
-            misses a value on its way, and none of a partition for a row in a cell without rows.
+            True for exactly one rule of a tree. No rule of a C4.5 tree covers a row with a missing
+            value on its path. No rule of a partition covers a row in an empty cell.
         """
         named = hasattr(row, "keys")
         for condition in self.conditions:
@@ -229,9 +229,9 @@ def export_rules(
     order: str = "leaf",
     show_missing: bool | str = "auto",
 ) -> list[Rule]:
-    """Write a decision tree as rules, one for each leaf.
+    """Export a decision tree as rules, one for each leaf.
 
-    The conditions on a feature that is asked several times are merged into one.
+    Several conditions on the same feature are merged into one.
 
     Parameters
     ----------
@@ -242,20 +242,20 @@ def export_rules(
         Names of the features; `feature_names_in_` if None, or else "x[0]", "x[1]", ...
 
     class_names : array-like of shape (n_classes,), default=None
-        Names of the classes in the order of `classes_`, whose values are used if None.
+        Names of the classes in the order of `classes_`; None means the values of `classes_`.
 
     decimals : int, default=3
         Number of decimals in the text of the rules; the conditions keep all digits.
 
     max_rules : int, default=None
-        Keep only the rules with the most training rows.
+        Return only this many rules, those with the most training rows. None means no limit.
 
     order : {"leaf", "coverage"}, default="leaf"
-        In the order of the leaves from left to right, or by falling number of training rows.
+        In the order of the leaves from left to right, or by decreasing number of training rows.
 
     show_missing : bool or "auto", default="auto"
-        Whether the text says "or missing" where a condition holds for missing values. "auto": only
-        if at some node they go elsewhere than with the larger part of the rows.
+        Whether the text shows "or missing" if a condition holds for missing values. "auto": only
+        if some node sends them to the smaller child.
 
     Returns
     -------
@@ -292,7 +292,7 @@ def export_rules(
             leaves.append((node, path))
         else:
             children = list(enumerate(tree.children(node)))
-            stack += [(child, tree.narrowed(node, path, b)) for b, child in reversed(children)]
+            stack += [(child, tree.narrow_path(node, path, b)) for b, child in reversed(children)]
     ranked = sorted(range(len(leaves)), key=lambda i: (-tree.n_node_samples[leaves[i][0]], i))
     kept = ranked[:max_rules]
     if order == "leaf":
@@ -334,20 +334,26 @@ def _rule(tree: ReadableTree, node: int, path: Path, decimals: int, show_missing
 
 def _condition(tree: ReadableTree, region: Any, decimals: int, show_missing: bool) -> Condition:
     if not isinstance(region, Region):
-        return cast(Condition, region)  # a condition already
+        return cast(Condition, region)  # paths of comparison trees consist of conditions
     name = tree.feature_names[region.feature]
     if region.codes is None:
         return NumericCondition(
-            region.feature, name, region.low, region.high, region.missing, decimals, show_missing
+            feature=region.feature,
+            name=name,
+            low=region.low,
+            high=region.high,
+            missing=region.missing,
+            decimals=decimals,
+            show_missing=show_missing,
         )
     values = list(tree.categories[region.feature])
     return CategoryCondition(
-        region.feature,
-        name,
-        tuple(value for code, value in enumerate(values) if code in region.codes),
-        tuple(value for code, value in enumerate(values) if code not in region.codes),
-        region.missing,
-        show_missing,
+        feature=region.feature,
+        name=name,
+        categories=tuple(value for code, value in enumerate(values) if code in region.codes),
+        excluded=tuple(value for code, value in enumerate(values) if code not in region.codes),
+        missing=region.missing,
+        show_missing=show_missing,
     )
 
 

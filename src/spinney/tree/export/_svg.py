@@ -1,9 +1,9 @@
-"""A fitted tree as one self-contained SVG picture.
+"""Export of a fitted tree as a self-contained SVG picture.
 
-The tree grows from left to right: text is wider than high, so cards stack closely in a column and
-64 leaves make a page to scroll, not a poster. A *card* is a node, its *strip* the class fractions
-or the mean; the *band* that leads to a card is as wide as its share of the rows, and says what
-must hold to go there.
+The tree grows from left to right, because text is wider than high: nodes stack closely in a column,
+and 64 leaves fit on a page that scrolls vertically. A *card* shows a node. Its *strip* shows the
+class fractions or the mean. A *band* is an edge; its width is the share of the rows that take it,
+and its label is the condition of the branch.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ __all__ = ["export_svg"]
 
 INK, FAINT, RULE, PAPER = "#1c2128", "#4c545e", "#c3c9d1", "#ffffff"
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-# Okabe and Ito's palette, which people with any common colour blindness can tell apart.
+# The palette of Okabe and Ito, which is safe for the common kinds of colour blindness.
 PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8f98"]
-RAMP = ("#fdf3d0", "#9fd3c3", "#5aa9c6")  # of numbers, low to high; dark text reads on all of it
+RAMP = ("#fdf3d0", "#9fd3c3", "#5aa9c6")  # regression, low to high; dark text is legible on all
 HALO: dict[str, Any] = {"stroke": PAPER, "stroke_width": 3, "paint_order": "stroke"}
 
 MARGIN, INSET = 16.0, 7.0
 TITLE, SMALL = 12.0, 10.0  # font sizes
 CARD_WIDTHS = (80.0, 176.0)
 LABEL_WIDTH = 150.0
-BAND = 12.0  # the width of a band that carries all rows
-MAX_STRIPS = 3  # outputs drawn in a card
+BAND = 12.0  # width of a band that all rows take
+MAX_STRIPS = 3  # number of outputs drawn in a card
 LEGEND_ITEMS = 24
 MISSING_LEGEND = [("?", "missing values go here")]
-ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
+# Characters that XML 1.0 forbids.
+ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @validated(
@@ -73,9 +74,9 @@ def export_svg(
 ) -> str:
     """Draw a decision tree as an SVG picture.
 
-    Colours show the predicted class, the stronger the purer the node, or the predicted number;
-    the width of a band is the share of the training rows that take it. Names too long for their
-    place are cut; the tooltip of a node has everything in full.
+    Colours show the predicted class, more saturated for purer nodes, or the predicted number. The
+    width of a band is the share of the training rows that take it. Names that do not fit are cut;
+    the tooltip of a node shows them in full.
 
     Parameters
     ----------
@@ -86,25 +87,25 @@ def export_svg(
         Names of the features; `feature_names_in_` if None, or else "x[0]", "x[1]", ...
 
     class_names : array-like of shape (n_classes,), default=None
-        Names of the classes in the order of `classes_`, whose values are used if None.
+        Names of the classes in the order of `classes_`; None means the values of `classes_`.
 
     max_depth : int, default=None
-        Draw no deeper than this; what lies below is counted. None means no limit.
+        Largest depth drawn; nodes below are counted. None means no limit.
 
     width : float, default=None
-        Width of the picture in pixels, to which it is scaled. If None, as wide as it needs to be.
+        Width in pixels to which the picture is scaled. If None, its natural width.
 
     out_file : str, path or file-like, default=None
-        Where to write the picture as well.
+        File to write the picture to, in addition to returning it.
 
     show_missing : bool or "auto", default="auto"
-        Whether to mark the bands that missing values take. "auto": only if at some node that is
-        not the larger side, which is where they go by default.
+        Whether to mark the bands that missing values take. "auto": only if some node sends them to
+        the smaller child; by default they go to the larger one.
 
     Returns
     -------
     svg : str
-        The picture: one `<svg>` element without references to anything outside.
+        The picture: one `<svg>` element without external references.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def export_svg(
 
 
 class _ClassPaint:
-    """Classes as colours and stacked bars."""
+    """Colours and strips of a classifier: one colour per class, stacked bars."""
 
     def __init__(self, tree: ReadableTree) -> None:
         self.tree = tree
@@ -137,13 +138,13 @@ class _ClassPaint:
         return _class_colour(int(np.argmax(self.tree.fractions(node))))
 
     def tint(self, node: int) -> str:
-        # The winner's share, from that of a tie (0) to all (1), averaged over the outputs.
+        # The majority class's share, scaled from a tie (0) to a pure node (1); mean over outputs.
         ties = 1 / np.maximum(2, self.tree.n_classes)
         tops = [self.tree.fractions(node, k).max() for k in range(self.tree.n_outputs)]
         purity = float(np.mean((tops - ties) / (1 - ties)))
         return _mixed(PAPER, self.colour(node), 0.04 + 0.4 * purity)
 
-    def strip(self, node: int, output: int, x: float, y: float, w: float, h: float) -> str:
+    def strip(self, node: int, output: int, *, x: float, y: float, w: float, h: float) -> str:
         fractions = self.tree.fractions(node, output)
         starts = x + w * np.concatenate(([0.0], np.cumsum(fractions)))
         return "".join(
@@ -163,8 +164,8 @@ class _ClassPaint:
         return items
 
 
-class _NumberPaint:
-    """Numbers as places on a ramp of colours and on a scale."""
+class _RegressionPaint:
+    """Colours and strips of a regressor: positions on a colour ramp and on a scale."""
 
     def __init__(self, tree: ReadableTree) -> None:
         self.tree = tree
@@ -184,7 +185,7 @@ class _NumberPaint:
     def tint(self, node: int) -> str:
         return _ramp(self._position(self.tree.mean(node), 0))
 
-    def strip(self, node: int, output: int, x: float, y: float, w: float, h: float) -> str:
+    def strip(self, node: int, output: int, *, x: float, y: float, w: float, h: float) -> str:
         mean = self.tree.mean(node, output)
         parts = [_rect(x, y, w, h, PAPER, fill_opacity=0.65)]
         if self.spread is not None:
@@ -207,32 +208,32 @@ class _NumberPaint:
 class _Card:
     node: int
     depth: int
-    hidden: int = 0  # nodes that this stub stands for; 0 for a real node
+    hidden: int = 0  # number of nodes that this stub replaces; 0 for a real node
     children: list[int] = field(default_factory=list)
-    band: float = 1.0  # width of the band that leads here
-    label: str = ""  # of that band
+    band: float = 1.0  # width of the band to this card
+    label: str = ""  # label of that band
     takes_missing: bool = False
     title: str = ""
-    note: str = ""  # below the title, or "" in a leaf
+    note: str = ""  # text below the title; "" in a leaf
     count: str = ""
     width: float = 0.0
     height: float = 20.0
     x: float = 0.0
-    y: float = 0.0  # of its middle
+    y: float = 0.0  # y of its centre
 
 
 class _Picture:
     def __init__(self, tree: ReadableTree, max_depth: int | None, missing: bool) -> None:
         self.tree, self.missing = tree, missing
-        self.paint = _ClassPaint(tree) if tree.classifier else _NumberPaint(tree)
+        self.paint = _ClassPaint(tree) if tree.classifier else _RegressionPaint(tree)
         self.n_strips = min(tree.n_outputs, MAX_STRIPS)
         self.strip_height = 6.0 if self.n_strips == 1 else 4.0
         self.cards: list[_Card] = []
-        self._deal(max_depth)
-        self._place()
+        self._create_cards(max_depth)
+        self._set_positions()
 
-    def _deal(self, max_depth: int | None) -> None:
-        """Make a card for each visible node, and one for the nodes hidden below a cut."""
+    def _create_cards(self, max_depth: int | None) -> None:
+        """Create a card for each visible node, and a stub for the nodes below `max_depth`."""
         tree, cards = self.tree, self.cards
         levels, n_below = tree.subtree_shapes()
         self.depth = int(levels[0]) - 1
@@ -249,7 +250,7 @@ class _Picture:
             card.height = 21 + self.n_strips * (self.strip_height + 2) + (0 if leaf else 13)
             if parent >= 0:
                 branch = tree.children(parent).index(node)
-                card.label = tree.short_branches(parent, LABEL_WIDTH, SMALL)[branch]
+                card.label = tree.short_branch_texts(parent, LABEL_WIDTH, SMALL)[branch]
                 card.takes_missing = self.missing and tree.missing_branch(parent) == branch
                 cards[index[parent]].children.append(len(cards))
             index[node] = len(cards)
@@ -261,7 +262,7 @@ class _Picture:
                 stub.width = text_width(stub.title, SMALL) + 2 * INSET
                 cards.append(stub)
 
-    def _place(self) -> None:
+    def _set_positions(self) -> None:
         cards = self.cards
         n_columns = max(card.depth for card in cards) + 1
         widths, rooms = [0.0] * n_columns, [0.0] * n_columns
@@ -272,7 +273,7 @@ class _Picture:
         lefts = np.cumsum(rooms) + np.cumsum([0.0, *widths[:-1]])
         self.width = max(float(lefts[-1]) + widths[-1] + MARGIN, 360.0)
         self.header, top = self._header()
-        # A band's label needs room above or below it even where its card is small.
+        # The label of a band needs space above or below it, even if its card is small.
         heights = [max(card.height, 24 + card.band) for card in cards]
         ys = tidy_layout([card.children for card in cards], heights, 5.0, 11.0)
         for card, y in zip(cards, ys, strict=True):
@@ -281,7 +282,7 @@ class _Picture:
         self.height = top + max(y + high / 2 for y, high in zip(ys, heights, strict=True)) + MARGIN
 
     def _header(self) -> tuple[str, float]:
-        """The lines above the tree, and where they end."""
+        """Return the header above the tree and the y at which it ends."""
         tree, size = self.tree, SMALL + 1
         n_leaves = tree.n_leaves
         leaves = "1 leaf" if n_leaves == 1 else f"{n_leaves:,} leaves"
@@ -315,7 +316,7 @@ class _Picture:
         )
 
     def _bands(self, card: _Card) -> str:
-        """The bands from a card to its children, side by side where they leave it."""
+        """Draw the bands from a card to its children, side by side at the parent."""
         children = [self.cards[i] for i in card.children]
         start = card.y - sum(child.band for child in children) / 2
         parts, marks = [], []
@@ -327,7 +328,7 @@ class _Picture:
             if not child.hidden:
                 style = {"stroke": self.paint.colour(child.node), "stroke_opacity": 0.55}
             parts.append(_tag("path", d=curve, fill="none", stroke_width=child.band, **style))
-            # The label stands outside the fork: above the upper band, below the lower one.
+            # The label is outside the fork: above the upper band, below the lower one.
             y = y1 - child.band / 2 - 4 if y1 <= card.y else y1 + child.band / 2 + 10
             parts.append(_text(x1 - 5, y, child.label, SMALL, text_anchor="end", **HALO))
             if child.takes_missing:
@@ -354,16 +355,16 @@ class _Picture:
         high = self.strip_height
         for output in range(self.n_strips):
             top = y + 19 + output * (high + 2)
-            parts.append(self.paint.strip(card.node, output, x + INSET, top, inner, high))
+            parts.append(self.paint.strip(card.node, output, x=x + INSET, y=top, w=inner, h=high))
         if card.note:
             parts.append(_text(x + INSET, low, fit_text(card.note, room, SMALL), SMALL))
         return _tag("g", "".join(parts))
 
 
 def _class_colour(code: int) -> str:
-    """The palette's colour; further rounds of it are darker, then lighter."""
-    colour, turn = PALETTE[code % len(PALETTE)], code // len(PALETTE) % 3
-    return colour if turn == 0 else _mixed(colour, ("#000000", PAPER)[turn - 1], 0.45)
+    """Return the colour of a class; the palette repeats in darker, lighter shades."""
+    colour, cycle = PALETTE[code % len(PALETTE)], code // len(PALETTE) % 3
+    return colour if cycle == 0 else _mixed(colour, ("#000000", PAPER)[cycle - 1], 0.45)
 
 
 def _ramp(position: float) -> str:
@@ -381,11 +382,11 @@ def _clean(text: str) -> str:
 
 
 def _tag(name: str, content: str = "", **attributes: Any) -> str:
-    words = (
+    pairs = (
         f' {key.replace("_", "-")}="{f"{value:.2f}" if isinstance(value, float) else value}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{''.join(words)}" + (f">{content}</{name}>" if content else "/>")
+    return f"<{name}{''.join(pairs)}" + (f">{content}</{name}>" if content else "/>")
 
 
 def _text(x: float, y: float, text: str, size: float, fill: str = INK, **style: Any) -> str:

@@ -1,4 +1,4 @@
-"""A fitted tree as indented text."""
+"""Export of a fitted tree as indented text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["export_text"]
 
 @validated(
     {
-        "decision_tree": "no_validation",  # `require_tree` takes any fitted tree
+        "decision_tree": "no_validation",  # `require_tree` accepts any fitted tree
         "feature_names": ["array-like", None],
         "class_names": ["array-like", None],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
@@ -55,10 +55,10 @@ def export_text(
 
     feature_names : array-like of shape (n_features,), default=None
         Names of the features. If None, generic names are used ("feature_0", "feature_1", ...);
-        for a tree fitted with categorical columns, its own `feature_names_in_` where it has them.
+        for a tree fitted with categorical columns, its `feature_names_in_` if available.
 
     class_names : array-like of shape (n_classes,), default=None
-        Names of the classes in the order of `classes_`, whose values are used if None.
+        Names of the classes in the order of `classes_`; None means the values of `classes_`.
         Not supported for several outputs.
 
     max_depth : int or None, default=10
@@ -75,9 +75,9 @@ def export_text(
         Whether to show the weighted number of rows of each class at each leaf.
 
     show_missing : bool or "auto", default=False
-        Whether to write "or missing" at the side that missing values (and categories not known at
-        fit) take. "auto" does so only if at some node that is not the larger side, which is where
-        they go by default.
+        Whether to write "or missing" at the branch that missing values (and categories unseen in
+        fit) take. "auto" does so only if some node sends them to the smaller child; by default
+        they go to the larger one.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def export_text(
     missing = tree.shows_missing(show_missing)
 
     lines: list[str] = []
-    # A node's lines, below the header of the branch that leads to it.
+    # (node, depth, header): the header is the line of the branch that leads to the node.
     stack: list[tuple[int, int, str | None]] = [(0, 1, None)]
     while stack:
         node, depth, header = stack.pop()
@@ -136,11 +136,11 @@ def export_text(
 def _as_scikit_learn_names(
     decision_tree: Any, feature_names: Any, class_names: Any
 ) -> ReadableTree:
-    """Name a binary tree as scikit-learn's text does."""
+    """Return a binary tree with the names of scikit-learn's `export_text`."""
     if class_names is not None and is_classifier(decision_tree):
         require_class_names(class_names, decision_tree)
         if decision_tree.tree_.n_outputs != 1:
-            class_names = None  # the text of such a tree has no class names
+            class_names = None  # scikit-learn ignores class names for several outputs
     n_features = int(decision_tree.tree_.n_features)
     if feature_names is not None and len(feature_names) != n_features:
         raise ValueError(
@@ -157,7 +157,7 @@ def _leaf_text(tree: ReadableTree, node: int, decimals: int, show_weights: bool)
     if not tree.classifier:
         return f" value: [{', '.join(f'{v:.{decimals}f}' for v in value)}]"
     winner: Any = np.argmax(value)
-    # For several outputs, or a single class, scikit-learn writes this index, and so do we.
+    # For several outputs or a single class, the index is written, as in scikit-learn.
     if tree.n_outputs == 1 and tree.n_classes[0] != 1:
         winner = tree.class_names[0][winner]
     text = f" class: {winner}"

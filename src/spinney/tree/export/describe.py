@@ -1,18 +1,18 @@
-"""What a node of a fitted tree says: its question, its two sides, its names and numbers.
+"""Text of the nodes of a fitted tree: splits, branches, names and numbers.
 
-Every writer (text, rules, graphviz, matplotlib, SVG) reads the tree through `NamedTree`, so that
-they agree about the following.
+All exporters (text, rules, Graphviz, matplotlib, SVG) read trees through `NamedTree`, and so agree
+on these definitions.
 
-question
+split
     Numeric: ``x <= threshold`` goes left. Categorical: ``x in C`` goes left.
 side
-    A half of a question. The left side of a categorical question holds every *known* category
-    (one of the column's categories at fit) that can reach the node and goes left: those of the
-    node's training rows, and those that the node never saw, which follow the larger child.
+    The categories that go left, or right, at a categorical split. A side contains only *known*
+    categories (those of the column in fit) that can reach the node. Categories that are absent
+    from the node's training rows follow the larger child.
 missing
-    A missing value, and a category that was not known at fit, goes where `missing_go_to_left`
-    says. Where a node's training rows had nothing missing, that is the larger child; so directions
-    are worth showing only when some node departs from it (`NamedTree.shows_missing`).
+    A missing value, or a category unseen in fit, follows `missing_go_to_left`. If the training
+    rows of a node have no missing values, that is the larger child. Exporters therefore show the
+    direction only if some node deviates from this default (`NamedTree.shows_missing`).
 """
 
 from __future__ import annotations
@@ -37,54 +37,56 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]  # codes that go left, codes tha
 
 @dataclass(frozen=True)
 class Region:
-    """What the path to a node leaves of one feature's values."""
+    """The values of one feature that are possible after the splits on a path."""
 
     feature: int
     low: float | None = None
     high: float | None = None
-    codes: frozenset[int] | None = None  # of a categorical feature
+    codes: frozenset[int] | None = None  # for a categorical feature
     missing: bool = True
 
     def below(self, threshold: float, missing: bool) -> Region:
-        """Return the part up to a threshold."""
+        """Return the region restricted to values up to a threshold."""
         high = threshold if self.high is None else min(self.high, threshold)
         return Region(self.feature, self.low, high, missing=missing)
 
     def above(self, threshold: float, missing: bool) -> Region:
-        """Return the part beyond a threshold."""
+        """Return the region restricted to values above a threshold."""
         low = threshold if self.low is None else max(self.low, threshold)
         return Region(self.feature, low, self.high, missing=missing)
 
 
-Path = tuple[Any, ...]  # regions, one for each feature asked on the way, or what else a tree asks
+# Regions, one for each feature split on along the way; for comparison trees, conditions.
+Path = tuple[Any, ...]
 
 
 def region_of(path: Path, feature: int) -> Region:
-    """Return what a path leaves of a feature."""
+    """Return the region of a feature after the splits on a path."""
     return next((region for region in path if region.feature == feature), Region(feature))
 
 
 def with_region(path: Path, new: Region) -> Path:
-    """Return the path with another region of the same feature."""
+    """Return the path with the region of one feature replaced or appended."""
     if any(region.feature == new.feature for region in path):
         return tuple(new if region.feature == new.feature else region for region in path)
     return (*path, new)
 
 
 class ReadableTree:
-    """What writers read of any tree: names, numbers, and what leads from node to node.
+    """Interface between fitted trees and exporters: names, numbers and branches.
 
     Parameters
     ----------
     decision_tree : estimator
         A fitted tree estimator.
     feature_names : sequence, default=None
-        Names to use in place of `feature_names_in_`, or else of "x[0]", "x[1]", ...
+        Names of the features. None means `feature_names_in_`, or else "x[0]", "x[1]", ...
     class_names : sequence, default=None
-        Names to use in place of `classes_`; for one output only.
-    nodes, criterion : object, str, default=None
-        What has the arrays of the nodes, and what their impurity is called, if that is not the
-        estimator's ``tree_`` and ``criterion``.
+        Names of the classes, for one output only. None means the values of `classes_`.
+    nodes : object, default=None
+        Object with the arrays of the nodes. None means the estimator's ``tree_``.
+    criterion : str, default=None
+        Name of the impurity. None means the estimator's ``criterion``.
     """
 
     def __init__(
@@ -125,29 +127,32 @@ class ReadableTree:
         if self.classifier:
             classes = decision_tree.classes_
             self.classes = [classes] if self.n_outputs == 1 else list(classes)
-            self.class_names = [[str(c) for c in of_output] for of_output in self.classes]
+            self.class_names = [[str(c) for c in output_classes] for output_classes in self.classes]
             if class_names is not None:
                 if self.n_outputs != 1:
                     raise ValueError("class_names is not supported for several outputs.")
                 require_class_names(class_names, decision_tree)
                 self.class_names = [[str(name) for name in class_names]]
 
-    # ------------------------------------------------------------ what each kind of tree tells
+    # --------------------------------------------------------- methods that each kind overrides
 
     def children(self, node: int) -> list[int]:
         """Return the children of a node, in the order of its branches."""
         raise NotImplementedError
 
     def title(self, node: int) -> str:
-        """Say what a node asks about."""
+        """Return a short name of the split of a node, such as its feature."""
         raise NotImplementedError
 
     def branch_texts(self, node: int, decimals: int, missing: bool) -> list[str]:
-        """Say what leads to each child."""
+        """Return the condition of each branch."""
         raise NotImplementedError
 
-    def short_branches(self, node: int, room: float, size: float) -> list[str]:
-        """Say it for a picture, where each has little room and the title is known."""
+    def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
+        """Return the condition of each branch for a picture, at most `room` wide.
+
+        The title of the node is omitted. `size` is the font size.
+        """
         raise NotImplementedError
 
     def missing_branch(self, node: int) -> int:
@@ -158,15 +163,15 @@ class ReadableTree:
         """Resolve a `show_missing` of True, False or "auto"."""
         raise NotImplementedError
 
-    def narrowed(self, node: int, path: Path, branch: int) -> Path:
-        """Return the path with one more answer, merged into the region of the same feature."""
+    def narrow_path(self, node: int, path: Path, branch: int) -> Path:
+        """Return the path extended by a branch, merged into the region of its feature."""
         raise NotImplementedError
 
-    def question_details(self, node: int) -> list[str]:
-        """Say in lines what an inner node asks and what follows."""
+    def split_details(self, node: int) -> list[str]:
+        """Return lines that describe the split of an internal node."""
         raise NotImplementedError
 
-    # ---------------------------------------------------------------------- what all have alike
+    # -------------------------------------------------------------------------- shared methods
 
     def is_leaf(self, node: int) -> bool:
         return not self.children(node)
@@ -186,34 +191,34 @@ class ReadableTree:
         ]
 
     def fractions(self, node: int, output: int = 0) -> np.ndarray:
-        """Class fractions of one output."""
+        """Return the class fractions of one output."""
         values = self.value[node, output, : int(self.n_classes[output])]
         total = values.sum()
         return values / total if total > 0 else values
 
     def mean(self, node: int, output: int = 0) -> float:
-        """The predicted number of one output of a regression tree."""
+        """Return the prediction for one output of a regression tree."""
         return float(self.value[node, output, 0])
 
     def prediction_names(self, node: int) -> list[str]:
-        """The class or the number predicted for each output."""
+        """Return the prediction for each output, as text."""
         outputs = range(self.n_outputs)
         if self.classifier:
             return [self.class_names[k][int(np.argmax(self.fractions(node, k)))] for k in outputs]
         return [format_short(self.mean(node, k)) for k in outputs]
 
     def headline(self, node: int) -> str:
-        """The prediction, and for one class its share."""
+        """Return the prediction; for a single-output classifier, with its class fraction."""
         text = ", ".join(self.prediction_names(node))
         if not self.classifier or self.n_outputs > 1:
             return text
         return f"{text} · {format_share(float(self.fractions(node).max()))}"
 
     def details(self, node: int) -> list[str]:
-        """Everything about a node, in lines, with names in full."""
+        """Return a full description of a node, one fact per line, names not cut."""
         lines = [f"node {node}"]
         if not self.is_leaf(node):
-            first, *others = self.question_details(node)
+            first, *others = self.split_details(node)
             lines = [f"node {node}: {first}", *others]
         share = format_share(self.n_node_samples[node] / self.n_node_samples[0])
         lines.append(f"{self.n_node_samples[node]:,} rows ({share})")
@@ -234,7 +239,7 @@ class ReadableTree:
         return lines
 
     def walk(self, max_depth: int | None = None) -> Iterator[tuple[int, int, int]]:
-        """Yield (node, depth, parent) in pre-order, left before right, down to `max_depth`."""
+        """Yield (node, depth, parent) in pre-order, left first, down to `max_depth`."""
         stack = [(0, 0, -1)]
         while stack:
             node, depth, parent = stack.pop()
@@ -243,7 +248,7 @@ class ReadableTree:
                 stack += [(child, depth + 1, node) for child in reversed(self.children(node))]
 
     def subtree_shapes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of levels and of nodes of the subtree below each node, itself included."""
+        """Return the numbers of levels and nodes of the subtree rooted at each node."""
         levels = np.ones(self.n_nodes, dtype=np.intp)
         nodes = np.ones(self.n_nodes, dtype=np.intp)
         for node, _, parent in reversed(list(self.walk())):
@@ -254,7 +259,7 @@ class ReadableTree:
 
 
 class NamedTree(ReadableTree):
-    """A binary tree of Spinney or scikit-learn with the names of its features and categories."""
+    """Reader of a binary tree of Spinney or scikit-learn."""
 
     def __init__(
         self,
@@ -288,22 +293,22 @@ class NamedTree(ReadableTree):
             texts[self.missing_branch(node)] += " or missing"
         return texts
 
-    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+    def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
         return list(self.short_tests(node, room, size))
 
     def missing_branch(self, node: int) -> int:
         return 0 if self.missing_left[node] else 1
 
-    def question_details(self, node: int) -> list[str]:
+    def split_details(self, node: int) -> list[str]:
         left, right = self.tests(node, f"{self.threshold[node]:.12g}", limit=40)
         missing = f"missing or unknown: as {left if self.missing_left[node] else right}"
         return [f"{self.feature_name(node)} {left}?", missing]
 
-    def narrowed(self, node: int, path: Path, branch: int) -> Path:
+    def narrow_path(self, node: int, path: Path, branch: int) -> Path:
         old = region_of(path, int(self.feature[node]))
         missing = old.missing and self.missing_branch(node) == branch
         if self.is_categorical(node):
-            codes = frozenset(self.sides(node)[branch])  # within those of the path above
+            codes = frozenset(self.sides(node)[branch])  # a subset of the codes of the path above
             return with_region(path, Region(old.feature, codes=codes, missing=missing))
         threshold = float(self.threshold[node])
         narrow = old.below if branch == 0 else old.above
@@ -322,10 +327,10 @@ class NamedTree(ReadableTree):
         left, right = self.children_left[node], self.children_right[node]
         return bool(self.n_node_samples[left] > self.n_node_samples[right])
 
-    def _sides_of_all(self) -> dict[int, Sides]:
-        """The sides of each categorical node, worked out from the root down."""
+    def _compute_sides(self) -> dict[int, Sides]:
+        """Compute the sides of each categorical node, from the root down."""
         all_sides: dict[int, Sides] = {}
-        # For each node the codes that can reach it, of the features asked above it.
+        # For each node and each categorical feature split on above it: codes that can reach it.
         reach: dict[int, dict[int, frozenset[int]]] = {0: {}}
         for node, _, _ in self.walk():
             above = reach.pop(node)
@@ -348,18 +353,18 @@ class NamedTree(ReadableTree):
         return all_sides
 
     def sides(self, node: int) -> Sides:
-        """The codes that go left and right at a categorical node."""
+        """Return the codes that go left and right at a categorical node."""
         if self._sides is None:
-            self._sides = self._sides_of_all()
+            self._sides = self._compute_sides()
         return self._sides[node]
 
     def tests(
         self, node: int, threshold: str, greater: str = ">", limit: int = 8
     ) -> tuple[str, str]:
-        """What the feature must do to go left and to go right.
+        """Return the conditions on the feature for going left and right.
 
-        A categorical question lists the shorter of its two sides; a numeric one shows `threshold`,
-        which the writer has formatted in its own way.
+        A categorical split lists the shorter of its two sides. A numeric split shows `threshold`,
+        which the caller has formatted.
         """
         if not self.is_categorical(node):
             return f"<= {threshold}", f"{greater} {threshold}"
@@ -371,10 +376,10 @@ class NamedTree(ReadableTree):
         return (left, right) if by_left else (right, left)
 
     def short_tests(self, node: int, room: float, size: float) -> tuple[str, str]:
-        """`tests` for a picture, where each side has little room and the feature is known."""
+        """Return `tests` for a picture, at most `room` wide, without the feature name."""
         if not self.is_categorical(node):
             threshold = format_short(self.threshold[node])
-            # A question `x <= inf` parts missing from present values.
+            # The split `x <= inf` separates present values from missing ones.
             return (
                 ("present", "missing")
                 if threshold == "inf"
@@ -396,30 +401,30 @@ class NamedTree(ReadableTree):
 
 
 def has_own_reader(decision_tree: Any) -> bool:
-    """Whether an estimator brings the reader of its tree."""
+    """Return whether an estimator defines its own reader for its tree."""
     return hasattr(type(decision_tree), "_readable_tree")
 
 
 def named_tree(
     decision_tree: Any, feature_names: Any = None, class_names: Any = None
 ) -> ReadableTree:
-    """Return a fitted tree of any kind with its names; an estimator may bring its own reader."""
+    """Return the reader of a fitted tree of any kind, with feature and class names."""
     if not has_own_reader(decision_tree):
         return NamedTree(decision_tree, feature_names, class_names)
     return cast(ReadableTree, decision_tree._readable_tree(feature_names, class_names))
 
 
 def require_binary(decision_tree: Any, writer: str) -> None:
-    """Raise if a writer for two branches gets a tree that has more."""
+    """Raise TypeError if an exporter of binary trees gets another kind of tree."""
     if has_own_reader(decision_tree):
         raise TypeError(
-            f"{writer}: expected a tree whose nodes ask about one column each, got "
-            f"{type(decision_tree).__name__}; export_text, export_rules and export_svg take it"
+            f"{writer}: expected a tree whose nodes split on one column each, got "
+            f"{type(decision_tree).__name__}; use export_text, export_rules or export_svg"
         )
 
 
 def validated(constraints: dict[str, Any]) -> Callable[[Function], Function]:
-    """Let scikit-learn check the parameters of a public function."""
+    """Return a decorator that checks parameters of a function with scikit-learn."""
     check = validate_params(constraints, prefer_skip_nested_validation=True)
     return cast(Callable[[Function], Function], check)
 
@@ -435,7 +440,7 @@ def require_tree(decision_tree: Any) -> None:
 
 
 def require_class_names(class_names: Sequence[Any], classifier: Any) -> None:
-    """Raise unless there is a name for each class."""
+    """Raise unless there is exactly one name for each class."""
     if len(class_names) != len(classifier.classes_):
         raise ValueError(
             "When `class_names` is an array, it should contain as many items as"
@@ -445,17 +450,17 @@ def require_class_names(class_names: Sequence[Any], classifier: Any) -> None:
 
 
 def checked_names(names: Any) -> Any:
-    """`feature_names` or `class_names` as an array, as scikit-learn checks them."""
+    """Return `feature_names` or `class_names` as an array, checked by scikit-learn."""
     if names is None or isinstance(names, bool):
         return names
     return check_array(names, ensure_2d=False, dtype=None, ensure_min_samples=0)
 
 
 def default_feature_names(decision_tree: Any, feature_names: Any) -> Any:
-    """`feature_names`, or where it is None the fitted names of a tree with categorical columns.
+    """Return `feature_names`, or the fitted names of a tree with categories.
 
     scikit-learn has no such trees. For numeric ones its exporters ignore `feature_names_in_`, and
-    so do ours that answer to the same name.
+    so do Spinney's exporters of the same name.
     """
     categories = getattr(decision_tree, "categories_", None)
     if feature_names is None and any(values is not None for values in categories or ()):
@@ -464,14 +469,14 @@ def default_feature_names(decision_tree: Any, feature_names: Any) -> Any:
 
 
 def criterion_name(criterion: Any) -> str:
-    """The name of a criterion, which may be an object of scikit-learn's."""
+    """Return the name of a criterion, which may be a scikit-learn object."""
     if isinstance(criterion, str):
         return criterion
     return "squared_error" if type(criterion).__name__.endswith("MSE") else "impurity"
 
 
 def format_number(value: float, decimals: int) -> str:
-    """`value` with at most `decimals` decimals, and never so few that nothing is left of it.
+    """Format `value` with at most `decimals` decimals; small values stay nonzero.
 
     >>> [format_number(x, 3) for x in (30.5, 2.0, 0.00001234, 12345678.9)]
     ['30.5', '2', '1.23e-05', '1.23457e+07']
@@ -490,7 +495,7 @@ def format_number(value: float, decimals: int) -> str:
 
 
 def format_short(value: float) -> str:
-    """`value` with about four digits, for a picture."""
+    """Format `value` with about four digits, for a picture."""
     size = abs(value)
     if 1e-4 <= size < 1:
         return f"{value:.3g}"
@@ -498,7 +503,7 @@ def format_short(value: float) -> str:
 
 
 def format_share(share: float) -> str:
-    """A percentage that says 0 % or 100 % only when it is."""
+    """Format a percentage; 0% and 100% appear only if they are exact."""
     percent = f"{100 * share:.0f}"
     if percent == "0" and share > 0:
         return "<1%"
@@ -508,14 +513,14 @@ def format_share(share: float) -> str:
 
 
 def format_category(value: Any) -> str:
-    """A category's name; whole numbers lose the `.0` that a float column gave them."""
+    """Format a category; integral floats lose their `.0`."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
 
 def format_set(names: Sequence[str], limit: int) -> str:
-    """``{blue, red}``; a set of more than `limit` names is cut and the rest counted.
+    """Format names as ``{blue, red}``; names beyond `limit` are counted.
 
     >>> format_set(["a", "b", "c", "d"], 2)
     '{a, b, … (+2)}'
@@ -526,7 +531,7 @@ def format_set(names: Sequence[str], limit: int) -> str:
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is in Helvetica of `size`; no font is at hand to ask."""
+    """Estimate the width of a text in Helvetica; no font metrics are available."""
     width = 0.0
     for char in text:
         if char in "iljtfrI.,:;'|!()[]{} ":
@@ -541,7 +546,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def fit_text(text: str, room: float, size: float) -> str:
-    """The text, cut with an ellipsis if it is wider than `room`."""
+    """Return the text, cut with an ellipsis if it is wider than `room`."""
     if text_width(text, size) <= room:
         return text
     while text and text_width(text + ELLIPSIS, size) > room:
@@ -550,9 +555,9 @@ def fit_text(text: str, room: float, size: float) -> str:
 
 
 def fit_set(names: Sequence[str], others: Sequence[str], room: float, size: float) -> str:
-    """The names, or "not" the others, or as many names as there is room for."""
+    """Return the names, or "not" and the others, or as many names as fit."""
     if not names:
-        return "missing"  # no known category goes there
+        return "missing"  # no known category takes this branch
     for text in (", ".join(names), "not " + ", ".join(others)):
         if text_width(text, size) <= room:
             return text

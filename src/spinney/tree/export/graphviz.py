@@ -1,7 +1,7 @@
-"""A fitted tree in Graphviz' DOT language, with scikit-learn's wording and colours.
+"""Export of a fitted tree to DOT, with scikit-learn's text and colours.
 
-For numeric trees the text is scikit-learn 1.9's letter for letter; its labels and colours
-(`NodeLabels`, `NodeColours`) also serve `plot_tree`.
+For numeric trees the output equals that of scikit-learn 1.9. `plot_tree` uses the same labels and
+colours (`NodeLabels`, `NodeColours`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LINE_MARKS = Marks("#", "[", "]", "<=", "\n")
 
 
 class NodeLabels:
-    """The text of a node, as scikit-learn words it."""
+    """The text of a node, in scikit-learn's format."""
 
     def __init__(
         self,
@@ -75,17 +75,17 @@ class NodeLabels:
         if self.node_ids:
             lines.append(f"{'node ' if labelled else ''}{self.marks.number}{node}")
         if not tree.is_leaf(node):
-            lines.append(self._question(node))
+            lines.append(self._split(node))
         if self.impurity:
-            word = f"{tree.criterion} = " if labelled else ""
-            lines.append(word + str(round(tree.impurity[node], self.precision)))
+            prefix = f"{tree.criterion} = " if labelled else ""
+            lines.append(prefix + str(round(tree.impurity[node], self.precision)))
         lines.append(("samples = " if labelled else "") + self._samples(node))
         lines.append(("value = " if labelled else "") + self._value(node))
         if self.class_names is not None and tree.n_classes[0] != 1 and tree.n_outputs == 1:
             lines.append(("class = " if labelled else "") + self._class(node))
         return self.marks.new_line.join(lines)
 
-    def _question(self, node: int) -> str:
+    def _split(self, node: int) -> str:
         tree, marks = self.tree, self.marks
         feature = tree.feature[node]
         if self.feature_names is not None:
@@ -126,7 +126,7 @@ class NodeLabels:
         return self._escaped(self.class_names[winner])
 
     def _escaped(self, name: Any) -> str:
-        """A feature's or class's name, escaped as little as scikit-learn does."""
+        """Escape the name of a feature or class as scikit-learn does: double quotes only."""
         return str(name) if self.marks is LINE_MARKS else str(name).replace('"', r"\"")
 
     def _escaped_text(self, text: str) -> str:
@@ -138,7 +138,10 @@ class NodeLabels:
 
 
 class NodeColours:
-    """The fill of a node: the majority class, the value, or the purity of several outputs."""
+    """The fill colour of a node.
+
+    It shows the majority class, the value of a regression, or the purity for several outputs.
+    """
 
     def __init__(self, tree: NamedTree) -> None:
         self.tree = tree
@@ -166,7 +169,7 @@ class NodeColours:
 
 
 def _hues(n: int) -> list[tuple[int, int, int]]:
-    """`n` colours at equal distances around the colour circle."""
+    """Return `n` colours, equally spaced on the colour circle, as in scikit-learn."""
     saturation, brightness = 0.75, 0.9
     chroma = saturation * brightness
     shift = brightness - chroma
@@ -235,17 +238,17 @@ def export_graphviz(
 
     feature_names : array-like of shape (n_features,), default=None
         Names of the features. If None, generic names are used ("x[0]", "x[1]", ...); for a tree
-        fitted with categorical columns, its own `feature_names_in_` where it has them.
+        fitted with categorical columns, its `feature_names_in_` if available.
 
     class_names : array-like of shape (n_classes,) or bool, default=None
         Names of the classes in the order of `classes_`; True shows "y[0]", "y[1]", ...
         Not used for several outputs.
 
     label : {"all", "root", "none"}, default="all"
-        At which nodes to write what each number is.
+        At which nodes to label the numbers ("samples = ", "value = ").
 
     filled : bool, default=False
-        Whether to paint the nodes by majority class, value, or purity (several outputs).
+        Whether to colour the nodes by majority class, value, or purity (several outputs).
 
     leaves_parallel : bool, default=False
         Whether to draw all leaves at the bottom.
@@ -254,10 +257,10 @@ def export_graphviz(
         Whether to show the impurity.
 
     node_ids : bool, default=False
-        Whether to show the nodes' numbers.
+        Whether to show the index of each node.
 
     proportion : bool, default=False
-        Whether to show shares in place of counts.
+        Whether to show fractions instead of counts.
 
     rotate : bool, default=False
         Whether to draw from left to right rather than top-down.
@@ -315,7 +318,7 @@ def export_graphviz(
     )
     colours = NodeColours(tree) if filled else None
     out = StringIO()
-    style = [word for word, wanted in (("filled", filled), ("rounded", rounded)) if wanted]
+    style = [name for name, enabled in (("filled", filled), ("rounded", rounded)) if enabled]
     box = f', style="{", ".join(style)}", color="black"' if style else ""
     out.write(f'digraph Tree {{\nnode [shape=box{box}, fontname="{fontname}"] ;\n')
     if leaves_parallel:

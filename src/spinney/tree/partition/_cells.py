@@ -1,6 +1,6 @@
-"""What cells say: shares of classes, or means of numbers, over the rows that fall into them.
+"""Base classes of estimators whose partition is independent of the targets.
 
-The base of estimators that divide the space without looking at the targets.
+A cell predicts the class shares, or the mean target, of its training rows.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
 from spinney.data.labels import encode_labels
+from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
 
 __all__ = ["BaseCells", "CellClassifier", "CellRegressor"]
@@ -31,62 +32,70 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _encode(self, y: Array) -> Array:
-        """Targets as `_sums` takes them."""
+        """Return the targets in the form that `_sums` needs: class codes or floats."""
 
     @abstractmethod
     def _sums(self, cells: Array, n_cells: int, targets: Array, weights: Floats) -> Floats:
-        """Sum by cell what the values are made of, (n_cells, n_values)."""
+        """Return weighted sums by cell, (n_cells, n_values): class weights or targets."""
 
     @abstractmethod
-    def _answers(self, values: Floats) -> Array:
-        """What to predict for values of cells."""
+    def _to_predictions(self, values: Floats) -> Array:
+        """Return the predictions for the values of cells."""
 
     @abstractmethod
     def _locate(self, X: Floats) -> tuple[Floats, Array]:
-        """Return values, (n_cells, n_values), and which of them answer for the rows, (n_rows,)."""
+        """Return cell values, (n_cells, n_values), and the cell of each row, (n_rows,)."""
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Array, Floats]:
-        """Validate the training data; rows without weight are left out."""
+        """Validate the training data and drop rows of weight zero."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         targets = self._encode(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        said = weights > 0
-        if not said.all():
-            X, targets, weights = X[said], targets[said], weights[said]
+        weights = check_weights(sample_weight, len(X))
+        positive = weights > 0
+        if not positive.all():
+            X, targets, weights = X[positive], targets[positive], weights[positive]
         return X, targets, weights
 
-    def _remember_rows(self, cells: Array, targets: Array, weights: Floats) -> None:
-        """Keep what leaving rows out takes: cells do not ask for targets, so it is a formula."""
+    def _store_training_rows(self, cells: Array, targets: Array, weights: Floats) -> None:
+        """Store the training rows for leave-one-out predictions.
+
+        Cells do not depend on the targets, so these predictions have a closed form.
+        """
         rows = thinned(len(cells))
         self._row_cells, self._row_targets = cells[rows].astype(np.int32), targets[rows]
         self._row_weights = None if (weights == 1).all() else weights[rows]
         self._held_out: HeldOut | None = None
 
-    def _own_values(self, targets: Array) -> Floats:
-        """What each row adds to its cell, (n_rows, n_values)."""
+    def _row_values(self, targets: Array) -> Floats:
+        """Return the contribution of each row to its cell, (n_rows, n_values)."""
         return np.asarray(targets, dtype=np.float64)[:, np.newaxis]
 
-    def _left_out(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
-        """Values of rows by all others, NaN where there are none; None if it is not known."""
+    def _leave_one_out_values(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
+        """Return leave-one-out values of rows, or None if they are not available.
+
+        A value is NaN if the row has no other rows to predict it.
+        """
         return None
 
-    def _find_left_out(self) -> None:
-        """Ask about each row the others, when that is first needed."""
+    def _compute_held_out(self) -> None:
+        """Compute leave-one-out predictions of the training rows on first use."""
         if vars(self).get("_held_out") is not None or "_row_cells" not in vars(self):
             return
         targets, weights = self._row_targets, self._row_weights
-        counted = np.ones(len(targets)) if weights is None else weights
-        told = self._left_out(self._row_cells, self._own_values(targets), counted)
-        if told is None:
+        row_weights = np.ones(len(targets)) if weights is None else weights
+        predicted = self._leave_one_out_values(
+            self._row_cells, self._row_values(targets), row_weights
+        )
+        if predicted is None:
             return
-        known = np.isfinite(told).all(axis=1)
+        known = np.isfinite(predicted).all(axis=1)
         if not known.any():
             return
-        told = told[known]
+        predicted = predicted[known]
         self._held_out = HeldOut(
             "rows, each by the others of its cell",
             targets[known],
-            told[:, 0] if is_regressor(self) else told,
+            predicted[:, 0] if is_regressor(self) else predicted,
             weights=None if weights is None else weights[known],
         )
 
@@ -96,10 +105,10 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     def _predict_rows(self, X: Floats) -> Array:
         values, cells = self._locate(X)
-        return self._answers(values)[cells]
+        return self._to_predictions(values)[cells]
 
     def predict(self, X: Any) -> Array:
-        """Predict what most rows of a cell are, or their mean.
+        """Predict the majority class, or the mean, of each row's cell.
 
         Parameters
         ----------
@@ -115,7 +124,7 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
 
 class CellClassifier(SetMixin, ClassifierMixin, BaseCells):
-    """Cells that hold the shares of the classes; not to be used directly."""
+    """Base class of classifiers: cells with class shares; not to be used directly."""
 
     classes_: Any
 
@@ -129,14 +138,14 @@ class CellClassifier(SetMixin, ClassifierMixin, BaseCells):
         sums = np.bincount(cells * n_classes + targets, weights, n_cells * n_classes)
         return np.asarray(sums.reshape(n_cells, n_classes))
 
-    def _own_values(self, targets: Array) -> Floats:
+    def _row_values(self, targets: Array) -> Floats:
         return np.eye(len(self.classes_))[targets]
 
     def _held_out_rows(self) -> HeldOut:
-        self._find_left_out()
+        self._compute_held_out()
         return super()._held_out_rows()
 
-    def _answers(self, values: Floats) -> Array:
+    def _to_predictions(self, values: Floats) -> Array:
         return np.asarray(self.classes_.take(values.argmax(axis=1), axis=0))
 
     def predict_proba(self, X: Any) -> Floats:
@@ -157,7 +166,7 @@ class CellClassifier(SetMixin, ClassifierMixin, BaseCells):
 
 
 class CellRegressor(IntervalMixin, RegressorMixin, BaseCells):
-    """Cells that hold the means of the targets; not to be used directly."""
+    """Base class of regressors: cells with target means; not to be used directly."""
 
     def _encode(self, y: Array) -> Array:
         return np.asarray(y, dtype=np.float64)
@@ -167,13 +176,13 @@ class CellRegressor(IntervalMixin, RegressorMixin, BaseCells):
         return np.asarray(sums[:, np.newaxis], dtype=np.float64)
 
     def _held_out_rows(self) -> HeldOut:
-        self._find_left_out()
+        self._compute_held_out()
         return super()._held_out_rows()
 
     def _clip(self, ends: Floats) -> Floats:
-        # Where nothing is predicted the target may be anything.
+        # A NaN prediction gives an unbounded interval.
         ends[np.isnan(ends).any(axis=1)] = [-np.inf, np.inf]
         return ends
 
-    def _answers(self, values: Floats) -> Array:
+    def _to_predictions(self, values: Floats) -> Array:
         return values[:, 0]

@@ -1,4 +1,4 @@
-"""What quad trees and fixed partitions say."""
+"""Readers of quad trees and fixed partitions for the exporters."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["NamedPartition", "NamedQuadTree"]
 
 
 class BoxTree(ReadableTree):
-    """A tree whose branches lead to boxes: an interval for each feature asked."""
+    """A tree whose branches are boxes: intervals of some features."""
 
     def boxes(self, node: int) -> list[list[tuple[int, float, float]]]:
-        """Return (feature, low, high) of the intervals of each branch; infinite ends are open."""
+        """Return the intervals (feature, low, high) of each branch; ends may be infinite."""
         raise NotImplementedError
 
     def branch_texts(self, node: int, decimals: int, missing: bool) -> list[str]:
@@ -42,7 +42,7 @@ class BoxTree(ReadableTree):
             for box in self.boxes(node)
         ]
 
-    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+    def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
         return [
             fit_text(
                 ", ".join(
@@ -62,10 +62,10 @@ class BoxTree(ReadableTree):
     def shows_missing(self, show_missing: bool | str) -> bool:
         return False
 
-    def question_details(self, node: int) -> list[str]:
+    def split_details(self, node: int) -> list[str]:
         return [f"{self.title(node)}?", *self.branch_texts(node, 6, False)[:40]]
 
-    def narrowed(self, node: int, path: Path, branch: int) -> Path:
+    def narrow_path(self, node: int, path: Path, branch: int) -> Path:
         for f, low, high in self.boxes(node)[branch]:
             region = region_of(path, f)
             if low > -np.inf:
@@ -77,7 +77,7 @@ class BoxTree(ReadableTree):
 
 
 def interval_text(name: str, low: float, high: float, write: Any) -> str:
-    """Say that a feature lies in (low, high]."""
+    """Return the condition that a feature lies in (low, high]."""
     if low == -np.inf and high == np.inf:
         return f"{name} is anything"
     if low == -np.inf:
@@ -88,7 +88,9 @@ def interval_text(name: str, low: float, high: float, write: Any) -> str:
 
 
 class NamedQuadTree(BoxTree):
-    """A quad tree. A box without rows has no node there; here it is a leaf that answers as its
+    """Reader of a quad tree.
+
+    `QuadTree` has no nodes for boxes without rows. Here such a box is a leaf with the values of its
     parent.
     """
 
@@ -100,7 +102,7 @@ class NamedQuadTree(BoxTree):
     ) -> None:
         tree = model.tree_
         self._children: list[list[int]] = []
-        parents: list[int] = []  # of boxes without rows
+        parents: list[int] = []  # parents of the boxes without rows
         for children, leaf in zip(tree.children.tolist(), tree.is_leaf.tolist(), strict=True):
             if leaf:
                 self._children.append([])
@@ -148,7 +150,7 @@ class NamedQuadTree(BoxTree):
 
 
 class NamedPartition(BoxTree):
-    """A fixed partition as a tree of one level: a branch for each cell that has rows."""
+    """Reader of a fixed partition: a tree of depth 1, one branch per occupied cell."""
 
     def __init__(
         self,
@@ -186,23 +188,23 @@ class NamedPartition(BoxTree):
             return [f"cell = {label}" for label in self._cells.tolist()]
         return super().branch_texts(node, decimals, missing)
 
-    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+    def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
         if self._edges is None:
             return [fit_text(str(label), room, size) for label in self._cells.tolist()]
-        return super().short_branches(node, room, size)
+        return super().short_branch_texts(node, room, size)
 
     def boxes(self, node: int) -> list[list[tuple[int, float, float]]]:
         if self._edges is None:
             raise TypeError(
-                "export_rules: expected cells of a grid, got those of a function, whose labels "
-                "are no conditions"
+                "export_rules: expected a partition with a grid, got one whose `cells` is a "
+                "callable; its labels cannot be written as conditions"
             )
         ends = [np.concatenate([[-np.inf], edges, [np.inf]]) for edges in self._edges]
         return [
             [
-                (f, float(ends[f][place]), float(ends[f][place + 1]))
-                for f, place in enumerate(places)
+                (f, float(ends[f][index]), float(ends[f][index + 1]))
+                for f, index in enumerate(cell)
                 if len(self._edges[f]) > 0
             ]
-            for places in self._cells.tolist()
+            for cell in self._cells.tolist()
         ]

@@ -1,8 +1,8 @@
-"""A grid over the space: edges along each feature, and numbers for the cells that are occupied.
+"""Grids: edges along each feature, and indices of the occupied cells.
 
-A grid of 10 cells a feature has 10^20 cells on 20 features, more than 64 bits can count. Only the
-occupied ones get numbers: places along the features are joined into one key, and where a key would
-outgrow its 62 bits, the keys that occur are numbered first.
+With 10 cells per feature and 20 features, a grid has 10^20 cells, more than 64 bits can count. Only
+occupied cells get an index. The indices along the features form one integer key. Before a key
+would exceed 62 bits, the keys so far are replaced by their ranks among those that occur.
 """
 
 from __future__ import annotations
@@ -21,89 +21,92 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 _LARGEST_KEY = 2**62
-_BLOCK = 4096  # of cells that ask for their nearest neighbours at a time
+_BLOCK = 4096  # cells per nearest-neighbour query
 
 
 class Grid:
-    """A grid, and which of its cells are occupied.
+    """A grid and its occupied cells.
 
     Parameters
     ----------
     edges : list of ndarray
-        Inner edges along each feature. Place i is (edges[i − 1], edges[i]], as a tree sends
-        ``x <= edge`` to the left; the first and the last place have no end.
+        Inner edges along each feature. Interval i is (edges[i − 1], edges[i]], as a tree sends
+        ``x <= edge`` to the left; the first and the last interval are unbounded.
 
     Attributes
     ----------
     cells : ndarray of shape (n_cells, n_features)
-        Places of the occupied cells, ascending by the first feature, then by the second, and so on.
+        Interval indices of the occupied cells, in lexicographic order.
     """
 
     cells: Array
 
     def __init__(self, edges: list[Floats]) -> None:
         self.edges = edges
-        self._stages: list[Array] = []  # the keys that got numbers, ascending
+        self._stages: list[Array] = []  # sorted keys that occur, for each renumbering
 
     def occupy(self, X: Floats) -> Array:
-        """Number the cells that rows are in, and return each row's number."""
-        numbers = self._number(X, learn=True)
-        witness = np.empty(len(self._stages[-1]), dtype=np.intp)  # any row of each cell
-        witness[numbers] = np.arange(len(X))
-        self.cells = np.stack(list(self._places(X[witness])), axis=1).astype(np.int32)
+        """Index the cells that contain rows, and return the cell of each row."""
+        numbers = self._number(X, fit=True)
+        example = np.empty(len(self._stages[-1]), dtype=np.intp)  # any row of each cell
+        example[numbers] = np.arange(len(X))
+        self.cells = np.stack(list(self._cell_indices(X[example])), axis=1).astype(np.int32)
         return numbers
 
     def find(self, X: Floats) -> Array:
-        """Return the number of the cell of each row, −1 where the cell is empty."""
-        return self._number(X, learn=False)
+        """Return the index of the cell of each row, −1 for an empty cell."""
+        return self._number(X, fit=False)
 
     def nearest(self, X: Floats) -> Array:
-        """Return the occupied cell nearest to each row's cell, the first one of several.
+        """Return the occupied cell nearest to the cell of each row; ties go to the first.
 
-        Distances are Euclidean, from place to place, in cells.
+        The distance is Euclidean, in cells.
         """
-        places = np.stack(list(self._places(X)), axis=1)
-        asked, which = np.unique(places, axis=0, return_inverse=True)
+        indices = np.stack(list(self._cell_indices(X)), axis=1)
+        queries, which = np.unique(indices, axis=0, return_inverse=True)
         tree = cKDTree(self.cells)
-        found = np.empty(len(asked), dtype=np.intp)
-        for start in range(0, len(asked), _BLOCK):
-            block = asked[start : start + _BLOCK]
+        found = np.empty(len(queries), dtype=np.intp)
+        for start in range(0, len(queries), _BLOCK):
+            block = queries[start : start + _BLOCK]
             distances, _ = tree.query(block)
-            # Squares of distances are whole numbers: half way to the next one finds all ties.
+            # Squared distances are integers, so the radius sqrt(d² + 0.5) contains only the ties.
             ties = tree.query_ball_point(block, np.sqrt(np.square(distances) + 0.5))
             found[start : start + _BLOCK] = [min(tied) for tied in ties]
         return found[which.ravel()]
 
-    def _places(self, X: Floats) -> Iterator[Array]:
+    def _cell_indices(self, X: Floats) -> Iterator[Array]:
         for column, edges in zip(X.T, self.edges, strict=True):
             yield np.searchsorted(edges, np.ascontiguousarray(column), side="left")
 
-    def _number(self, X: Floats, learn: bool) -> Array:
+    def _number(self, X: Floats, fit: bool) -> Array:
         keys = np.zeros(len(X), dtype=np.intp)
         known = np.ones(len(X), dtype=bool)
         n_keys, n_done = 1, 0
-        for place, edges in zip(self._places(X), self.edges, strict=True):
+        for index, edges in zip(self._cell_indices(X), self.edges, strict=True):
             size = len(edges) + 1
             if n_keys * size > _LARGEST_KEY:
-                keys = self._renumber(keys, n_keys, n_done, learn)
+                keys = self._renumber(keys, n_keys, n_done, fit)
                 known &= keys >= 0
                 keys[~known] = 0
                 n_keys = len(self._stages[n_done])
                 n_done += 1
-            keys = keys * size + place
+            keys = keys * size + index
             n_keys *= size
-        keys = self._renumber(keys, n_keys, n_done, learn)
+        keys = self._renumber(keys, n_keys, n_done, fit)
         keys[~known] = -1
         return keys
 
-    def _renumber(self, keys: Array, n_keys: int, stage: int, learn: bool) -> Array:
-        """Numbers of keys among those that occurred in fit; tables where they are short."""
+    def _renumber(self, keys: Array, n_keys: int, stage: int, fit: bool) -> Array:
+        """Return the ranks of keys among those of the training rows, −1 for other keys.
+
+        A lookup table is used if the number of possible keys is small.
+        """
         dense = n_keys <= 4 * len(keys)
-        if learn and not dense:
+        if fit and not dense:
             occupied, numbers = np.unique(keys, return_inverse=True)
             self._stages.append(occupied)
             return numbers
-        if learn:
+        if fit:
             self._stages.append(np.flatnonzero(np.bincount(keys, minlength=n_keys)))
         occupied = self._stages[stage]
         if dense:
@@ -116,14 +119,14 @@ class Grid:
 
     @staticmethod
     def make_edges(cells: Any, limits: Floats) -> list[Floats]:
-        """Read the parameter `cells`, or what is given of it for each feature.
+        """Return the inner edges along each feature for the parameter `cells`.
 
         Parameters
         ----------
         cells : int, or sequence of ints and arrays of edges
             Numbers of cells of the same width, or edges.
         limits : ndarray of shape (n_features, 2)
-            What to divide into cells of the same width.
+            The ranges to divide into cells of the same width.
 
         Returns
         -------
@@ -153,7 +156,7 @@ class Grid:
 
     @staticmethod
     def read_limits(given: Any, X: Floats) -> Floats:
-        """Read the parameter `range`: what is divided along each feature, (n_features, 2)."""
+        """Return the range of each feature, (n_features, 2), for the parameter `range`."""
         n_features = X.shape[1]
         if given is None:
             return np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
@@ -178,7 +181,7 @@ def _equal_edges(n_cells: int, low: float, high: float) -> Floats:
     if n_cells < 1:
         raise ValueError(f"cells: expected at least 1 cell for each feature, got {n_cells}")
     if low == high:
-        return np.empty(0)  # a constant column is one cell: there is no width to divide
+        return np.empty(0)  # a constant column is one cell
     with np.errstate(over="ignore"):
         overflows = np.isinf(high - low)
     shares = np.arange(1, n_cells) / n_cells
@@ -187,7 +190,7 @@ def _equal_edges(n_cells: int, low: float, high: float) -> Floats:
         if overflows
         else np.linspace(low, high, n_cells + 1)[1:-1]
     )
-    # Where the range is a few floats wide, edges may coincide.
+    # If the range contains only a few floats, edges may coincide.
     return np.unique(np.clip(edges, low, high))
 
 

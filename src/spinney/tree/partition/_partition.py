@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class Labels:
-    """The cells of a function that names them."""
+    """Cells defined by a function that returns their labels."""
 
     cells: Array
 
@@ -30,31 +30,30 @@ class Labels:
         self._function = function
 
     def occupy(self, X: Floats) -> Array:
-        """Number the labels that rows have, and return each row's number."""
+        """Index the labels of the training rows, and return the cell of each row."""
         self.cells, numbers = self._unique(X)
         self._numbers = {name: number for number, name in enumerate(self.cells.tolist())}
         return numbers
 
     def find(self, X: Floats) -> Array:
-        """Return the number of the cell of each row, −1 where the cell is empty."""
+        """Return the index of the cell of each row, −1 for an empty cell."""
         names, which = self._unique(X)
         numbers = [self._numbers.get(name, -1) for name in names.tolist()]
         return np.array(numbers, dtype=np.intp)[which]
 
     def _unique(self, X: Floats) -> tuple[Array, Array]:
-        told = self._function(X)
-        names = np.asarray(told)
+        names = np.asarray(self._function(X))
         if names.shape != (len(X),):
             raise ValueError(
                 f"cells: expected a function that returns {len(X)} labels, one for each row, got "
-                f"an answer of shape {names.shape}"
+                f"an array of shape {names.shape}"
             )
         if names.dtype.kind == "f" and np.isnan(names).any():
             raise ValueError("cells: expected a function that returns labels, got NaN")
         if names.dtype.kind != "O":
             names, which = np.unique(names, return_inverse=True)
             return names, which
-        # Labels of any kind need not have an order: they are numbered as they come.
+        # Labels of dtype object may not be sortable, so they are indexed in order of appearance.
         numbers: dict[Any, int] = {}
         for name in names.tolist():
             if not isinstance(name, Hashable):
@@ -67,10 +66,10 @@ class Labels:
 
 
 class BasePartition(BaseCells):
-    """Base class of both kinds; not to be used directly."""
+    """Base class of both fixed partitions; not to be used directly."""
 
     _parameter_constraints: dict[str, Any] = {
-        # Read where they are used, with texts that say what was expected.
+        # Checked in `fit`, with more specific error messages.
         "cells": "no_validation",
         "range": "no_validation",
         "empty": "no_validation",
@@ -83,11 +82,11 @@ class BasePartition(BaseCells):
 
     @abstractmethod
     def _empty_value(self, everywhere: Floats) -> Floats:
-        """What an empty cell holds, given what all rows together hold; both (n_values,)."""
+        """Return the value of an empty cell, given that of all rows; both (n_values,)."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Count or average the rows of each cell.
+        """Compute the class shares, or the mean target, of each cell.
 
         Parameters
         ----------
@@ -96,7 +95,8 @@ class BasePartition(BaseCells):
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows. Rows of weight zero have no say, not even in the range.
+            Row weights; None means equal weights. Rows of weight zero are ignored, even for the
+            range.
 
         Returns
         -------
@@ -108,8 +108,8 @@ class BasePartition(BaseCells):
         if callable(self.cells):
             if isinstance(self.empty, str) and self.empty == "nearest":
                 raise ValueError(
-                    "empty='nearest': expected a grid, got a callable for cells, whose labels have "
-                    "no distances"
+                    "empty='nearest': expected a grid, got a callable for cells; there are no "
+                    "distances between labels"
                 )
             cells = Labels(self.cells)
             self.edges_: list[Floats] | None = None
@@ -128,34 +128,34 @@ class BasePartition(BaseCells):
         values /= self.cell_weights_[:, np.newaxis]
         alone = np.zeros(len(rows), dtype=np.intp)
         everywhere = self._sums(alone, 1, targets, weights)[0] / weights.sum()
-        # The last row is what an empty cell, number −1, says.
+        # The last row, index −1, is the value of empty cells.
         self._table = np.vstack([values, self._empty_value(everywhere)])
         self._cells = cells
         self._everywhere, self._total = everywhere, float(weights.sum())
-        self._remember_rows(rows, targets, weights)
+        self._store_training_rows(rows, targets, weights)
         return self
 
-    def _left_out(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
+    def _leave_one_out_values(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
         if isinstance(self.empty, str) and self.empty == "nearest":
             return None
         w = weights[:, np.newaxis]
         alone = self.cell_counts_[cells] == 1
         rest = np.where(alone[:, np.newaxis], 1.0, self.cell_weights_[cells][:, np.newaxis] - w)
-        told = (self._table[cells] * self.cell_weights_[cells][:, np.newaxis] - w * own) / rest
-        empty = np.broadcast_to(self._table[-1], told.shape)
+        predicted = (self._table[cells] * self.cell_weights_[cells][:, np.newaxis] - w * own) / rest
+        empty = np.broadcast_to(self._table[-1], predicted.shape)
         if isinstance(self.empty, str) and self.empty == "global":
             others = np.maximum(self._total - w, np.finfo(np.float64).tiny)
             empty = (self._everywhere * self._total - w * own) / others
-        return np.where(alone[:, np.newaxis], empty, told)
+        return np.where(alone[:, np.newaxis], empty, predicted)
 
     def _why_none(self) -> str:
-        return " (empty='nearest' tells none)"
+        return " (not available with empty='nearest')"
 
     def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
         return NamedPartition(self, feature_names, class_names)
 
     def apply(self, X: Any) -> Array:
-        """Return the number of each row's cell.
+        """Return the index of each row's cell.
 
         Parameters
         ----------
@@ -173,31 +173,31 @@ class BasePartition(BaseCells):
     def _locate(self, X: Floats) -> tuple[Floats, Array]:
         cells = self._cells.find(X)
         if isinstance(self.empty, str) and self.empty == "nearest":
-            lost = np.flatnonzero(cells < 0)
-            if len(lost):
-                assert isinstance(self._cells, Grid)  # or fit would have refused
-                cells[lost] = self._cells.nearest(X[lost])
+            in_empty = np.flatnonzero(cells < 0)
+            if len(in_empty):
+                assert isinstance(self._cells, Grid)  # checked in fit
+                cells[in_empty] = self._cells.nearest(X[in_empty])
         return self._table, cells
 
 
 class PartitionClassifier(CellClassifier, BasePartition):
-    """The histogram rule: a fixed partition of the space, and the majority in each cell.
+    """The histogram rule: a fixed partition with the majority class in each cell.
 
     Parameters
     ----------
     cells : int, array-like or callable, default=10
-        How the space is divided. A number: that many cells of the same width for each feature, over
+        The cells. A number: that many cells of the same width for each feature, over
         the range of the training data. A list with an entry for each feature: such a number, or an
-        array of ascending inner edges e0, e1, …, that make the cells (−∞, e0], (e0, e1], …,
+        array of ascending inner edges e0, e1, …, for the cells (−∞, e0], (e0, e1], …,
         (e_last, ∞): as in trees, ``x <= edge`` is left of an edge. A function: it takes an array
-        (n_rows, n_features) and returns a label of any hashable kind for each row.
+        (n_rows, n_features) and returns a hashable label for each row.
     range : (float, float) or list of pairs, default=None
-        The range that numbers of cells divide, for all features or for each one. None: the range of
-        the training data. The outermost cells have no end in either case.
+        The range that cells of the same width cover, for all features or for each one. None: the
+        range of the training data. The outermost cells are unbounded in either case.
     empty : {"global", "nearest"} or class, default="global"
-        What a cell without training rows answers. "global": the shares of the classes among all
-        rows. "nearest": the nearest cell with rows, by the Euclidean distance counted in cells, the
-        first of several; not for a function. Otherwise one of the classes.
+        Prediction of a cell without training rows. "global": the class shares of all rows.
+        "nearest": the nearest cell with rows, by the Euclidean distance in cells (ties go to the
+        first); not for a function. Otherwise one of the classes.
 
     Attributes
     ----------
@@ -205,16 +205,16 @@ class PartitionClassifier(CellClassifier, BasePartition):
         The inner edges along each feature; None if `cells` is a function. A constant column has
         none, unless they were given.
     range_ : ndarray of shape (n_features, 2) or None
-        The range that was divided.
+        The range of each feature.
     n_cells_ : int
-        Number of cells with rows. Only those take memory.
+        Number of cells with rows. Empty cells take no memory.
     cells_ : ndarray
-        Which ones they are: places along each feature, (n_cells, n_features), or labels,
+        The cells with rows: indices along each feature, (n_cells, n_features), or labels,
         (n_cells,).
     cell_counts_, cell_weights_ : ndarray of shape (n_cells,)
-        Numbers of rows of positive weight, and sums of their weights.
+        Number of rows of positive weight, and sum of their weights.
     cell_values_ : ndarray of shape (n_cells, n_classes)
-        Shares of the classes. Of equal ones the first class is predicted.
+        Class shares. Ties go to the first class.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_, feature_names_in_
@@ -222,8 +222,8 @@ class PartitionClassifier(CellClassifier, BasePartition):
 
     See Also
     --------
-    QuadTreeClassifier : Finer cells where there are more rows.
-    DecisionTreeClassifier : Cells that follow the targets.
+    QuadTreeClassifier : Smaller cells in regions with more rows.
+    DecisionTreeClassifier : Cells that depend on the targets.
 
     Examples
     --------
@@ -238,13 +238,13 @@ class PartitionClassifier(CellClassifier, BasePartition):
     def _empty_value(self, everywhere: Floats) -> Floats:
         if isinstance(self.empty, str) and self.empty in ("global", "nearest"):
             return everywhere
-        is_it = [bool(np.all(one == self.empty)) for one in self.classes_.tolist()]
-        if sum(is_it) != 1:
+        is_empty_class = [bool(np.all(one == self.empty)) for one in self.classes_.tolist()]
+        if sum(is_empty_class) != 1:
             raise ValueError(
                 "empty: expected 'global', 'nearest' or one of the classes "
                 f"{self.classes_.tolist()}, got {self.empty!r}"
             )
-        return np.array(is_it, dtype=np.float64)
+        return np.array(is_empty_class, dtype=np.float64)
 
     @property
     def cell_values_(self) -> Floats:
@@ -258,18 +258,18 @@ class PartitionRegressor(CellRegressor, BasePartition):
     Parameters
     ----------
     cells : int, array-like or callable, default=10
-        How the space is divided. A number: that many cells of the same width for each feature, over
+        The cells. A number: that many cells of the same width for each feature, over
         the range of the training data. A list with an entry for each feature: such a number, or an
-        array of ascending inner edges e0, e1, …, that make the cells (−∞, e0], (e0, e1], …,
+        array of ascending inner edges e0, e1, …, for the cells (−∞, e0], (e0, e1], …,
         (e_last, ∞): as in trees, ``x <= edge`` is left of an edge. A function: it takes an array
-        (n_rows, n_features) and returns a label of any hashable kind for each row.
+        (n_rows, n_features) and returns a hashable label for each row.
     range : (float, float) or list of pairs, default=None
-        The range that numbers of cells divide, for all features or for each one. None: the range of
-        the training data. The outermost cells have no end in either case.
+        The range that cells of the same width cover, for all features or for each one. None: the
+        range of the training data. The outermost cells are unbounded in either case.
     empty : {"global", "nearest", "nan"} or float, default="global"
-        What a cell without training rows answers. "global": the mean of all rows. "nearest": the
-        nearest cell with rows, by the Euclidean distance counted in cells, the first of several;
-        not for a function. "nan": NaN. Otherwise that number.
+        Prediction of a cell without training rows. "global": the mean of all rows. "nearest": the
+        nearest cell with rows, by the Euclidean distance in cells (ties go to the first); not for a
+        function. "nan": NaN. A number: that number.
 
     Attributes
     ----------
@@ -277,14 +277,14 @@ class PartitionRegressor(CellRegressor, BasePartition):
         The inner edges along each feature; None if `cells` is a function. A constant column has
         none, unless they were given.
     range_ : ndarray of shape (n_features, 2) or None
-        The range that was divided.
+        The range of each feature.
     n_cells_ : int
-        Number of cells with rows. Only those take memory.
+        Number of cells with rows. Empty cells take no memory.
     cells_ : ndarray
-        Which ones they are: places along each feature, (n_cells, n_features), or labels,
+        The cells with rows: indices along each feature, (n_cells, n_features), or labels,
         (n_cells,).
     cell_counts_, cell_weights_ : ndarray of shape (n_cells,)
-        Numbers of rows of positive weight, and sums of their weights.
+        Number of rows of positive weight, and sum of their weights.
     cell_values_ : ndarray of shape (n_cells,)
         Means of the targets.
     n_features_in_, feature_names_in_
@@ -292,8 +292,8 @@ class PartitionRegressor(CellRegressor, BasePartition):
 
     See Also
     --------
-    QuadTreeRegressor : Finer cells where there are more rows.
-    DecisionTreeRegressor : Cells that follow the targets.
+    QuadTreeRegressor : Smaller cells in regions with more rows.
+    DecisionTreeRegressor : Cells that depend on the targets.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of partitions of the plane."""
+"""Plots of partitions of the plane."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.tree.export.colors import DOTS, FILLS, colours_of
+from spinney.tree.export.colors import DOTS, FILLS, label_colours
 from spinney.tree.partition._partition import BasePartition
 from spinney.tree.partition._quad_tree import BaseQuadTree
 
@@ -19,19 +19,19 @@ Floats = NDArray[np.float64]
 
 
 def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-    """Draw the cells of a model of two features, coloured by what it predicts there.
+    """Plot the cells of a model with two features, coloured by prediction.
 
     Parameters
     ----------
     model : fitted Partition* or QuadTree*
-        The model: a grid or a quad tree. Outermost cells of a grid, which have no end, are drawn up
+        A fitted grid or quad tree. The outermost cells of a grid are unbounded; they are drawn up
         to the range of the data.
     X : array or frame of shape (n_rows, 2), default=None
         Points to draw on top.
     y : array-like of shape (n_rows,), default=None
         Targets that colour the points.
     ax : matplotlib Axes, default=None
-        Where to draw; None: the current axes.
+        Axes to plot to; None means the current axes.
 
     Returns
     -------
@@ -53,16 +53,17 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
         )
     check_is_fitted(model)
     if model.n_features_in_ != 2:
-        raise ValueError(f"model: expected one of 2 features, got {model.n_features_in_}")
+        raise ValueError(f"model must have 2 features; got {model.n_features_in_}")
     if y is not None and X is None:
-        raise ValueError("y: expected X with it, got None")
+        raise ValueError("y needs X, the points that it colours; got X=None")
     low, high = _grid_boxes(model) if isinstance(model, BasePartition) else _quad_boxes(model)
-    told = model._predict_rows(high)  # the upper corner belongs to its cell: (low, high]
-    flat = low.min(axis=0) == high.max(axis=0)  # constant columns get some width to be seen
+    predicted = model._predict_rows(high)  # the upper corner belongs to its cell: (low, high]
+    flat = low.min(axis=0) == high.max(axis=0)  # constant columns get a width to be visible
     low, high = low - 0.5 * flat, high + 0.5 * flat
-    seen = (low < high).all(axis=1)
-    low, high, told = low[seen], high[seen], told[seen]
+    visible = (low < high).all(axis=1)
+    low, high, predicted = low[visible], high[visible], predicted[visible]
 
+    # Imported here because matplotlib is an optional dependency.
     import matplotlib.pyplot as plt
     from matplotlib.collections import PolyCollection
 
@@ -70,11 +71,11 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
     corners = np.stack([low, np.c_[high[:, 0], low[:, 1]], high, np.c_[low[:, 0], high[:, 1]]], 1)
     drawn = PolyCollection(list(corners), edgecolors="#666666", linewidths=0.5)
     if is_classifier(model):
-        drawn.set_facecolor(colours_of(FILLS, model.classes_, told))
+        drawn.set_facecolor(label_colours(FILLS, model.classes_, predicted))
     else:
-        drawn.set_array(np.ma.masked_invalid(told))
+        drawn.set_array(np.ma.masked_invalid(predicted))
         drawn.set_cmap("viridis")
-        shown = told[np.isfinite(told)]
+        shown = predicted[np.isfinite(predicted)]
         if y is not None:
             shown = np.r_[shown, np.asarray(y, dtype=np.float64)]
         if len(shown):
@@ -86,7 +87,7 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
         if y is None:
             style["c"] = "#333333"
         elif is_classifier(model):
-            style["c"] = colours_of(DOTS, model.classes_, y)
+            style["c"] = label_colours(DOTS, model.classes_, y)
         else:
             style |= {"c": np.asarray(y), "cmap": drawn.cmap, "norm": drawn.norm}
         ax.scatter(points[:, 0], points[:, 1], **style)
@@ -98,9 +99,9 @@ def plot_partition(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> 
 
 
 def _grid_boxes(model: Any) -> tuple[Floats, Floats]:
-    """All cells of a grid, (n_cells, 2) twice."""
+    """Return the lower and upper corners of all cells of a grid, each (n_cells, 2)."""
     if model.edges_ is None:
-        raise ValueError("model: expected a grid, got one with a callable for cells")
+        raise ValueError("model must be a grid or a quad tree; its `cells` is a callable")
     ends = []
     for edges, (low, high) in zip(model.edges_, model.range_, strict=True):
         outer = np.r_[low, edges, high]
@@ -112,12 +113,12 @@ def _grid_boxes(model: Any) -> tuple[Floats, Floats]:
 
 
 def _quad_boxes(model: Any) -> tuple[Floats, Floats]:
-    """All leaves, and the children without rows that inner nodes answer for."""
+    """Return the corners of all leaves and of the empty children of inner nodes."""
     tree = model.tree_
     leaves = np.flatnonzero(tree.is_leaf)
     node, slot = np.nonzero((tree.children < 0) & ~tree.is_leaf[:, np.newaxis])
     above = (slot[:, np.newaxis] >> np.arange(2)) & 1 == 1
-    real = ~(above & (tree.center[node] == tree.high[node])).any(axis=1)  # nothing is above those
+    real = ~(above & (tree.center[node] == tree.high[node])).any(axis=1)  # drop boxes without width
     node, above = node[real], above[real]
     low = np.where(above, tree.center[node], tree.low[node])
     high = np.where(above, tree.high[node], tree.center[node])

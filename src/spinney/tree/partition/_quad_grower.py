@@ -1,13 +1,13 @@
-"""Grows quad trees, all nodes of a level at once.
+"""Growth of quad trees, all nodes of a level at once.
 
-A *round* looks at all rows of all nodes that are to be split. The node's *place* in the round and
-one bit a feature (is x above the centre?) make a row's *slot*; counting slots gives the children.
-Rows that arrive in a leaf drop out.
+A *round* processes all rows of all nodes that are split next. The *position* of a node is its index
+in the round. The *slot* of a row has one bit per feature: whether x is above the centre. Counts by
+position and slot give the children. Rows that reach a leaf are removed from later rounds.
 
-A node whose rows all fall into one child has to be looked at again. Either its rows are all the
-same, and it is a leaf. Or its box is large for its rows: then it is halved, by the corners of its
-rows alone, until the rows part, so that a far outlier costs nodes but no passes over the rows. (A
-node that is split at a point instead takes another point, see `_other_points`.)
+Sometimes all rows of a node fall into one child. If the rows are equal, the node is a leaf.
+Otherwise its box is halved until the rows separate. This uses only the bounding box of the rows, so
+that a far outlier costs nodes but no passes over the rows. (With splits at points, another point is
+used instead; see `_other_points`.)
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Skeleton:
-    """Nodes, each after its parent.
+    """The nodes of a quad tree; parents come before their children.
 
     Attributes
     ----------
     low, high : ndarray of shape (n_nodes, n_features)
         Boxes.
     center : ndarray of shape (n_nodes, n_features)
-        Where nodes are split; NaN for leaves.
+        Split points; NaN for leaves.
     parent, slot, depth, n_rows : ndarray of shape (n_nodes,)
-        The parent (−1 for the root), which of its children a node is, and so on.
+        Parent (−1 for the root), slot among the parent's children, depth, and number of rows.
     """
 
     low: Floats
@@ -62,18 +62,18 @@ class _Nodes:
     def take(self, which: Array) -> _Nodes:
         return _Nodes(**{name: value[which] for name, value in self.__dict__.items()})
 
-    def children(self, places: Array, slots: Array, center: Floats, n_rows: Array) -> _Nodes:
-        """Make a child in each of some slots, still without a number."""
+    def children(self, positions: Array, slots: Array, center: Floats, n_rows: Array) -> _Nodes:
+        """Create children in the given slots; their ids are not assigned yet."""
         above = (slots[:, np.newaxis] >> np.arange(self.low.shape[1])) & 1 == 1
-        cut = center[places]
+        cut = center[positions]
         return _Nodes(
-            low=np.where(above, cut, self.low[places]),
-            high=np.where(above, self.high[places], cut),
-            parent=self.id[places],
+            low=np.where(above, cut, self.low[positions]),
+            high=np.where(above, self.high[positions], cut),
+            parent=self.id[positions],
             slot=slots,
-            depth=self.depth[places] + 1,
+            depth=self.depth[positions] + 1,
             n_rows=n_rows,
-            id=np.full(len(places), -1),
+            id=np.full(len(positions), -1),
         )
 
 
@@ -89,16 +89,16 @@ def _join(parts: list[_Nodes]) -> _Nodes:
 class _Grower:
     def __init__(self, X: Floats, leaf_capacity: int, max_depth: int | None, at_points: bool):
         self.n_rows, self.n_features = X.shape
-        self.fan = 1 << self.n_features
+        self.n_slots = 1 << self.n_features
         self.leaf_capacity = leaf_capacity
         self.max_depth = np.iinfo(np.intp).max if max_depth is None else max_depth
         self.at_points = at_points
-        # Rows under way: their values by feature, their numbers, their nodes' places in the round.
+        # Active rows: their values by feature, their indices, and the positions of their nodes.
         self.columns = [np.ascontiguousarray(column) for column in X.T]
         self.rows = np.arange(self.n_rows)
-        self.places = np.zeros(self.n_rows, dtype=np.intp)
+        self.positions = np.zeros(self.n_rows, dtype=np.intp)
         self.leaves = np.zeros(self.n_rows, dtype=np.intp)
-        self.done: list[_Nodes] = []  # nodes with numbers
+        self.done: list[_Nodes] = []  # nodes with ids
         self.splits: list[tuple[Array, Floats]] = []  # (nodes, centres)
         self.n_nodes = 0
 
@@ -112,22 +112,26 @@ class _Grower:
             n_rows=np.array([self.n_rows]),
             id=np.array([-1]),
         )
-        self._number(root)
+        self._assign_ids(root)
         nodes = root.take(self._is_split(root))
         while len(nodes.id):
-            nodes = self._round(nodes)
+            nodes = self._split_nodes(nodes)
         nodes = _join(self.done)
         center = np.full(nodes.low.shape, np.nan)
         for split, cut in self.splits:
             center[split] = cut
-        return (
-            Skeleton(
-                nodes.low, nodes.high, center, nodes.parent, nodes.slot, nodes.depth, nodes.n_rows
-            ),
-            self.leaves,
+        skeleton = Skeleton(
+            low=nodes.low,
+            high=nodes.high,
+            center=center,
+            parent=nodes.parent,
+            slot=nodes.slot,
+            depth=nodes.depth,
+            n_rows=nodes.n_rows,
         )
+        return skeleton, self.leaves
 
-    def _number(self, nodes: _Nodes) -> None:
+    def _assign_ids(self, nodes: _Nodes) -> None:
         nodes.id = self.n_nodes + np.arange(len(nodes.id))
         self.n_nodes += len(nodes.id)
         self.done.append(nodes)
@@ -135,153 +139,157 @@ class _Grower:
     def _is_split(self, nodes: _Nodes) -> Array:
         return (nodes.n_rows > self.leaf_capacity) & (nodes.depth < self.max_depth)
 
-    def _round(self, nodes: _Nodes) -> _Nodes:
-        """Split nodes; return those that are next."""
-        n, fan = len(nodes.id), self.fan
+    def _split_nodes(self, nodes: _Nodes) -> _Nodes:
+        """Split nodes and return those to split in the next round."""
+        n, n_slots = len(nodes.id), self.n_slots
         center = self._first_points(n) if self.at_points else _middle(nodes)
-        slots = self._slots(center, self.columns, self.places)
-        keys = self.places * fan + slots
-        counts = np.bincount(keys, minlength=n * fan).reshape(n, fan)
-        # A node has one child if that child has all of its rows.
+        slots = self._slots(center, self.columns, self.positions)
+        keys = self.positions * n_slots + slots
+        counts = np.bincount(keys, minlength=n * n_slots).reshape(n, n_slots)
+        # A node is stuck if one child would get all of its rows.
         stuck = np.flatnonzero(counts.max(axis=1) == nodes.n_rows)
-        ended: list[_Nodes] = []  # nodes that follow and have their numbers already
-        parted = np.zeros(0, dtype=bool)  # of those: whether they have different rows
+        ended: list[_Nodes] = []  # nodes of the next round that have ids already
+        separated = np.zeros(0, dtype=bool)  # whether each of these has distinct rows
         if len(stuck):
-            mine = np.full(n, -1)
-            mine[stuck] = np.arange(len(stuck))
-            of_stuck = np.flatnonzero(mine[self.places] >= 0)
-            columns = [column[of_stuck] for column in self.columns]
-            places = mine[self.places[of_stuck]]
+            stuck_position = np.full(n, -1)
+            stuck_position[stuck] = np.arange(len(stuck))
+            stuck_rows = np.flatnonzero(stuck_position[self.positions] >= 0)
+            columns = [column[stuck_rows] for column in self.columns]
+            positions = stuck_position[self.positions[stuck_rows]]
             if self.at_points:
-                parted = self._other_points(center, stuck, columns, places)
-                keys[of_stuck] = self.places[of_stuck] * fan + self._slots(
-                    center[stuck], columns, places
+                separated = self._other_points(center, stuck, columns, positions)
+                keys[stuck_rows] = self.positions[stuck_rows] * n_slots + self._slots(
+                    center[stuck], columns, positions
                 )
-                again = places * fan + keys[of_stuck] % fan
-                counts[stuck] = np.bincount(again, minlength=len(stuck) * fan).reshape(-1, fan)
-                stuck = stuck[~parted]
-                parted = parted[~parted]
+                again = positions * n_slots + keys[stuck_rows] % n_slots
+                counts[stuck] = np.bincount(again, minlength=len(stuck) * n_slots).reshape(
+                    -1, n_slots
+                )
+                stuck = stuck[~separated]
+                separated = separated[~separated]
                 ended = [nodes.take(stuck)]
             else:
-                shrunk, parted = self._shrink(nodes.take(stuck), columns, places)
+                shrunk, separated = self._shrink(nodes.take(stuck), columns, positions)
                 ended = [shrunk]
             counts[stuck] = 0
         filled = np.flatnonzero(counts)
-        places, slots = np.divmod(filled, fan)
-        born = nodes.children(places, slots, center, counts.ravel()[filled])
-        self._number(born)
+        positions, slots = np.divmod(filled, n_slots)
+        children = nodes.children(positions, slots, center, counts.ravel()[filled])
+        self._assign_ids(children)
         split = np.flatnonzero(counts.any(axis=1))
         self.splits.append((nodes.id[split], center[split]))
-        following = _join([born, *ended])
-        target = np.empty((n, fan), dtype=np.intp)
+        next_nodes = _join([children, *ended])
+        target = np.empty((n, n_slots), dtype=np.intp)
         target.ravel()[filled] = np.arange(len(filled))
         target[stuck] = len(filled) + np.arange(len(stuck))[:, np.newaxis]
-        go_on = self._is_split(following)
-        go_on[len(filled) :] &= parted
-        self._move(target.ravel()[keys], following.id, go_on)
-        return following.take(go_on)
+        is_split = self._is_split(next_nodes)
+        is_split[len(filled) :] &= separated
+        self._move(target.ravel()[keys], next_nodes.id, is_split)
+        return next_nodes.take(is_split)
 
-    def _move(self, target: Array, ids: Array, go_on: Array) -> None:
-        """Send the rows to the next nodes; those of leaves are through."""
-        stays = go_on[target]
-        through = ~stays
-        self.leaves[self.rows[through]] = ids[target[through]]
+    def _move(self, target: Array, ids: Array, is_split: Array) -> None:
+        """Move the rows to the next nodes; remove the rows of leaves."""
+        stays = is_split[target]
+        in_leaf = ~stays
+        self.leaves[self.rows[in_leaf]] = ids[target[in_leaf]]
         self.rows = self.rows[stays]
-        self.places = (np.cumsum(go_on) - 1)[target[stays]]
+        self.positions = (np.cumsum(is_split) - 1)[target[stays]]
         self.columns = [column[stays] for column in self.columns]
 
-    def _slots(self, center: Floats, columns: list[Floats], places: Array) -> Array:
-        slots = np.zeros(len(places), dtype=np.intp)
+    def _slots(self, center: Floats, columns: list[Floats], positions: Array) -> Array:
+        slots = np.zeros(len(positions), dtype=np.intp)
         for j, column in enumerate(columns):
-            above = column > np.ascontiguousarray(center[:, j])[places]
+            above = column > np.ascontiguousarray(center[:, j])[positions]
             slots |= above.astype(np.intp) << j
         return slots
 
     # ------------------------------------------------------------------ midpoints
 
-    def _shrink(self, nodes: _Nodes, columns: list[Floats], places: Array) -> tuple[_Nodes, Array]:
-        """Halve boxes until the rows part. Tells which do: not those whose rows are the same."""
+    def _shrink(
+        self, nodes: _Nodes, columns: list[Floats], positions: Array
+    ) -> tuple[_Nodes, Array]:
+        """Halve boxes until their rows separate; return them and which have distinct rows."""
         n, d = nodes.low.shape
         least, most = np.full((n, d), np.inf), np.full((n, d), -np.inf)
         for j, column in enumerate(columns):
-            np.minimum.at(least[:, j], places, column)
-            np.maximum.at(most[:, j], places, column)
-        parts: Array = np.any(least < most, axis=1)
-        # The box of a node shrinks with its rows on the same side of the centre, all of them at
-        # once: the node is replaced by its only child, and that one by its own.
+            np.minimum.at(least[:, j], positions, column)
+            np.maximum.at(most[:, j], positions, column)
+        distinct: Array = np.any(least < most, axis=1)
+        # While all rows of a node are on the same side of the centre, its only child replaces it.
+        # All such nodes are processed together.
         out = nodes
-        under_way = np.flatnonzero(parts)
-        while len(under_way):
-            some = out.take(under_way)
+        active = np.flatnonzero(distinct)
+        while len(active):
+            some = out.take(active)
             center = _middle(some)
-            above = most[under_way] > center
-            alone = ((least[under_way] > center) == above).all(axis=1)
+            above = most[active] > center
+            alone = ((least[active] > center) == above).all(axis=1)
             alone &= some.depth < self.max_depth
-            some, under_way = some.take(alone), under_way[alone]
-            if not len(under_way):
+            some, active = some.take(alone), active[alone]
+            if not len(active):
                 break
             center = center[alone]
             slots = (above[alone] << np.arange(d)).sum(axis=1)
             child = some.children(np.arange(len(slots)), slots, center, some.n_rows)
-            self._number(child)
+            self._assign_ids(child)
             self.splits.append((some.id, center))
             for name, value in child.__dict__.items():
-                getattr(out, name)[under_way] = value
-        return out, parts
+                getattr(out, name)[active] = value
+        return out, distinct
 
     # ------------------------------------------------------------------ points
 
     def _first_points(self, n_nodes: int) -> Floats:
         first = np.empty(n_nodes, dtype=np.intp)
-        # Of several values for one place the last one stays.
-        first[self.places[::-1]] = np.arange(len(self.places))[::-1]
+        # For repeated indices NumPy keeps the last value, so reversed order keeps the first row.
+        first[self.positions[::-1]] = np.arange(len(self.positions))[::-1]
         return np.stack([column[first] for column in self.columns], axis=1)
 
     def _other_points(
-        self, center: Floats, stuck: Array, columns: list[Floats], places: Array
+        self, center: Floats, stuck: Array, columns: list[Floats], positions: Array
     ) -> Array:
-        """Split at another point where no row is above the first one in any feature.
+        """Choose another split point if no row is above the first one in any feature.
 
-        It parts nothing. The first point that is not equal to it does: it is below it somewhere.
-        Sets new centres and returns where there are any.
+        The first row then separates nothing. The first row that differs from it does, because it
+        is lower in some feature. Update `center` in place and return which nodes have such a row.
         """
-        differs = np.zeros(len(places), dtype=bool)
+        differs = np.zeros(len(positions), dtype=bool)
         for j, column in enumerate(columns):
-            differs |= column != center[stuck, j][places]
+            differs |= column != center[stuck, j][positions]
         others = np.flatnonzero(differs)
         first = np.full(len(stuck), -1)
-        first[places[others][::-1]] = others[::-1]
-        parted = first >= 0
+        first[positions[others][::-1]] = others[::-1]
+        separated = first >= 0
         for j, column in enumerate(columns):
-            center[stuck[parted], j] = column[first[parted]]
-        return parted
+            center[stuck[separated], j] = column[first[separated]]
+        return separated
 
 
 def _middle(nodes: _Nodes) -> Floats:
-    """Middles of boxes: at least the low end, and below the high one if they differ."""
+    """Return the centres of boxes: low <= centre < high, unless low equals high."""
     low, high = nodes.low, nodes.high
     with np.errstate(over="ignore"):
         middle = low + (high - low) / 2
     middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
-    # Between neighbouring floats the middle may be rounded up, which would part nothing.
+    # Between neighbouring floats the centre may be rounded up to `high`, which separates nothing.
     return np.where(middle < high, middle, low)
 
 
 def grow(
     X: Floats, leaf_capacity: int, max_depth: int | None, at_points: bool
 ) -> tuple[Skeleton, Array]:
-    """Grow the nodes of a quad tree, and return each row's leaf with them.
+    """Grow the nodes of a quad tree; return them and the leaf of each row.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
         The rows, in the order in which they are inserted.
     leaf_capacity : int
-        A node with more rows is split, unless they are all the same.
+        A node with more rows is split, unless its rows are all equal.
     max_depth : int or None
-        The depth that no node exceeds.
+        Largest depth of a node; None means no limit.
     at_points : bool
-        Whether a node is split at its first point rather than in the middle of its box.
+        Whether to split a node at its first row instead of the centre of its box.
 
     Returns
     -------

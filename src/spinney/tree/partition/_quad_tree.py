@@ -1,4 +1,4 @@
-"""Quad trees: boxes that are divided in every feature at once where there are many rows."""
+"""Quad trees: boxes that are split in all features at once."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ __all__ = ["QuadTree", "QuadTreeClassifier", "QuadTreeRegressor"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-_MOST_FEATURES = 10
-_BLOCK = 1 << 15  # of rows that go down together: what they need stays in the cache
+_MAX_FEATURES = 10
+_BLOCK = 1 << 15  # rows per block of predictions; the working set fits in the cache
 
 
 @dataclass
 class QuadTree:
-    """A fitted quad tree as parallel arrays. Node 0 is the root; parents come before children.
+    """A fitted quad tree as parallel arrays.
+
+    Node 0 is the root; parents come before their children.
 
     Attributes
     ----------
     low, high : ndarray of shape (n_nodes, n_features)
-        Boxes of the nodes. The root's is the range of the data.
+        Boxes of the nodes. The box of the root is the range of the data.
     center : ndarray of shape (n_nodes, n_features)
-        Where nodes are split; NaN for leaves.
+        Split points; NaN for leaves.
     depth : ndarray of shape (n_nodes,)
-        Number of nodes above.
+        Depth of each node; the root has depth 0.
     n_node_samples, weighted_n_node_samples : ndarray of shape (n_nodes,)
         Numbers of rows, and sums of their weights.
     value : ndarray of shape (n_nodes, n_values)
@@ -55,7 +57,7 @@ class QuadTree:
     weighted_n_node_samples: Floats
     value: Floats
     impurity: Floats
-    # Children of the nodes that have any: a leaf of 10 features would have a thousand of no use.
+    # Children of internal nodes only: with 10 features, each leaf would need 1024 unused slots.
     _inner: Array
     _slots: Array
 
@@ -76,21 +78,21 @@ class QuadTree:
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """Which nodes have no children."""
+        """Mask of the nodes without children."""
         return np.asarray(self._inner < 0)
 
     @property
     def children(self) -> Array:
         """Children, (n_nodes, 2**n_features), −1 for none.
 
-        Bit j of the index of a child is set if it has the rows with ``x[j] > center[j]``.
+        Bit j of the index of a child is set if it contains the rows with ``x[j] > center[j]``.
         """
         out = np.full((self.n_nodes, self._slots.shape[1]), -1, dtype=self._slots.dtype)
         out[self._inner >= 0] = self._slots
         return out
 
     def apply(self, X: Floats) -> Array:
-        """Find the node that answers for each row: the last one on its way down.
+        """Return the node that predicts each row: the last node on its path.
 
         Parameters
         ----------
@@ -126,14 +128,14 @@ class QuadTree:
             for j, column in enumerate(columns):
                 slot += (column > self.center[node, j]).astype(np.intp) << j
             child = slots[slot].astype(np.intp)
-            # An empty child leaves its row where it is, and without children to go to.
+            # A row whose child is empty stays at the parent and stops there.
             node = np.where(child >= 0, child, node)
             out[rows] = node
             inner = np.where(child >= 0, self._inner[node], -1)
 
 
 class BaseQuadTree(BaseCells):
-    """Base class of both kinds; not to be used directly."""
+    """Base class of both quad trees; not to be used directly."""
 
     _parameter_constraints: dict[str, Any] = {
         "split": [StrOptions({"midpoint", "point"})],
@@ -157,13 +159,18 @@ class BaseQuadTree(BaseCells):
 
     @abstractmethod
     def _impurity(
-        self, leaves: Array, targets: Array, weights: Floats, value: Floats, climb: _Climb
+        self,
+        leaves: Array,
+        targets: Array,
+        weights: Floats,
+        value: Floats,
+        subtree_sums: _SubtreeSums,
     ) -> Floats:
-        """Impurity of each node."""
+        """Return the impurity of each node."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Divide the space by the rows, and take the shares or the mean of each box.
+        """Partition the space and compute the class shares or the mean of each box.
 
         Parameters
         ----------
@@ -172,8 +179,8 @@ class BaseQuadTree(BaseCells):
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows in the values. Boxes are divided by the number of rows, whatever
-            their weights are; rows of weight zero are left out.
+            Row weights for the predicted values; None means equal weights. Splits depend on the
+            number of rows, not on weights. Rows of weight zero are ignored.
 
         Returns
         -------
@@ -182,10 +189,10 @@ class BaseQuadTree(BaseCells):
         """
         X, targets, weights = self._read(X, y, sample_weight)
         n_features = X.shape[1]
-        if n_features > _MOST_FEATURES:
+        if n_features > _MAX_FEATURES:
             raise ValueError(
-                f"X: expected at most {_MOST_FEATURES} features, got {n_features}, since every "
-                "node would have 2**d children"
+                f"X: expected at most {_MAX_FEATURES} features, got {n_features}; each node has "
+                "2**n_features children"
             )
         at_points = self.split == "point"
         if at_points:
@@ -193,8 +200,10 @@ class BaseQuadTree(BaseCells):
             X, targets, weights = X[order], targets[order], weights[order]
         skeleton, leaves = grow(X, self.leaf_capacity, self.max_depth, at_points)
         n_nodes = len(skeleton.depth)
-        climb = _Climb(skeleton, leaves, weights)
-        value = climb.add(self._sums(leaves, n_nodes, targets, weights)) / climb.weights
+        subtree_sums = _SubtreeSums(skeleton, leaves, weights)
+        value = (
+            subtree_sums.add(self._sums(leaves, n_nodes, targets, weights)) / subtree_sums.weights
+        )
         is_inner = np.zeros(n_nodes, dtype=bool)
         is_inner[skeleton.parent[1:]] = True
         inner = np.where(is_inner, np.cumsum(is_inner) - 1, -1)
@@ -206,22 +215,22 @@ class BaseQuadTree(BaseCells):
             center=skeleton.center,
             depth=skeleton.depth,
             n_node_samples=skeleton.n_rows,
-            weighted_n_node_samples=climb.weights[:, 0],
+            weighted_n_node_samples=subtree_sums.weights[:, 0],
             value=value,
-            impurity=self._impurity(leaves, targets, weights, value, climb),
+            impurity=self._impurity(leaves, targets, weights, value, subtree_sums),
             _inner=inner,
             _slots=slots,
         )
-        self._remember_rows(leaves, targets, weights)
+        self._store_training_rows(leaves, targets, weights)
         return self
 
-    def _left_out(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
+    def _leave_one_out_values(self, cells: Array, own: Floats, weights: Floats) -> Floats | None:
         tree = self.tree_
         parent = np.zeros(tree.n_nodes, dtype=np.intp)
         inner = np.flatnonzero(tree._inner >= 0)
         has_child = tree._slots >= 0
         parent[tree._slots[has_child]] = np.repeat(inner, has_child.sum(axis=1))
-        # Without the row its box may be empty, or one above it need not be divided.
+        # Without the row, its box may be empty, or a box above it may not be split.
         n_others = tree.n_node_samples - 1
         climbs = (n_others == 0) | (n_others[parent] <= self.leaf_capacity)
         climbs[0] = False
@@ -237,7 +246,7 @@ class BaseQuadTree(BaseCells):
         return NamedQuadTree(self, feature_names, class_names)
 
     def apply(self, X: Any) -> Array:
-        """Return the node that answers for each row.
+        """Return the node that predicts each row.
 
         Parameters
         ----------
@@ -272,70 +281,73 @@ class BaseQuadTree(BaseCells):
         Returns
         -------
         int
-            How many nodes have no children; boxes without rows are not counted.
+            Number of nodes without children; boxes without rows are not counted.
         """
         check_is_fitted(self)
         return self.tree_.n_leaves
 
 
-class _Climb:
-    """Sums over the leaves below each node; `weights` (n_nodes, 1) are those of the rows."""
+class _SubtreeSums:
+    """Sums over the leaves below each node.
+
+    `weights` holds the total row weight of each node, (n_nodes, 1).
+    """
 
     def __init__(self, skeleton: Skeleton, leaves: Array, weights: Floats) -> None:
         self.parent = skeleton.parent
         order = np.argsort(skeleton.depth, kind="stable")
         starts = np.flatnonzero(np.diff(skeleton.depth[order])) + 1
-        # The deepest first, and never the root.
+        # Deepest level first; the root is omitted because it has no parent.
         self.levels = np.split(order, starts)[:0:-1]
         own = np.bincount(leaves, weights, len(self.parent))
         self.weights = self.add(own[:, np.newaxis])
 
     def add(self, sums: Array, extra: Array | None = None) -> Floats:
-        """Add to each node what its children have, and what they have beside it; in place."""
+        """Add the sums of the children, plus `extra` per child, to each node, in place."""
         for nodes in self.levels:
-            told = sums[nodes] if extra is None else sums[nodes] + extra[nodes]
-            np.add.at(sums, self.parent[nodes], told)
+            child_sums = sums[nodes] if extra is None else sums[nodes] + extra[nodes]
+            np.add.at(sums, self.parent[nodes], child_sums)
         return sums
 
 
 class QuadTreeClassifier(CellClassifier, BaseQuadTree):
-    """A quad tree of classes: 2^d children a node, and shares of the classes in the leaves.
+    """A quad tree for classification: 2^d children per node, leaves with class shares.
 
-    A node with more than `leaf_capacity` rows is split in all d features at once. The targets have
-    no say in where: this is the partition that adapts to the rows alone.
+    A node with more than `leaf_capacity` rows is split in all d features at once. The splits adapt
+    to the distribution of the rows but do not depend on the targets.
 
     Parameters
     ----------
     split : {"midpoint", "point"}, default="midpoint"
-        Where a node is split. "midpoint": in the middle of its box; the root's box is the range of
-        the data. "point": at the row of the node that was inserted first (Finkel and Bentley 1974),
-        or, if no row is above that one in any feature, at the first one that differs from it. Rows
-        are inserted in random order, so that sorted data do no harm.
+        Where a node is split. "midpoint": at the centre of its box; the root's box is the range of
+        the data. "point": at the first inserted row of the node (Finkel and Bentley 1974), or, if
+        no row is above that one in any feature, at the first row that differs from it. Rows are
+        inserted in random order, so sorted data do not degrade the tree.
     leaf_capacity : int, default=10
-        A node with more rows than that is split, unless they are all the same.
+        A node with more rows is split, unless its rows are all equal.
     max_depth : int, default=None
-        The depth that no leaf exceeds.
+        Largest depth of a leaf; None means no limit.
     random_state : int, RandomState instance or None, default=None
-        Draws the order of insertion for "point".
+        Seed for the order of insertion with ``split="point"``.
 
     Attributes
     ----------
     tree_ : QuadTree
         The tree: `children`, `center`, `low`, `high`, `value`, `impurity` (Gini) and so on.
     classes_ : ndarray of shape (n_classes,)
-        The classes. Of equal shares the first class is predicted.
+        The classes. Ties between shares go to the first class.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    PartitionClassifier : Cells that are fixed beforehand.
-    DecisionTreeClassifier : Boxes that follow the targets, for any number of features.
+    PartitionClassifier : Fixed cells.
+    DecisionTreeClassifier : Boxes that depend on the targets, for any number of features.
 
     Notes
     -----
     A row with ``x[j] <= center[j]`` is on the low side of feature j. A box without rows has no
-    node: its parent answers.
+    node; its parent predicts.
 
     Examples
     --------
@@ -348,30 +360,35 @@ class QuadTreeClassifier(CellClassifier, BaseQuadTree):
     """
 
     def _impurity(
-        self, leaves: Array, targets: Array, weights: Floats, value: Floats, climb: _Climb
+        self,
+        leaves: Array,
+        targets: Array,
+        weights: Floats,
+        value: Floats,
+        subtree_sums: _SubtreeSums,
     ) -> Floats:
         return np.asarray(1 - np.square(value).sum(axis=1))
 
 
 class QuadTreeRegressor(CellRegressor, BaseQuadTree):
-    """A quad tree of numbers: 2^d children a node, and means in the leaves.
+    """A quad tree for regression: 2^d children per node, means in the leaves.
 
-    A node with more than `leaf_capacity` rows is split in all d features at once. The targets have
-    no say in where: this is the partition that adapts to the rows alone.
+    A node with more than `leaf_capacity` rows is split in all d features at once. The splits adapt
+    to the distribution of the rows but do not depend on the targets.
 
     Parameters
     ----------
     split : {"midpoint", "point"}, default="midpoint"
-        Where a node is split. "midpoint": in the middle of its box; the root's box is the range of
-        the data. "point": at the row of the node that was inserted first (Finkel and Bentley 1974),
-        or, if no row is above that one in any feature, at the first one that differs from it. Rows
-        are inserted in random order, so that sorted data do no harm.
+        Where a node is split. "midpoint": at the centre of its box; the root's box is the range of
+        the data. "point": at the first inserted row of the node (Finkel and Bentley 1974), or, if
+        no row is above that one in any feature, at the first row that differs from it. Rows are
+        inserted in random order, so sorted data do not degrade the tree.
     leaf_capacity : int, default=10
-        A node with more rows than that is split, unless they are all the same.
+        A node with more rows is split, unless its rows are all equal.
     max_depth : int, default=None
-        The depth that no leaf exceeds.
+        Largest depth of a leaf; None means no limit.
     random_state : int, RandomState instance or None, default=None
-        Draws the order of insertion for "point".
+        Seed for the order of insertion with ``split="point"``.
 
     Attributes
     ----------
@@ -382,13 +399,13 @@ class QuadTreeRegressor(CellRegressor, BaseQuadTree):
 
     See Also
     --------
-    PartitionRegressor : Cells that are fixed beforehand.
-    DecisionTreeRegressor : Boxes that follow the targets, for any number of features.
+    PartitionRegressor : Fixed cells.
+    DecisionTreeRegressor : Boxes that depend on the targets, for any number of features.
 
     Notes
     -----
     A row with ``x[j] <= center[j]`` is on the low side of feature j. A box without rows has no
-    node: its parent answers.
+    node; its parent predicts.
 
     Examples
     --------
@@ -402,11 +419,16 @@ class QuadTreeRegressor(CellRegressor, BaseQuadTree):
     """
 
     def _impurity(
-        self, leaves: Array, targets: Array, weights: Floats, value: Floats, climb: _Climb
+        self,
+        leaves: Array,
+        targets: Array,
+        weights: Floats,
+        value: Floats,
+        subtree_sums: _SubtreeSums,
     ) -> Floats:
-        with np.errstate(over="ignore"):  # of huge targets the variance is infinite
+        with np.errstate(over="ignore"):  # the variance of huge targets is infinite
             within = np.square(targets - value[leaves, 0]) * weights
             squares = np.bincount(leaves, within, len(value))[:, np.newaxis]
-            # Around a parent's mean a child's rows vary as around its own, and as the means differ.
-            between = climb.weights * np.square(value - value[climb.parent])
-            return (climb.add(squares, between) / climb.weights)[:, 0]
+            # Sum of squares around the parent's mean = within the child + weight × (mean shift)².
+            between = subtree_sums.weights * np.square(value - value[subtree_sums.parent])
+            return (subtree_sums.add(squares, between) / subtree_sums.weights)[:, 0]

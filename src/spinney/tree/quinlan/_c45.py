@@ -1,4 +1,4 @@
-"""C4.5: gain ratio, missing values in parts, pruning by expected errors."""
+"""C4.5: gain ratio, fractional weights for missing values, pessimistic pruning."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ __all__ = ["C45Classifier"]
 
 
 class C45Classifier(QuinlanTree):
-    """Quinlan's C4.5 (release 8), for people who read their trees.
+    """Quinlan's C4.5 (release 8), for trees that are read by people.
 
-    A category is asked for once on a path, with a branch for each value; a number is cut in two.
-    Questions are chosen by gain ratio, among those of at least average information gain. A row that
-    misses the value asked for goes down all branches, in parts, both in training and in
-    prediction. The tree is pruned from the bottom by the errors to be expected of its leaves.
+    A path splits on a categorical column at most once, with a branch for each category; a numeric
+    split has two branches. Splits are chosen by gain ratio, among those of at least average
+    information gain. A row with a missing value takes all branches with fractional weights, in
+    training and in prediction. The tree is pruned bottom-up by the expected errors of its leaves.
 
     Parameters
     ----------
     confidence : float or None, default=0.25
-        Of pruning: the errors expected of a leaf are the upper limit that their true number exceeds
-        with this probability. Smaller values prune more; None leaves the tree as it grew.
+        Confidence level of pruning: the expected errors of a leaf are the upper limit that their
+        true number exceeds with this probability. Smaller values prune more; None disables pruning.
     min_samples_branch : float, default=2
-        Weight that at least two branches of a question must have. For numbers both sides need a
-        tenth of the node's rows by class, if that is more, up to 25.
+        Smallest weight of at least two branches of a split. For a numeric split, both sides need a
+        tenth of the node's rows per class, if that is more, up to 25.
     group_categories : bool, default=False
-        Whether branches of categories are merged, pair by pair, while the gain ratio does not fall.
+        Whether to merge branches of categories pairwise while the gain ratio does not decrease.
     subtree_raising : bool, default=True
-        Whether pruning may put the largest branch of a node in its place.
+        Whether pruning may replace a node by its largest branch.
     collapse : bool, default=True
-        Whether subtrees that make no fewer errors in training than a leaf become one, before
-        pruning.
+        Whether to replace subtrees by leaves, before pruning, if that does not increase the
+        training errors.
     threshold_cost : bool, default=True
-        Whether a cut of a number costs log2(number of cuts) / rows of its gain (release 8), which
-        makes up for the choice that a number offers.
+        Whether to subtract log2(number of thresholds) / rows from the gain of a numeric split
+        (release 8), which corrects for the choice among thresholds.
     max_depth : int, default=None
         Largest depth; None means no limit.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories: those that hold strings or have a dtype of categories, or a mask,
-        indices or names.
+        Categorical columns: "from_dtype" selects columns of strings or of a categorical dtype;
+        otherwise a mask, indices or names.
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; the result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     callbacks : callable or list of callables, default=None
-        Called now and then with (rows in finished leaves, all rows).
+        Called during fit with (rows in finished leaves, all rows).
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class C45Classifier(QuinlanTree):
     categories_ : list of (ndarray or None)
         The categories of each column, None where it is numeric.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in the information gained.
+        Share of each column in the total information gain.
 
     See Also
     --------
@@ -70,10 +70,10 @@ class C45Classifier(QuinlanTree):
 
     Notes
     -----
-    As in C4.5, a cut lies at the largest value in the data that does not exceed the middle between
-    two neighbours, and probabilities are plain fractions. The limit of the binomial uses the exact
-    quantile of the normal distribution, where C4.5 interpolates in a small table. A category that
-    fit did not see is treated as missing.
+    As in C4.5, a threshold is the largest value in the data that does not exceed the midpoint
+    between two neighbours, and probabilities are plain fractions. The binomial limit uses the exact
+    quantile of the normal distribution, where C4.5 interpolates in a small table. A category unseen
+    in fit is treated as missing.
 
     References
     ----------
@@ -162,7 +162,7 @@ class C45Classifier(QuinlanTree):
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; two means as if the row were there twice.
+            Row weights; None means equal weights. A weight of 2 equals repeating the row.
 
         Returns
         -------

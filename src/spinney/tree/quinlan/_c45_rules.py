@@ -1,4 +1,4 @@
-"""C4.5's rules: the paths of a tree, simplified, sifted and put in order."""
+"""C4.5rules: the paths of a tree as simplified, selected and ordered rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["C45Rules"]
 
 @dataclass(frozen=True)
 class _Test:
-    """One condition: low < x <= high of a number, or one of the codes of a category."""
+    """One condition: low < x <= high on a numeric column, or a set of category codes."""
 
     feature: int
     low: float = -np.inf
@@ -40,7 +40,8 @@ class _Test:
         column = table.columns[self.feature] if matrix is None else matrix[:, self.feature]  # type: ignore[index]
         if self.codes is None:
             return np.asarray((column > self.low) & (column <= self.high))
-        flags = np.zeros(max(self.codes, default=0) + 2, dtype=np.bool_)  # the last for the others
+        # The last flag stands for all larger codes.
+        flags = np.zeros(max(self.codes, default=0) + 2, dtype=np.bool_)
         flags[list(self.codes)] = True
         return np.asarray(flags[np.minimum(column, len(flags) - 1)])
 
@@ -58,32 +59,32 @@ class _Candidate:
 
 
 class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
-    """Rules from a C4.5 tree: fewer words than the tree, and often a little better.
+    """Rules from a C4.5 tree: shorter than the tree, and often slightly more accurate.
 
-    Each path of the unpruned tree becomes a rule. A rule loses conditions, one after another, as
-    long as the share of errors to be expected of it does not rise. For each class a subset of its
-    rules is chosen that describes it most briefly (exceptions included, by minimum description
-    length). Classes are put in order, those whose rules are least often wrong first; the first rule
-    that holds decides, and a default class where none does.
+    Each path of the unpruned tree becomes a rule. Conditions are removed from a rule one by one
+    while its expected error rate does not increase. For each class, the subset of its rules with
+    the minimum description length (including exceptions) is selected. Classes whose rules make the
+    fewest errors come first. The first rule that covers a row predicts it; rows that no rule covers
+    get the default class.
 
     Parameters
     ----------
     estimator : C45Classifier, default=None
-        How the tree is grown; None means ``C45Classifier(confidence=None)``, without pruning.
+        The tree to grow; None means ``C45Classifier(confidence=None)``, without pruning.
     confidence : float, default=0.25
-        As in `C45Classifier`, for the errors to be expected of a rule.
+        Confidence level for the expected errors of a rule, as in `C45Classifier`.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories, as in `C45Classifier`.
+        Categorical columns, as in `C45Classifier`.
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; the result does not depend on it.
 
     Attributes
     ----------
     rules_ : list of Rule
-        In the order in which they are tried. ``n_samples`` and ``value`` are about the training
-        rows for which a rule is the first that holds.
+        The rules, in the order in which they are tried. ``n_samples`` and ``value`` refer to the
+        training rows for which a rule is the first to hold.
     default_class_ : object
-        What is said where no rule holds.
+        Prediction for rows that no rule covers.
     estimator_ : C45Classifier
         The tree.
     classes_, n_classes_, n_features_in_, feature_names_in_
@@ -92,8 +93,8 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
     Notes
     -----
     A condition does not hold for a missing value. C4.5 searches for the subset of rules by
-    simulated annealing; here it is a greedy search that adds and drops rules one at a time, which
-    needs no random numbers.
+    simulated annealing. Spinney uses a deterministic greedy search that adds or removes one rule at
+    a time.
 
     References
     ----------
@@ -139,7 +140,7 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> C45Rules:
-        """Grow a tree and make rules of it.
+        """Grow a tree and derive rules from it.
 
         Parameters
         ----------
@@ -148,7 +149,7 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows.
+            Row weights; None means equal weights.
 
         Returns
         -------
@@ -169,15 +170,15 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         table = read_table(base, X, self._schema, accept_sparse=False)
         labels = np.searchsorted(self.classes_, np.asarray(y).reshape(-1)).astype(np.uint32)
         weights = _check_sample_weight(sample_weight, np.empty((table.n_rows, 0)), dtype=np.float64)
-        candidates = self._simplified(table, labels, weights)
-        chosen = _in_order(
+        candidates = self._simplify_paths(table, labels, weights)
+        chosen = _order_rules(
             [
-                _briefest(
+                _select_rules(
                     [rule for rule in candidates if rule.label == label],
                     table,
                     labels == label,
                     weights,
-                    self._bits_of_tests(table),
+                    self._test_bits(table),
                 )
                 for label in range(self.n_classes_)
             ],
@@ -186,13 +187,13 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
             weights,
             float(self.confidence),
         )
-        self._settle(chosen, table, labels, weights)
+        self._set_rules(chosen, table, labels, weights)
         return self
 
-    def _simplified(
+    def _simplify_paths(
         self, table: Table, labels: NDArray[np.uint32], weights: NDArray[np.float64]
     ) -> list[_Candidate]:
-        """Drop conditions of the tree's paths, and what is then there twice."""
+        """Return the paths of the tree without superfluous conditions and duplicates."""
         paths = _paths(self.estimator_)
         tests = [test for path in paths for test in path.tests]
         n_codes = [0 if values is None else len(values) for values in self._schema.categories]
@@ -218,30 +219,30 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
             flags = kept[at : at + len(path.tests)]
             at += len(path.tests)
             left = tuple(t for t, flag in zip(path.tests, flags, strict=True) if flag)
-            if left:  # a rule without conditions is what the default is for
+            if left:  # a rule without conditions is covered by the default class
                 out[_Candidate(left, path.label)] = None
         return list(out)
 
-    def _bits_of_tests(self, table: Table) -> NDArray[np.float64]:
-        """Bits that it takes to name a condition on each column."""
+    def _test_bits(self, table: Table) -> NDArray[np.float64]:
+        """Return the description length, in bits, of a condition on each column."""
         bits = np.empty(table.n_features)
         for f, values in enumerate(self._schema.categories):
             if values is None:
                 column = table.columns[f] if table.matrix is None else table.matrix[:, f]  # type: ignore[index]
                 n_values = len(np.unique(column[~np.isnan(column)]))
-                bits[f] = 1 + np.log2(max(n_values - 1, 1))  # which side, and the cut
+                bits[f] = 1 + np.log2(max(n_values - 1, 1))  # the side and the threshold
             else:
                 bits[f] = np.log2(max(len(values), 1))
         return bits + np.log2(table.n_features)
 
-    def _settle(
+    def _set_rules(
         self,
         chosen: list[_Candidate],
         table: Table,
         labels: NDArray[np.uint32],
         weights: NDArray[np.float64],
     ) -> None:
-        """Find out what each rule says of the rows for which it is the first that holds."""
+        """Set `rules_`, the default, and class fractions of rows by their first rule."""
         self._candidates = chosen
         first = _first_rule(chosen, table)
         counts = np.zeros((len(chosen) + 1, self.n_classes_))
@@ -254,9 +255,9 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         for i, row in enumerate(counts):
             own = chosen[i].label if i < len(chosen) else default
             fractions[i] = row / row.sum() if row.sum() > 0 else np.arange(len(row)) == own
-        # A rule answers with its own class, even where another one is as frequent.
-        answers = [*(rule.label for rule in chosen), default]
-        self._answers = np.array(answers)
+        # A rule predicts its own class, even if another class is as frequent among its rows.
+        predictions = [*(rule.label for rule in chosen), default]
+        self._answers = np.array(predictions)
         self._fractions = fractions
         names = getattr(self, "feature_names_in_", None)
         if names is None:
@@ -287,7 +288,7 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         return read_table(self, X, self._schema, accept_sparse=False)
 
     def apply(self, X: Any) -> NDArray[np.intp]:
-        """Return the rule that decides for each row.
+        """Return the index of the first rule that covers each row.
 
         Parameters
         ----------
@@ -297,13 +298,13 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Index into ``rules_``; their number where none holds.
+            Index into ``rules_``; ``len(rules_)`` if no rule covers the row.
         """
         table = self._read(X)
         return _first_rule(self._candidates, table)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class that the first rule names that holds.
+        """Predict the class of the first rule that covers each row.
 
         Parameters
         ----------
@@ -315,11 +316,11 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         ndarray of shape (n_rows,)
             Classes.
         """
-        decided = self.apply(X)
-        return np.asarray(self.classes_[self._answers[decided]])
+        rules = self.apply(X)
+        return np.asarray(self.classes_[self._answers[rules]])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the fractions of the classes where the same rule decided in training.
+        """Predict the class fractions of the training rows with the same first rule.
 
         Parameters
         ----------
@@ -331,16 +332,16 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         ndarray of shape (n_rows, n_classes)
             In the order of ``classes_``.
         """
-        decided = self.apply(X)
-        return np.asarray(self._fractions[decided])
+        rules = self.apply(X)
+        return np.asarray(self._fractions[rules])
 
     def to_text(self) -> str:
-        """Write the rules, one a line.
+        """Return the rules as text, one per line.
 
         Returns
         -------
         str
-            With the default in the last line.
+            The rules; the last line is the default class.
         """
         check_is_fitted(self)
         default = self._default_rule
@@ -357,7 +358,7 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
 
 
 def _paths(model: C45Classifier) -> list[_Candidate]:
-    """Return the paths to the leaves that training rows got to."""
+    """Return the paths to the leaves that contain training rows."""
     tree = model.tree_
     out = []
     stack: list[tuple[int, tuple[_Test, ...]]] = [(0, ())]
@@ -370,23 +371,23 @@ def _paths(model: C45Classifier) -> list[_Candidate]:
         f = int(tree.feature[node])
         children = tree.children_of(node).tolist()
         if tree.is_categorical(node):
-            answers = [_Test(f, codes=frozenset(codes)) for codes in tree.codes_of_branches(node)]
+            branches = [_Test(f, codes=frozenset(codes)) for codes in tree.codes_of_branches(node)]
         else:
-            answers = [_Test(f, high=tree.threshold[node]), _Test(f, low=tree.threshold[node])]
-        for child, answer in reversed(list(zip(children, answers, strict=True))):
-            stack.append((child, _added(tests, answer)))
+            branches = [_Test(f, high=tree.threshold[node]), _Test(f, low=tree.threshold[node])]
+        for child, branch in reversed(list(zip(children, branches, strict=True))):
+            stack.append((child, _with_test(tests, branch)))
     return out
 
 
-def _added(tests: tuple[_Test, ...], new: _Test) -> tuple[_Test, ...]:
-    """Add a condition; of two upper or two lower ends of a number the narrower one stays."""
+def _with_test(tests: tuple[_Test, ...], new: _Test) -> tuple[_Test, ...]:
+    """Append a condition; it replaces an older limit of the same kind and column."""
     if new.codes is not None:
         return (*tests, new)
     out = []
     for test in tests:
         same = test.feature == new.feature and test.codes is None
         if same and np.isfinite(test.high) and np.isfinite(new.high):
-            continue  # ends only move inwards on the way down
+            continue  # limits only get narrower along a path
         if same and np.isfinite(test.low) and np.isfinite(new.low):
             continue
         out.append(test)
@@ -397,88 +398,88 @@ def _log2_choose(n: Any, k: Any) -> Any:
     return (gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)) / np.log(2)
 
 
-def _briefest(
+def _select_rules(
     rules: list[_Candidate],
     table: Table,
     is_class: NDArray[np.bool_],
     weights: NDArray[np.float64],
-    bits_of_tests: NDArray[np.float64],
+    test_bits: NDArray[np.float64],
 ) -> list[_Candidate]:
-    """Choose the rules of one class that, with their exceptions, take the fewest bits."""
+    """Select the rules of one class with the minimum description length."""
     if not rules:
         return []
     covered_rows = [np.flatnonzero(rule.covers(table)) for rule in rules]
     starts = np.cumsum([0, *map(len, covered_rows)])
     shape = (len(rules), table.n_rows)
     cover = sp.csr_array((np.ones(starts[-1]), np.concatenate(covered_rows), starts), shape=shape)
-    # Half the bits of the conditions, as C4.5 does: rules overlap, and their order is free.
+    # C4.5 counts half the bits of the conditions, because rules overlap and have no order.
     cost = np.array(
         [
             0.5
             * (
-                sum(bits_of_tests[test.feature] for test in rule.tests)
+                sum(test_bits[test.feature] for test in rule.tests)
                 - gammaln(len(rule.tests) + 1) / np.log(2)
             )
             for rule in rules
         ]
     )
     used = np.zeros(len(rules), dtype=np.bool_)
-    times = np.zeros(len(weights))  # that each row is covered
+    times = np.zeros(len(weights))  # number of used rules that cover each row
     all_weight, all_own = weights.sum(), weights[is_class].sum()
 
     def bits(covered: Any, own: Any, theory: Any) -> Any:
-        """Of the exceptions: rows covered wrongly, and rows of the class not covered."""
+        """Return the total length: rules, rows covered wrongly, rows of the class missed."""
         wrong, missed = covered - own, np.maximum(all_own - own, 0.0)
         rest = np.maximum(all_weight - covered, missed)
         return theory + _log2_choose(covered, wrong) + _log2_choose(rest, missed)
 
     best = float(bits(0.0, 0.0, 0.0))
     while True:
-        # What each change would cover: rows that nothing covers yet, or that nothing else covers.
+        # Adding a rule covers rows that no rule covers; removing one uncovers rows covered once.
         flip = np.where(used, -1.0, 1.0)
         fresh, alone = weights * (times == 0), weights * (times == 1)
         gained = np.where(used, cover @ alone, cover @ fresh) * flip
         own = np.where(used, cover @ (alone * is_class), cover @ (fresh * is_class)) * flip
         covered_now, own_now = weights[times > 0].sum(), weights[is_class & (times > 0)].sum()
-        told = bits(
+        lengths = bits(
             np.clip(covered_now + gained, 0.0, all_weight),
             np.clip(own_now + own, 0.0, all_own),
             cost[used].sum() + flip * cost,
         )
-        change = int(np.argmin(told))
-        if not told[change] < best - 1e-9:
+        change = int(np.argmin(lengths))
+        if not lengths[change] < best - 1e-9:
             return [rule for rule, flag in zip(rules, used, strict=True) if flag]
-        best = float(told[change])
+        best = float(lengths[change])
         used[change] = not used[change]
         times += flip[change] * cover[[change]].toarray().ravel()
 
 
-def _in_order(
+def _order_rules(
     by_class: list[list[_Candidate]],
     table: Table,
     labels: NDArray[np.uint32],
     weights: NDArray[np.float64],
     confidence: float,
 ) -> list[_Candidate]:
-    """Put classes in order, those whose rules are least often wrong first."""
+    """Order rules: classes with the fewest false positives first, then by error rate."""
     left = weights.copy()
-    waiting = {label: rules for label, rules in enumerate(by_class) if rules}
+    remaining = {label: rules for label, rules in enumerate(by_class) if rules}
     covers = {
         label: np.any([rule.covers(table) for rule in rules], axis=0)
-        for label, rules in waiting.items()
+        for label, rules in remaining.items()
     }
     out: list[_Candidate] = []
-    while waiting:
-        wrong = {c: float(left[covers[c] & (labels != c)].sum()) for c in waiting}
-        label = min(waiting, key=lambda c: (wrong[c], c))
+    while remaining:
+        wrong = {c: float(left[covers[c] & (labels != c)].sum()) for c in remaining}
+        label = min(remaining, key=lambda c: (wrong[c], c))
 
-        def expected(rule: _Candidate) -> float:
-            held = rule.covers(table)
-            n = float(weights[held].sum())
-            errors = float(weights[held & (labels != rule.label)].sum())
+        def expected_error_rate(rule: _Candidate) -> float:
+            covered = rule.covers(table)
+            n = float(weights[covered].sum())
+            errors = float(weights[covered & (labels != rule.label)].sum())
             return (errors + _core.extra_errors(n, errors, confidence)) / n if n > 0 else 1.0
 
-        out += sorted(waiting.pop(label), key=expected)
+        out += sorted(remaining.pop(label), key=expected_error_rate)
         left[covers[label]] = 0.0
     return out
 
@@ -491,7 +492,7 @@ def _first_rule(rules: list[_Candidate], table: Table) -> NDArray[np.intp]:
 
 
 def _conditions(rule: _Candidate, schema: Schema, names: list[str]) -> tuple[Condition, ...]:
-    """Return the conditions as they are shown, both ends of a number in one."""
+    """Return the conditions of a rule, merged to one for each column."""
     merged: dict[int, _Test] = {}
     for test in rule.tests:
         old = merged.get(test.feature, _Test(test.feature, codes=test.codes))
@@ -509,10 +510,10 @@ def _conditions(rule: _Candidate, schema: Schema, names: list[str]) -> tuple[Con
         codes = test.codes or frozenset()
         out.append(
             CategoryCondition(
-                f,
-                names[f],
-                tuple(value for code, value in enumerate(values) if code in codes),
-                tuple(value for code, value in enumerate(values) if code not in codes),
+                feature=f,
+                name=names[f],
+                categories=tuple(value for code, value in enumerate(values) if code in codes),
+                excluded=tuple(value for code, value in enumerate(values) if code not in codes),
                 missing=False,
             )
         )

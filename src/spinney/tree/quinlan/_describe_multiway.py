@@ -1,4 +1,4 @@
-"""What a node of a tree with any number of branches says."""
+"""Reader of ID3 and C4.5 trees for the exporters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ __all__ = ["NamedMultiwayTree"]
 
 
 class NamedMultiwayTree(ReadableTree):
-    """A tree of ID3 or C4.5. Missing values that are no category take every branch, in parts."""
+    """Reader of a tree of ID3 or C4.5.
+
+    With C4.5, a row with a missing value takes all branches with fractional weights.
+    """
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class NamedMultiwayTree(ReadableTree):
         return self.feature_names[int(self.feature[node])]
 
     def _names(self, node: int) -> list[list[str]]:
-        """Categories of each branch."""
+        """Return the categories of each branch."""
         feature = int(self.feature[node])
         return [self.category_names(feature, codes) for codes in self.tree.codes_of_branches(node)]
 
@@ -56,7 +59,7 @@ class NamedMultiwayTree(ReadableTree):
         threshold = format_number(self.threshold[node], decimals)
         return [f"{name} <= {threshold}", f"{name} >  {threshold}"]
 
-    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+    def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
         if self.tree.is_categorical(node):
             return [fit_text(", ".join(names), room, size) for names in self._names(node)]
         threshold = format_short(self.threshold[node])
@@ -68,7 +71,7 @@ class NamedMultiwayTree(ReadableTree):
     def shows_missing(self, show_missing: bool | str) -> bool:
         return False
 
-    def question_details(self, node: int) -> list[str]:
+    def split_details(self, node: int) -> list[str]:
         if not self.tree.is_categorical(node):
             return [f"{self.title(node)} <= {self.threshold[node]:.12g}?"]
         shares = self.tree.shares[self.tree.child_start[node] : self.tree.child_start[node + 1]]
@@ -78,12 +81,12 @@ class NamedMultiwayTree(ReadableTree):
         ]
         return [f"{self.title(node)}?", *lines[:40]]
 
-    def narrowed(self, node: int, path: Path, branch: int) -> Path:
+    def narrow_path(self, node: int, path: Path, branch: int) -> Path:
         old = region_of(path, int(self.feature[node]))
         if not self.tree.is_categorical(node):
             narrow = old.below if branch == 0 else old.above
             return with_region(path, narrow(float(self.threshold[node]), False))
-        n_known = len(self.categories[old.feature])  # missing has this code, if it is a category
+        n_known = len(self.categories[old.feature])  # the code of missing, if it is a category
         codes = self.tree.codes_of_branches(node)[branch]
         known = frozenset(code for code in codes if code < n_known)
         return with_region(path, Region(old.feature, codes=known, missing=n_known in codes))

@@ -1,4 +1,4 @@
-"""ID3: a branch for each category, chosen by information gain."""
+"""ID3: multiway trees on categories, split by information gain."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ __all__ = ["ID3Classifier"]
 
 
 class ID3Classifier(QuinlanTree):
-    """Quinlan's ID3: the tree to learn trees with.
+    """Quinlan's ID3, a simple tree for teaching.
 
-    Each node asks for the category with the largest information gain and has a branch for each of
-    its values. A column is asked for at most once on a path. A branch that no row takes answers as
-    its parent does. There is no pruning: the tree grows until its leaves are pure or the columns
-    are used up.
+    Each node splits on the categorical column with the largest information gain and has a branch
+    for each category. A path splits on a column at most once. A branch without rows predicts as
+    its parent. There is no pruning: the tree grows until its leaves are pure or all columns are
+    used.
 
     Parameters
     ----------
     discretizer : int, transformer or None, default=None
-        How columns of numbers become categories: an int cuts each into that many intervals with
-        about equally many rows; a transformer (such as scikit-learn's ``KBinsDiscretizer`` with
-        ``encode="ordinal"``) gets these columns and returns one column for each. None refuses
-        numbers.
+        How numeric columns become categories. An int: the number of intervals, with about equally
+        many rows each. A transformer (such as scikit-learn's ``KBinsDiscretizer`` with
+        ``encode="ordinal"``): it transforms the numeric columns to one column for each. None:
+        numeric columns raise an error.
     max_depth : int, default=None
         Largest depth; None means no limit.
     min_gain : float, default=0.0
-        Information gain, in bits, that a question must have. With 0 even a column that tells
-        nothing by itself is asked for, which is what it takes to learn a parity.
+        Smallest information gain of a split, in bits. With 0, columns without any gain are used
+        too, which is necessary to learn a parity function.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories: those that hold strings or have a dtype of categories, or a mask,
-        indices or names.
+        Categorical columns: "from_dtype" selects columns of strings or of a categorical dtype;
+        otherwise a mask, indices or names.
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; the result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     callbacks : callable or list of callables, default=None
-        Called now and then with (rows in finished leaves, all rows).
+        Called during fit with (rows in finished leaves, all rows).
 
     Attributes
     ----------
@@ -58,17 +58,17 @@ class ID3Classifier(QuinlanTree):
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in the information gained.
+        Share of each column in the total information gain.
 
     See Also
     --------
-    C45Classifier : What ID3 became: numbers, missing values, pruning.
+    C45Classifier : The successor of ID3, with numeric columns, missing values and pruning.
     information_gain : The gains of all columns.
 
     Notes
     -----
-    A missing value is one more category. Where a row has a category that fit did not see, the node
-    that asks for it answers itself.
+    A missing value is one more category. For a category unseen in fit, the node that splits on
+    the column predicts.
 
     References
     ----------
@@ -138,7 +138,7 @@ class ID3Classifier(QuinlanTree):
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; two means as if the row were there twice.
+            Row weights; None means equal weights. A weight of 2 equals repeating the row.
 
         Returns
         -------
@@ -151,13 +151,13 @@ class ID3Classifier(QuinlanTree):
     def _numbers(
         self, table: Table, schema: Schema
     ) -> tuple[list[int], list[Any], NDArray[np.float64]]:
-        """Return which columns are numbers, all columns, and these as a matrix."""
+        """Return the indices of the numeric columns, all columns, and the numeric matrix."""
         numeric = [f for f, values in enumerate(schema.categories) if values is None]
         if numeric and self.discretizer is None:
             name = numeric[0] if schema.names is None else schema.names[numeric[0]]
             raise ValueError(
-                f"column {name!r}: expected categories, got numbers; give ID3Classifier a "
-                "discretizer, or name the column in categorical_features"
+                f"column {name!r}: expected categories, got numbers; set the discretizer of "
+                "ID3Classifier or add the column to categorical_features"
             )
         columns = list(table.columns or ()) if table.matrix is None else list(table.matrix.T)
         matrix = np.empty((table.n_rows, len(numeric)))
@@ -165,8 +165,8 @@ class ID3Classifier(QuinlanTree):
             matrix[:, j] = columns[f]
         return numeric, columns, matrix
 
-    def _learn_codes(self, table: Table, schema: Schema, weights: Any) -> None:
-        """Cut columns of numbers into intervals."""
+    def _fit_discretizer(self, table: Table, schema: Schema, weights: Any) -> None:
+        """Choose the intervals of numeric columns."""
         _, _, numbers = self._numbers(table, schema)
         self._edges: list[Any] = []
         self._intervals: list[Any] = []
@@ -191,8 +191,8 @@ class ID3Classifier(QuinlanTree):
             named = [f"<= {ends[0]}", *names, f"> {ends[-1]}"] if ends else ["any number"]
             self._intervals.append(np.array(named))
 
-    def _coded(self, table: Table, schema: Schema) -> tuple[Table, Schema]:
-        """Turn columns of numbers into codes of intervals."""
+    def _discretize(self, table: Table, schema: Schema) -> tuple[Table, Schema]:
+        """Replace numeric columns by the codes of their intervals."""
         numeric, columns, numbers = self._numbers(table, schema)
         if not numeric:
             return table, schema
@@ -228,7 +228,7 @@ class ID3Classifier(QuinlanTree):
 
 
 def _quantiles(column: Any, weights: Any, n_parts: int) -> NDArray[np.float64]:
-    """Return the values that cut a column into parts of about the same weight."""
+    """Return the edges that divide a column into intervals of about equal weight."""
     known = ~np.isnan(column) & (weights > 0)
     order = np.argsort(column[known], kind="stable")
     values, sums = column[known][order], np.cumsum(weights[known][order])

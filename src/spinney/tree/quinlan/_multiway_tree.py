@@ -1,4 +1,4 @@
-"""The nodes of a tree whose questions have any number of answers."""
+"""The nodes of a tree with any number of branches per split."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class MultiwayTree:
     Attributes
     ----------
     feature : ndarray of int32
-        The column that each node asks about; -2 in a leaf.
+        The column that each node splits on; -2 in a leaf.
     threshold : ndarray of float64
-        Of a number: what does not exceed it takes the first of two branches. NaN elsewhere.
+        Threshold of a numeric split; values up to it take the first of two branches. NaN elsewhere.
     n_node_samples : ndarray of int64
-        Training rows that get to each node, whole or in part.
+        Number of training rows that reach each node, also with a fractional weight.
     weighted_n_node_samples : ndarray of float64
-        Their weight.
+        Total weight of these rows.
     value : ndarray of shape (n_nodes, 1, n_classes)
-        Fractions of the classes; where no row got to a node, its parent's.
+        Class fractions; for a node without rows, those of its parent.
     counts : ndarray of shape (n_nodes, n_classes)
         Weights of the classes.
     impurity : ndarray of float64
@@ -89,17 +89,17 @@ class MultiwayTree:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves, those that no training row got to included."""
+        """Number of leaves, including those without training rows."""
         return int(np.count_nonzero(np.diff(self.child_start) == 0))
 
     @property
     def n_node_samples(self) -> NDArray[np.int64]:
-        """Training rows that get to each node, whole or in part."""
+        """Number of training rows that reach each node, also with a fractional weight."""
         return self.n_rows
 
     @property
     def weighted_n_node_samples(self) -> NDArray[np.float64]:
-        """Their weight."""
+        """Total weight of the training rows in each node."""
         return self.weight
 
     @property
@@ -116,7 +116,7 @@ class MultiwayTree:
 
     @cached_property
     def depth(self) -> NDArray[np.int64]:
-        """Questions above each node."""
+        """Number of splits above each node."""
         depth = np.zeros(self.node_count, dtype=np.int64)
         for node in range(self.node_count):
             depth[self.children_of(node)] = depth[node] + 1
@@ -132,11 +132,11 @@ class MultiwayTree:
         return self.children[self.child_start[node] : self.child_start[node + 1]]
 
     def is_leaf(self, node: int) -> bool:
-        """Say whether a node asks nothing."""
+        """Return whether a node has no split."""
         return bool(self.child_start[node] == self.child_start[node + 1])
 
     def is_categorical(self, node: int) -> bool:
-        """Say whether a node asks about a category."""
+        """Return whether a node splits on a categorical column."""
         return bool(self.branch_start[node] != self.branch_start[node + 1])
 
     def codes_of_branches(self, node: int) -> list[list[int]]:
@@ -145,7 +145,7 @@ class MultiwayTree:
         return [np.flatnonzero(branches == b).tolist() for b in range(len(self.children_of(node)))]
 
     def compute_feature_importances(self) -> NDArray[np.float64]:
-        """Return the share of each column in the information gained."""
+        """Return the share of each column in the total information gain."""
         out = np.zeros(self.n_features)
         bits = self.weight * self.impurity
         for node in np.flatnonzero(self.feature >= 0).tolist():
@@ -155,7 +155,7 @@ class MultiwayTree:
 
     @property
     def reader(self) -> Any:
-        """The tree in the core, which refuses arrays that do not make one."""
+        """The tree in the core, which validates the arrays."""
         with self._lock:
             if self._reader is None:
                 self._reader = _core.MultiwayTree.from_arrays(
@@ -173,5 +173,5 @@ class MultiwayTree:
             return self._reader
 
     def predict_table(self, table: Any, n_threads: int) -> NDArray[np.float64]:
-        """Return the probabilities of the classes for the rows of a table of the core."""
+        """Return class probabilities for the rows of a core table."""
         return np.asarray(self.reader.predict(table, n_threads)).reshape(table.n_rows, -1)

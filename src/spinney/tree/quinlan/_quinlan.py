@@ -1,4 +1,4 @@
-"""What ID3 and C4.5 share: reading classes and categories, growing, predicting."""
+"""Base class of ID3 and C4.5: input checks, growing, prediction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["QuinlanTree", "information_gain"]
 
 
 def declared_categories(X: Any, declared: Any) -> Any:
-    """Return `declared`, or a mask of the columns of strings where an array holds some."""
+    """Return `declared`, or for an array with strings a mask of its string columns."""
     if not (isinstance(declared, str) and declared == "from_dtype") or sp.issparse(X):
         return declared
     if type(X) is not np.ndarray and nw.dependencies.is_into_dataframe(X):
@@ -44,6 +44,9 @@ def declared_categories(X: Any, declared: Any) -> Any:
         return declared
     mask = [column_kind(column) == "categories" for column in values.T]
     return mask if any(mask) else declared
+
+
+_MOST_WEIGHT = 1e306
 
 
 class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
@@ -58,7 +61,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
 
     categorical_features: Any
     n_jobs: int | None
-    criterion = "entropy"  # in the pictures
+    criterion = "entropy"  # name shown by the exporters
 
     _parameter_constraints: dict[str, Any] = {
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
@@ -70,11 +73,11 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
     def _options(self) -> Any:
         raise NotImplementedError
 
-    def _learn_codes(self, table: Table, schema: Schema, weights: Any) -> None:
-        """Let a learner find out how to turn numbers into categories."""
+    def _fit_discretizer(self, table: Table, schema: Schema, weights: Any) -> None:
+        """Fit the conversion of numeric columns to categories; overridden by ID3."""
 
-    def _coded(self, table: Table, schema: Schema) -> tuple[Table, Schema]:
-        """Let a learner turn numbers into categories."""
+    def _discretize(self, table: Table, schema: Schema) -> tuple[Table, Schema]:
+        """Convert numeric columns to categories; overridden by ID3."""
         return table, schema
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -87,14 +90,9 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         check_consistent_length(np.empty((table.n_rows, 0)), codes)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight,
-                np.empty((table.n_rows, 0)),
-                dtype=np.float64,
-                ensure_non_negative=True,
-            )
-        self._learn_codes(table, self._schema, weights)
-        coded, schema = self._coded(table, self._schema)
+            weights = _check_counts(sample_weight, table.n_rows)
+        self._fit_discretizer(table, self._schema, weights)
+        coded, schema = self._discretize(table, self._schema)
         self.categories_ = list(schema.categories)
         n_classes = self.n_classes_
         options = self._options()
@@ -112,7 +110,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of the classes.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -126,11 +124,11 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         """
         check_is_fitted(self)
         table = read_table(self, X, self._schema, accept_sparse=False)
-        coded, schema = self._coded(table, self._schema)
+        coded, schema = self._discretize(table, self._schema)
         return self.tree_.predict_table(core_table(coded, schema), effective_n_jobs(self.n_jobs))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the probabilities of the classes.
+        """Predict logarithms of class probabilities.
 
         Parameters
         ----------
@@ -146,7 +144,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row.
+        """Predict the most probable class of each row.
 
         Parameters
         ----------
@@ -158,8 +156,8 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         ndarray of shape (n_rows,)
             Classes.
         """
-        told = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(told, axis=1)])
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
 
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf; a tree of one node has depth 0."""
@@ -173,7 +171,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column in the information gained."""
+        """Share of each column in the total information gain."""
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
 
@@ -181,7 +179,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         return NamedMultiwayTree(self, feature_names, class_names)
 
     def _html_repr(self) -> str:
-        """Notebook representation: scikit-learn's, and below it the tree once there is one."""
+        """Return the notebook representation, followed by the tree if it is fitted."""
         return html_with_tree(self, str(super()._html_repr()))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -202,23 +200,24 @@ def information_gain(
     threshold_cost: bool = True,
     min_samples_branch: float = 1.0,
 ) -> Bunch:
-    """Say what each column tells about the classes, as ID3 and C4.5 measure it.
+    """Return the information gain and the gain ratio of each column.
 
     Parameters
     ----------
     X : array or frame of shape (n_rows, n_features)
-        The rows. A column of categories has a branch for each, a column of numbers is cut in two
-        where the gain is largest.
+        The rows. A categorical column has a branch for each category. A numeric column has two,
+        with the threshold of largest gain.
     y : array-like of shape (n_rows,)
         The classes.
     sample_weight : array-like of shape (n_rows,), default=None
-        Weights of the rows.
+        Row weights; None means equal weights.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories, as in `C45Classifier`.
+        Categorical columns, as in `C45Classifier`.
     threshold_cost : bool, default=True
-        Whether a cut costs log2(number of cuts) / rows of its gain, as in C4.5.
+        Whether to subtract log2(number of thresholds) / rows from the gain of a numeric column, as
+        in C4.5.
     min_samples_branch : float, default=1.0
-        Weight that two branches must have at least.
+        Smallest weight of at least two branches.
 
     Returns
     -------
@@ -231,14 +230,15 @@ def information_gain(
     >>> from spinney.datasets import load_play_tennis
     >>> from spinney.tree import information_gain
     >>> tennis = load_play_tennis(as_frame=True)
-    >>> told = information_gain(tennis.data, tennis.target)
-    >>> for name, gain, ratio in zip(told.names, told.gain, told.gain_ratio):
+    >>> gains = information_gain(tennis.data, tennis.target)
+    >>> for name, gain, ratio in zip(gains.names, gains.gain, gains.gain_ratio):
     ...     print(f"{name:12s} {gain:.3f} {ratio:.3f}")
     outlook      0.247 0.156
     temperature  0.029 0.019
     humidity     0.152 0.152
     windy        0.048 0.049
     """
+    # Imported here because `_c45` imports this module.
     from spinney.tree.quinlan._c45 import C45Classifier
 
     model = C45Classifier(
@@ -253,15 +253,13 @@ def information_gain(
     check_consistent_length(np.empty((table.n_rows, 0)), codes)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, np.empty((table.n_rows, 0)), dtype=np.float64, ensure_non_negative=True
-        )
-    told = _core.quinlan_root_splits(
+        weights = _check_counts(sample_weight, table.n_rows)
+    splits = _core.quinlan_root_splits(
         core_table(table, schema),
         core_targets(codes, model.n_classes_, weights),
         model._options(),
     )
-    found, gain, info = (np.array(column) for column in zip(*told, strict=True))
+    found, gain, info = (np.array(column) for column in zip(*splits, strict=True))
     gain = np.where(found, gain, np.nan)
     info = np.where(found, info, np.nan)
     names = getattr(model, "feature_names_in_", None)
@@ -271,3 +269,18 @@ def information_gain(
         split_info=info,
         gain_ratio=gain / info,
     )
+
+
+def _check_counts(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """Check weights that count rows, and so cannot be scaled."""
+    weights = _check_sample_weight(
+        sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
+    )
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not total <= _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must sum to at most {_MOST_WEIGHT:.0e}; got {total:.3g}. A row of "
+            "weight 2 counts as two: divide all weights by a number"
+        )
+    return weights

@@ -1,1 +1,1 @@
-"""Trees that compare distances: is x closer to a or to b?"""
+"""Comparison trees: each split tests which of two pivots a row is closer to."""

@@ -1,4 +1,4 @@
-"""What a node of a comparison tree says."""
+"""Reader of comparison trees for the exporters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ComparisonCondition:
     Attributes
     ----------
     near, far : int
-        Numbers of the training rows.
+        Indices of the training rows.
     near_name, far_name : str
-        What they are called in the text.
+        Names of these rows in the text.
     strict : bool
-        Whether a row that is as close to both does not count.
+        Whether the condition fails for a row at the same distance from both.
     """
 
     near: int
@@ -37,7 +37,7 @@ class ComparisonCondition:
     model: Any = field(repr=False, compare=False)
 
     def holds_for(self, row: Any) -> bool:
-        """Whether the condition is true of a row."""
+        """Return whether the condition holds for a row."""
         if self.strict:
             return bool(self.model.is_closer([row], self.near, self.far)[0])
         return not bool(self.model.is_closer([row], self.far, self.near)[0])
@@ -47,7 +47,7 @@ class ComparisonCondition:
 
 
 class NamedComparisonTree(ReadableTree):
-    """A tree of comparisons; strings are named as they are, other rows by their numbers."""
+    """Reader of a comparison tree; strings name themselves, other rows have indices."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class NamedComparisonTree(ReadableTree):
         a, b = self._pivots(node)
         return [f"closer to {a} than to {b}", f"closer to {b} than to {a}"]
 
-    def short_branches(self, node: int, room: float, size: float) -> list[str]:
+    def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
         return [fit_text(name, room, size) for name in self._pivots(node)]
 
     def missing_branch(self, node: int) -> int:
@@ -96,12 +96,19 @@ class NamedComparisonTree(ReadableTree):
     def shows_missing(self, show_missing: bool | str) -> bool:
         return False
 
-    def question_details(self, node: int) -> list[str]:
+    def split_details(self, node: int) -> list[str]:
         a, b = self._pivots(node)
         return [f"closer to {a} than to {b}?"]
 
-    def narrowed(self, node: int, path: Path, branch: int) -> Path:
+    def narrow_path(self, node: int, path: Path, branch: int) -> Path:
         a, b = int(self._tree.pivot_a[node]), int(self._tree.pivot_b[node])
         near, far = (a, b) if branch == 0 else (b, a)
-        names = self._model.pivot_name(near), self._model.pivot_name(far)
-        return (*path, ComparisonCondition(near, far, *names, branch == 0, self._model))
+        condition = ComparisonCondition(
+            near=near,
+            far=far,
+            near_name=self._model.pivot_name(near),
+            far_name=self._model.pivot_name(far),
+            strict=branch == 0,
+            model=self._model,
+        )
+        return (*path, condition)

@@ -1,4 +1,4 @@
-"""Trees of comparisons for classes and for numbers."""
+"""Comparison trees for classification and regression."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from spinney.tree.triplet.tree import Closer, ComparisonTree, Indices, Targets
 __all__ = ["ComparisonTreeClassifier", "ComparisonTreeRegressor"]
 
 _OWN = """random_state : int, RandomState instance or None, default=None
-        Decides the pivots.
+        Seed for the draws of pivots.
     n_jobs : int, default=None
-        Threads; they do not change the result. None means the value of
+        Number of threads; the result does not depend on it. None means the value of
         `spinney.set_num_threads`."""
 
 
 class _OneTree:
-    """What both trees share."""
+    """Parameters and methods of both comparison trees."""
 
     def __init__(
         self,
@@ -54,36 +54,38 @@ class _OneTree:
         return self._part(0)
 
     def is_closer(self: Any, X: Any, near: int, far: int) -> NDArray[np.bool_]:
-        """Ask whether rows are closer to one training row than to another.
+        """Return whether each row is closer to one training row than to another.
 
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
         near, far : int
-            Numbers of training rows that the tree compares with.
+            Indices of training rows that are pivots of the tree.
 
         Returns
         -------
-        ndarray of bool
-            One answer for each row.
+        ndarray of bool of shape (n_rows,)
+            Whether each row is closer to `near` than to `far`.
         """
         check_is_fitted(self)
         a, b = int(self._places[near]), int(self._places[far])
         if a < 0 or b < 0:
-            raise ValueError(f"near, far: expected rows that the tree asks for, got {near}, {far}")
+            raise ValueError(
+                f"near, far: expected training rows that are pivots of the tree, got {near}, {far}"
+            )
         rows = self._pivots.read(self, X)
         closer = rows.closer(self._pivots, 1)
         x = np.arange(rows.n_rows)
         return np.asarray(closer(x, np.full_like(x, a), np.full_like(x, b)))
 
     def pivot_name(self: Any, row: int) -> str:
-        """Say what a training row is called in texts: a string itself, or its number.
+        """Return the name of a training row in texts: the string itself, or its index.
 
         Parameters
         ----------
         row : int
-            Number of a training row that the tree compares with.
+            Index of a training row that is a pivot of the tree.
 
         Returns
         -------
@@ -96,12 +98,12 @@ class _OneTree:
         return NamedComparisonTree(self, feature_names, class_names)
 
     def apply(self: Any, X: Any) -> Indices:
-        """Find the leaf of each row.
+        """Return the leaf of each row.
 
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
 
         Returns
         -------
@@ -113,11 +115,11 @@ class _OneTree:
 
 
 class ComparisonTreeClassifier(_OneTree, ComparisonClassifier):
-    __doc__ = f"""A tree for classes that asks which of two training rows a row is closer to.
+    __doc__ = f"""A classification tree that compares distances to two training rows.
 
-    A node draws two of its training rows that have different classes, the pivots. Rows that are
-    closer to the first go left; others go right, those as close to one as to the other too. A node
-    whose rows are of one class, or that six draws could not divide, is a leaf.
+    A node draws two of its training rows with different classes, the pivots. Rows that are closer
+    to the first pivot go left; other rows, including ties, go right. A node is a leaf if its rows
+    have one class, or if six draws do not split it.
 
     Parameters
     ----------
@@ -130,15 +132,15 @@ class ComparisonTreeClassifier(_OneTree, ComparisonClassifier):
         The nodes, as parallel arrays: `left`, `right`, `pivot_a`, `pivot_b` (training rows),
         `value`, `n_node_samples`, `weighted_n_node_samples`, `depth`.
     n_comparisons_ : int
-        Comparisons that `fit` asked for.
+        Number of comparisons in `fit`.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
-        Columns seen in fit, of vectors and matrices.
+        Number of columns seen in fit, for vectors and matrices.
 
     See Also
     --------
-    spinney.ensemble.ComparisonForestClassifier : Many of them, averaged.
+    spinney.ensemble.ComparisonForestClassifier : An average of many such trees.
 
     References
     ----------
@@ -155,11 +157,11 @@ class ComparisonTreeClassifier(_OneTree, ComparisonClassifier):
 
 
 class ComparisonTreeRegressor(_OneTree, ComparisonRegressor):
-    __doc__ = f"""A tree for numbers that asks which of two training rows a row is closer to.
+    __doc__ = f"""A regression tree that compares distances to two training rows.
 
-    A node draws two of its training rows that have different targets, the pivots. Rows that are
-    closer to the first go left; others go right, those as close to one as to the other too. A node
-    whose rows have one target, or that six draws could not divide, is a leaf.
+    A node draws two of its training rows with different targets, the pivots. Rows that are closer
+    to the first pivot go left; other rows, including ties, go right. A node is a leaf if its rows
+    have one target, or if six draws do not split it.
 
     Parameters
     ----------
@@ -172,13 +174,13 @@ class ComparisonTreeRegressor(_OneTree, ComparisonRegressor):
         The nodes, as parallel arrays: `left`, `right`, `pivot_a`, `pivot_b` (training rows),
         `value`, `n_node_samples`, `weighted_n_node_samples`, `depth`.
     n_comparisons_ : int
-        Comparisons that `fit` asked for.
+        Number of comparisons in `fit`.
     n_features_in_ : int
-        Columns seen in fit, of vectors and matrices.
+        Number of columns seen in fit, for vectors and matrices.
 
     See Also
     --------
-    spinney.ensemble.ComparisonForestRegressor : Many of them, averaged.
+    spinney.ensemble.ComparisonForestRegressor : An average of many such trees.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What trees and forests of comparisons share: reading, growing, walking."""
+"""Base classes of comparison trees and forests: input checks, growing, prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_co
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_consistent_length,
     check_is_fitted,
@@ -21,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from spinney.conformal.mixins import IntervalsOnRequest, SetsOnRequest
+from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.base import encode_classes
@@ -36,34 +36,34 @@ from spinney.tree.triplet.tree import (
 
 __all__ = ["PARAMETERS", "BaseComparison", "ComparisonClassifier", "ComparisonRegressor"]
 
-# Rows times trees that are under way at once: enough that calls do not matter, few enough for the
+# Rows times trees per batch of predictions: large enough to amortise calls, small enough for the
 # cache.
-_UNDER_WAY = 1 << 16
+_BATCH_SIZE = 1 << 16
 
 PARAMETERS = """metric : str or callable, default="auto"
         How rows are compared. "auto": by Euclidean distance if they are numbers, by edit distance
         if they are strings, by the `oracle` if there is one.
 
-        - "euclidean", "manhattan", "chebyshev", "cosine", or another name that SciPy's ``cdist``
-          knows: X has rows of numbers. The first four are fast.
+        - "euclidean", "manhattan", "chebyshev", "cosine", or another metric of SciPy's ``cdist``:
+          X has rows of numbers. The first four are fast.
         - "edit", "hamming": X has strings, in a sequence or one column. Edit distance counts
           insertions, deletions and replacements of characters; Hamming distance counts positions
-          that differ, with those that only the longer string has.
-        - "precomputed": X has distances, of all training rows to each other in `fit`, and of rows
-          to all training rows afterwards.
-        - "oracle": X has objects of any kind; only `oracle` looks at them.
+          that differ, including the extra positions of the longer string.
+        - "precomputed": X has distances: between all training rows in `fit`, and from each row to
+          all training rows in prediction.
+        - "oracle": X has objects of any kind, which only `oracle` uses.
         - a callable ``metric(u, v)`` that returns the distance of two rows (or strings).
     oracle : callable, default=None
-        ``oracle(x, a, b)`` tells for arrays of objects whether each x[i] is closer to a[i] than to
-        b[i]: an array of bool.
+        ``oracle(x, a, b)`` gets arrays of objects and returns a boolean array: whether each x[i]
+        is closer to a[i] than to b[i].
     leaf_size : int, default=1
-        Nodes of at most so many rows are leaves.
+        A node with at most this many rows is a leaf.
     max_depth : int, default=None
-        Levels at most; None means no limit."""
+        Largest depth; None means no limit."""
 
 
 class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
-    """Base class; not to be used directly."""
+    """Base class of comparison trees and forests; not to be used directly."""
 
     _nodes: ComparisonTree
     _starts: Indices
@@ -81,27 +81,27 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _read_targets(self, y: Any) -> Targets:
-        """Read y."""
+        """Validate and encode y."""
 
     @abstractmethod
     def _grow(
         self, closer: Closer, targets: Targets, rows: Indices, weights: NDArray[np.float64]
     ) -> list[tuple[ComparisonTree, int]]:
-        """Grow the trees."""
+        """Grow the trees; return each with its number of comparisons."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Grow from training rows.
+        """Grow the model from training rows.
 
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows, in the leaves and in the draws of pivots. Rows of weight zero are
-            left out.
+            Row weights for the leaves and for the draws of pivots; None means equal weights. Rows
+            of weight zero are ignored.
 
         Returns
         -------
@@ -117,19 +117,14 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         training = read_rows(self, X)
         targets = self._read_targets(y)
         check_consistent_length(np.empty((training.n_rows, 0)), targets.codes)
-        weights = _check_sample_weight(
-            sample_weight,
-            np.empty((training.n_rows, 0)),
-            dtype=np.float64,
-            ensure_non_negative=True,
-        )
+        weights = check_weights(sample_weight, training.n_rows)
         rows = training.order()
         rows = rows[weights[rows] > 0]
         closer = training.closer(training, n_threads)
         grown = self._grow(closer, targets, rows, weights)
         self._nodes, self._starts = ComparisonTree.joined([tree for tree, _ in grown])
         self.n_comparisons_ = sum(n for _, n in grown)
-        # Only pivots are needed from here on.
+        # Prediction needs only the pivots.
         is_inner = self._nodes.left >= 0
         is_pivot = np.zeros(training.n_rows, dtype=np.bool_)
         is_pivot[self._nodes.pivot_a[is_inner]] = True
@@ -146,31 +141,39 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     def _grow_one(
         self, closer: Closer, targets: Targets, rows: Indices, weights: Any, rng: Any
     ) -> tuple[ComparisonTree, int]:
-        return grow_tree(closer, targets, rows, weights, rng, self.leaf_size, self.max_depth)
+        return grow_tree(
+            closer,
+            targets,
+            rows,
+            weights,
+            rng,
+            leaf_size=self.leaf_size,
+            max_depth=self.max_depth,
+        )
 
     def _part(self, tree: int) -> ComparisonTree:
         return self._nodes.part(*self._starts[tree : tree + 2])
 
-    # ------------------------------------------------------------------ walking
+    # ------------------------------------------------------------------ prediction
 
     def _leaves(self, X: Any) -> Iterator[Indices]:
-        """Tell tree by tree the leaf of each row, counted through all trees."""
+        """Yield, for each tree, the leaf of each row as an index into the joined nodes."""
         check_is_fitted(self)
         rows = self._pivots.read(self, X)
-        answers = rows.closer(self._pivots, effective_n_jobs(self.n_jobs))
-        places = self._places
-        n_together = max(1, _UNDER_WAY // rows.n_rows)
+        closer = rows.closer(self._pivots, effective_n_jobs(self.n_jobs))
+        pivot_index = self._places
+        n_together = max(1, _BATCH_SIZE // rows.n_rows)
         roots = self._starts[:-1]
         for first in range(0, len(roots), n_together):
             yield from walk(
-                lambda x, a, b: answers(x, places[a], places[b]),
+                lambda x, a, b: closer(x, pivot_index[a], pivot_index[b]),
                 self._nodes,
                 roots[first : first + n_together],
                 rows.n_rows,
             )
 
     def _means(self, X: Any) -> NDArray[np.float64]:
-        """Mean of the trees' values, added up in the order of the trees."""
+        """Return the mean of the leaf values over the trees, summed in tree order."""
         leaves = self._leaves(X)
         first = next(leaves)
         sums = self._nodes.value[first]
@@ -179,17 +182,17 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return np.asarray(sums / (len(self._starts) - 1))
 
     def count_comparisons(self, X: Any) -> Indices:
-        """Count the comparisons that each row takes to be predicted.
+        """Return the number of comparisons that the prediction of each row takes.
 
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Numbers of comparisons, in all trees together.
+            Number of comparisons, summed over all trees.
         """
         return np.asarray(sum(self._nodes.depth[leaf] for leaf in self._leaves(X)))
 
@@ -204,7 +207,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
 
 class ComparisonClassifier(SetsOnRequest, ClassifierMixin, BaseComparison):
-    """What both kinds of classifiers share."""
+    """Base class of comparison tree and forest classifiers."""
 
     def _read_targets(self, y: Any) -> Targets:
         codes, _ = encode_classes(self, column_or_1d(y, warn=True))
@@ -218,12 +221,12 @@ class ComparisonClassifier(SetsOnRequest, ClassifierMixin, BaseComparison):
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Shares of the classes in the leaves, mean over the trees.
+            Class shares of the leaves, averaged over the trees.
         """
         return self._means(X)
 
@@ -233,7 +236,7 @@ class ComparisonClassifier(SetsOnRequest, ClassifierMixin, BaseComparison):
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
 
         Returns
         -------
@@ -249,19 +252,19 @@ class ComparisonClassifier(SetsOnRequest, ClassifierMixin, BaseComparison):
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            The classes of the largest probability.
+            The classes with the largest probability.
         """
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_.take(likeliest, axis=0))
+        codes = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_.take(codes, axis=0))
 
 
 class ComparisonRegressor(IntervalsOnRequest, RegressorMixin, BaseComparison):
-    """What both kinds of regressors share."""
+    """Base class of comparison tree and forest regressors."""
 
     def _read_targets(self, y: Any) -> Targets:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
@@ -270,12 +273,12 @@ class ComparisonRegressor(IntervalsOnRequest, RegressorMixin, BaseComparison):
         return Targets(codes.astype(np.intp), 0, numbers)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict numbers.
+        """Predict regression targets.
 
         Parameters
         ----------
         X : array, frame or sequence
-            The rows, as `metric` asks for.
+            The rows, of the kind that `metric` requires.
 
         Returns
         -------

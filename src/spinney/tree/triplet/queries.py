@@ -1,4 +1,4 @@
-"""Ways to tell which of two pivots a row is closer to: vectors, matrices, strings, oracles."""
+"""Triplet comparisons for vectors, distance matrices, strings and oracles."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from sklearn.utils.validation import validate_data
 
 from spinney import _core
+from spinney.data.distances import measure_pairs
 from spinney.data.strings import encode_strings, read_strings
 from spinney.tree.triplet.tree import Closer, Indices
 
 __all__ = ["METRICS", "Rows", "read_rows"]
 
 _KERNELS = {"euclidean", "manhattan", "chebyshev", "cosine"}
-_SAME_ORDER = {"cityblock": "manhattan", "sqeuclidean": "euclidean"}  # as far as comparisons go
-_CDIST = {
+_SAME_ORDER = {"cityblock": "manhattan", "sqeuclidean": "euclidean"}  # same results of comparisons
+_OTHERS = {
     "braycurtis",
     "canberra",
     "correlation",
@@ -38,40 +38,40 @@ _CDIST = {
 }
 _STRINGS = {"edit", "hamming"}
 
-# Every name that the parameter `metric` may have.
-METRICS = {"auto", "precomputed", "oracle", *_KERNELS, *_SAME_ORDER, *_CDIST, *_STRINGS}
+# Allowed names of the parameter `metric`.
+METRICS = {"auto", "precomputed", "oracle", *_KERNELS, *_SAME_ORDER, *_OTHERS, *_STRINGS}
 
 Metric = Callable[[Any, Any], float]
 
 
 class Rows(ABC):
-    """Rows of one kind, which can be compared with pivots of the same kind."""
+    """Rows that can be compared with pivots of the same kind."""
 
     n_rows: int
 
     @abstractmethod
     def closer(self, pivots: Any, n_threads: int) -> Closer:
-        """Make the function that answers; x are numbers of these rows, a and b of pivots."""
+        """Return the comparison function; x are indices of these rows, a and b of pivots."""
 
     @abstractmethod
     def take(self, rows: Indices) -> Any:
-        """Keep only some rows, as pivots."""
+        """Return some of the rows, for use as pivots."""
 
     @abstractmethod
     def read(self, estimator: Any, X: Any) -> Any:
-        """Read rows of the same kind that are to be predicted."""
+        """Validate and convert rows of the same kind for prediction."""
 
-    def name(self, place: int, row: int) -> str:
-        """Name one of these rows, which was `row` in training."""
+    def name(self, index: int, row: int) -> str:
+        """Return the name of row `index`, which had index `row` in training."""
         return f"row {row}"
 
     def order(self) -> Indices:
-        """Give an order of the rows that does not depend on the one they came in, if one exists."""
+        """Return an order of the rows that is independent of the input, if possible."""
         return np.arange(self.n_rows)
 
 
 def read_rows(estimator: Any, X: Any) -> Rows:
-    """Read training rows; `metric` and `oracle` of the estimator decide as what."""
+    """Validate and convert training rows; `metric` and `oracle` determine the kind."""
     metric, oracle = estimator.metric, estimator.oracle
     if metric == "auto" and oracle is not None:
         metric = "oracle"
@@ -109,15 +109,15 @@ def read_rows(estimator: Any, X: Any) -> Rows:
 
 
 class VectorRows(Rows):
-    """Rows of numbers, and a metric: a kernel's name, another name of cdist, or a callable."""
+    """Numeric rows; the metric is a core kernel, another name in `_OTHERS`, or a callable."""
 
     def __init__(
         self, values: NDArray[np.float64], metric: str | Metric, options: Any = None
     ) -> None:
         self.metric = metric
         self.n_rows = len(values)
-        # What depends on the training rows is found once, and holds for all that come later.
-        self.options = _statistics(values, metric) if options is None else options
+        # Options of the metric come from the training rows and are reused for prediction.
+        self.options = _metric_options(values, metric) if options is None else options
         self.values = _unit(values) if metric == "cosine" else values
 
     def order(self) -> Indices:
@@ -136,9 +136,9 @@ class VectorRows(Rows):
 
     def closer(self, pivots: VectorRows, n_threads: int) -> Closer:
         if callable(self.metric):
-            return _closer_by_calls(self.values, pivots.values, self.metric)
+            return _closer_by_callable(self.values, pivots.values, self.metric)
         if self.metric not in _KERNELS:
-            return self._closer_by_cdist(pivots)
+            return self._closer_by_distances(pivots)
         metric = self.metric
 
         def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
@@ -148,9 +148,11 @@ class VectorRows(Rows):
 
         return closer
 
-    def _closer_by_cdist(self, pivots: VectorRows) -> Closer:
+    def _closer_by_distances(self, pivots: VectorRows) -> Closer:
+        name = str(self.metric)
+
         def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
-            # One call for all rows with the same pivots.
+            # One call of cdist for all rows with the same pivots.
             order = np.lexsort((b, a))
             changes = (np.diff(a[order]) != 0) | (np.diff(b[order]) != 0)
             cuts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(x)]])
@@ -158,16 +160,15 @@ class VectorRows(Rows):
             for first, last in pairwise(cuts):
                 group = order[first:last]
                 pair = pivots.values[[a[group[0]], b[group[0]]]]
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    distances = cdist(self.values[x[group]], pair, self.metric, **self.options)
+                distances = measure_pairs(self.values[x[group]], pair, name, self.options)
                 out[group] = distances[:, 0] < distances[:, 1]
             return out
 
         return closer
 
 
-def _statistics(values: NDArray[np.float64], metric: str | Metric) -> dict[str, Any]:
-    """What cdist would find out anew at each call."""
+def _metric_options(values: NDArray[np.float64], metric: str | Metric) -> dict[str, Any]:
+    """Return options that cdist would otherwise compute from the data of each call."""
     if metric == "seuclidean":
         variance = values.var(axis=0, ddof=min(1, len(values) - 1))
         return {"V": np.where(variance > 0, variance, 1.0)}
@@ -179,18 +180,18 @@ def _statistics(values: NDArray[np.float64], metric: str | Metric) -> dict[str, 
 
 
 def _unit(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale rows to length one, those of huge and tiny numbers too; zero stays zero."""
+    """Scale rows to unit length without overflow or underflow; zero rows stay zero."""
     largest = np.abs(values).max(axis=1, keepdims=True)
     scaled = values / np.where(largest > 0, largest, 1.0)
     length = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
     return scaled / np.where(length > 0, length, 1.0)
 
 
-def _closer_by_calls(rows: Any, pivots: Any, metric: Metric) -> Closer:
+def _closer_by_callable(rows: Any, pivots: Any, metric: Metric) -> Closer:
     def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
         triplets = zip(x.tolist(), a.tolist(), b.tolist(), strict=True)
-        answers = (metric(rows[i], pivots[j]) < metric(rows[i], pivots[k]) for i, j, k in triplets)
-        return np.fromiter(answers, dtype=np.bool_, count=len(x))
+        results = (metric(rows[i], pivots[j]) < metric(rows[i], pivots[k]) for i, j, k in triplets)
+        return np.fromiter(results, dtype=np.bool_, count=len(x))
 
     return closer
 
@@ -199,7 +200,7 @@ def _closer_by_calls(rows: Any, pivots: Any, metric: Metric) -> Closer:
 
 
 class MatrixRows(Rows):
-    """Distances that are known: row i has those of row i to all training rows."""
+    """Precomputed distances; row i of the matrix has those to all training rows."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
@@ -227,15 +228,15 @@ class MatrixRows(Rows):
 
 
 class StringRows(Rows):
-    """Strings, and a metric: "edit", "hamming" or a callable."""
+    """Strings; the metric is "edit", "hamming" or a callable."""
 
     def __init__(self, strings: list[str], metric: str | Metric) -> None:
         self.strings = strings
         self.metric = metric
         self.n_rows = len(strings)
 
-    def name(self, place: int, row: int) -> str:
-        return repr(self.strings[place])
+    def name(self, index: int, row: int) -> str:
+        return repr(self.strings[index])
 
     def order(self) -> Indices:
         return np.array(sorted(range(self.n_rows), key=self.strings.__getitem__), dtype=np.intp)
@@ -249,12 +250,12 @@ class StringRows(Rows):
         return StringRows(strings, self.metric)
 
     def encoded(self) -> Any:
-        """Strings for the core."""
+        """Return the strings in the core's format."""
         return _core.Strings(*encode_strings(self.strings))
 
     def closer(self, pivots: StringRows, n_threads: int) -> Closer:
         if callable(self.metric):
-            return _closer_by_calls(self.strings, pivots.strings, self.metric)
+            return _closer_by_callable(self.strings, pivots.strings, self.metric)
         metric = self.metric
         rows, others = self.encoded(), pivots.encoded()
 
@@ -270,7 +271,7 @@ class StringRows(Rows):
 
 
 class ObjectRows(Rows):
-    """Objects that only an oracle knows."""
+    """Objects of any kind, which only the oracle can compare."""
 
     def __init__(self, objects: NDArray[Any], oracle: Callable[..., Any]) -> None:
         self.objects = objects
@@ -285,20 +286,19 @@ class ObjectRows(Rows):
 
     def closer(self, pivots: ObjectRows, n_threads: int) -> Closer:
         def closer(x: Indices, a: Indices, b: Indices) -> NDArray[np.bool_]:
-            told = self.oracle(self.objects[x], pivots.objects[a], pivots.objects[b])
-            answers = np.asarray(told)
-            if answers.shape != x.shape or answers.dtype.kind not in "biu":
+            results = np.asarray(self.oracle(self.objects[x], pivots.objects[a], pivots.objects[b]))
+            if results.shape != x.shape or results.dtype.kind not in "biu":
                 raise ValueError(
-                    f"oracle: expected {len(x)} answers, true or false, got shape "
-                    f"{answers.shape} and dtype {answers.dtype}"
+                    f"oracle: expected an array of {len(x)} booleans or integers, got shape "
+                    f"{results.shape} and dtype {results.dtype}"
                 )
-            return answers.astype(np.bool_)
+            return results.astype(np.bool_)
 
         return closer
 
 
 def _as_objects(X: Any) -> NDArray[Any]:
-    """An array whose items (or rows) are the objects."""
+    """Return X as an array whose items (or rows) are the objects."""
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
     if not isinstance(X, np.ndarray):

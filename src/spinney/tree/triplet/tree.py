@@ -1,8 +1,8 @@
-"""Trees that ask which of two training rows a row is closer to.
+"""Growth and prediction of comparison trees.
 
-What is grown and walked here never sees a distance, only answers of a `Closer`:
-``closer(x, a, b)`` tells for arrays of row numbers whether x[i] is closer to a[i] than to b[i]. All
-nodes of a level are worked on together.
+A split tests which of two training rows, the pivots, a row is closer to. This module never uses
+distances, only a `Closer`: for arrays of row indices, ``closer(x, a, b)`` returns whether x[i] is
+closer to a[i] than to b[i]. All nodes of a level are processed together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Closer", "ComparisonTree", "Targets", "grow_tree", "walk"]
 Indices = NDArray[np.intp]
 Closer = Callable[[Indices, Indices, Indices], NDArray[np.bool_]]
 
-_N_RETRIES = 5  # pairs of pivots to try after one that leaves all rows on one side
+_N_RETRIES = 5  # further pairs of pivots to draw if a pair sends all rows to one side
 
 
 @dataclass
@@ -31,18 +31,18 @@ class ComparisonTree:
     Attributes
     ----------
     left, right : ndarray of intp
-        Children, -1 at a leaf. Rows that are closer to `pivot_a` than to `pivot_b` go left, others
-        right, those between the two as well.
+        Children, -1 at a leaf. Rows that are closer to `pivot_a` than to `pivot_b` go left; other
+        rows, including ties, go right.
     pivot_a, pivot_b : ndarray of intp
         Training rows, -1 at a leaf.
     value : ndarray of shape (node_count, n_values)
         Shares of the classes, or the mean.
     n_node_samples : ndarray of intp
-        Training rows in the node; a row that was drawn several times counts once.
+        Number of training rows in the node; a row drawn several times counts once.
     weighted_n_node_samples : ndarray of float64
-        Their weight.
+        Total weight of these rows.
     depth : ndarray of intp
-        Comparisons on the way from the root.
+        Number of comparisons on the path from the root.
     """
 
     left: Indices
@@ -71,7 +71,7 @@ class ComparisonTree:
 
     @classmethod
     def joined(cls, trees: Sequence[ComparisonTree]) -> tuple[ComparisonTree, Indices]:
-        """Trees one after the other in the same arrays, and where each begins and the last ends."""
+        """Concatenate trees; return them with the start of each and the end of the last."""
         starts = np.concatenate([[0], np.cumsum([tree.node_count for tree in trees])])
         shift = np.repeat(starts[:-1], np.diff(starts))
         arrays = {
@@ -83,7 +83,7 @@ class ComparisonTree:
         return cls(**arrays), starts
 
     def part(self, first: int, last: int) -> ComparisonTree:
-        """Take one tree out of several."""
+        """Return one of several concatenated trees, the nodes from `first` to `last`."""
         arrays = {field.name: getattr(self, field.name)[first:last] for field in fields(self)}
         for name in ("left", "right"):
             arrays[name] = np.where(arrays[name] < 0, -1, arrays[name] - first)
@@ -92,14 +92,14 @@ class ComparisonTree:
 
 @dataclass
 class Targets:
-    """What is learned: classes, or numbers.
+    """Targets of a classification or a regression.
 
     Attributes
     ----------
     codes : ndarray of intp
-        Rank of each row's target; pivots differ in it.
+        Rank of each row's target; the pivots of a node have different codes.
     n_classes : int
-        Number of classes; 0 if `numbers` are learned.
+        Number of classes; 0 for a regression.
     numbers : ndarray of float64 or None
         The targets of a regression.
     """
@@ -111,14 +111,14 @@ class Targets:
     def values(
         self, rows: Indices, starts: Indices, weights: Any, totals: Any
     ) -> NDArray[np.float64]:
-        """Shares or means of segments of rows."""
+        """Return the class shares, or the means, of segments of rows."""
         n_nodes = len(starts) - 1
         sizes = np.diff(starts)
         if self.numbers is None:
             cells = np.repeat(np.arange(n_nodes) * self.n_classes, sizes) + self.codes[rows]
             sums = np.bincount(cells, weights, n_nodes * self.n_classes)
             return sums.reshape(n_nodes, self.n_classes) / totals[:, np.newaxis]
-        # Relative to the first: the mean of equal numbers is that number, to the bit.
+        # Sums are relative to the first target, so the mean of equal targets is exact.
         numbers = self.numbers[rows]
         first = numbers[starts[:-1]]
         beyond = np.add.reduceat(weights * (numbers - np.repeat(first, sizes)), starts[:-1])
@@ -131,32 +131,33 @@ def grow_tree(
     rows: Indices,
     weights: NDArray[np.float64],
     rng: np.random.Generator,
+    *,
     leaf_size: int = 1,
     max_depth: int | None = None,
 ) -> tuple[ComparisonTree, int]:
-    """Grow a tree and count the comparisons that it asked for.
+    """Grow a tree; return it with the number of comparisons.
 
     Parameters
     ----------
     closer : callable
-        Answers about training rows.
+        Comparison function for training rows.
     targets : Targets
-        What is learned.
+        The targets of all training rows.
     rows : ndarray of intp
-        The training rows to grow from. Their order decides what a draw stands for.
+        The training rows to grow from. For a given seed, the tree depends on their order.
     weights : ndarray of float64
         Weights of all training rows, positive for `rows`. Pivots are drawn in proportion to them,
-        so that a weight of two is as good as the row twice.
+        so a weight of 2 equals repeating the row.
     rng : Generator
-        Draws the pivots.
+        Generator for the draws of pivots.
     leaf_size : int, default=1
-        Rows of which a node is no longer divided.
+        A node with at most this many rows is a leaf.
     max_depth : int or None, default=None
-        Levels at most.
+        Largest depth; None means no limit.
     """
-    # In a node rows are always in the order of their targets, since dividing keeps the order.
+    # The rows of a node are always sorted by target, because splits keep their order.
     rows = rows[np.argsort(targets.codes[rows], kind="stable")]
-    # A power of two is exact, and keeps products of weights from over- and underflow.
+    # Scaling by a power of two is exact and prevents over- and underflow of products of weights.
     scaled = np.ldexp(weights, -int(np.frexp(weights[rows].max())[1]))
     starts = np.array([0, len(rows)])
     levels: list[ComparisonTree] = []
@@ -194,19 +195,19 @@ def grow_tree(
             goes_left = closer(rows, np.repeat(a, sizes), np.repeat(b, sizes))
             n_comparisons += len(rows)
             n_left = np.add.reduceat(goes_left, starts[:-1], dtype=np.intp)
-            divides = (n_left > 0) & (n_left < sizes)
-            level.pivot_a[nodes[divides]] = a[divides]
-            level.pivot_b[nodes[divides]] = b[divides]
-            moved, cuts = _divide(rows, starts, goes_left, n_left)
-            both = np.repeat(divides, 2)
-            done.append((np.repeat(nodes[divides], 2), *_segments(moved, cuts, both)))
-            is_open = ~divides
+            is_split = (n_left > 0) & (n_left < sizes)
+            level.pivot_a[nodes[is_split]] = a[is_split]
+            level.pivot_b[nodes[is_split]] = b[is_split]
+            moved, cuts = _partition(rows, starts, goes_left, n_left)
+            both = np.repeat(is_split, 2)
+            done.append((np.repeat(nodes[is_split], 2), *_segments(moved, cuts, both)))
+            is_open = ~is_split
             nodes = nodes[is_open]
         rows, starts = _merge(done)
         parents = np.flatnonzero(level.pivot_a >= 0)
         level.left[parents] = n_nodes + 2 * np.arange(len(parents))
         level.right[parents] = level.left[parents] + 1
-    # Children are already numbered in the tree, not in their level.
+    # Child indices already refer to the whole tree, so the levels are simply concatenated.
     arrays = {
         field.name: np.concatenate([getattr(level, field.name) for level in levels])
         for field in fields(ComparisonTree)
@@ -215,19 +216,19 @@ def grow_tree(
 
 
 def _segments(rows: Indices, starts: Indices, kept: NDArray[np.bool_]) -> tuple[Indices, Indices]:
-    """Leave out the rows of nodes that are not kept."""
+    """Return the rows and starts of the nodes that are kept."""
     if kept.all():
         return rows, starts
     sizes = np.diff(starts)
     return rows[np.repeat(kept, sizes)], np.concatenate([[0], np.cumsum(sizes[kept])])
 
 
-def _divide(
+def _partition(
     rows: Indices, starts: Indices, goes_left: NDArray[np.bool_], n_left: Indices
 ) -> tuple[Indices, Indices]:
-    """Put the rows that go left first in each node; order is kept on both sides."""
+    """Stably partition the rows of each node: rows that go left come first."""
     sizes = np.diff(starts)
-    # Left rows take places from the start, right rows from the first cut on.
+    # Left rows take positions from the start of the node, right rows follow the left ones.
     before = np.cumsum(goes_left)
     lefts_before_node = np.concatenate([[0], np.cumsum(n_left)[:-1]])
     to_left = before - 1 + np.repeat(starts[:-1] - lefts_before_node, sizes)
@@ -241,7 +242,7 @@ def _divide(
 
 
 def _merge(done: list[tuple[Any, ...]]) -> tuple[Indices, Indices]:
-    """Put the children that came out of several draws into the order of their parents."""
+    """Merge the children from several draws, in the order of their parents."""
     done = [part for part in done if len(part[0])]
     if len(done) == 1:
         return done[0][1], done[0][2]
@@ -264,10 +265,11 @@ def _draw_pivots(
     weights: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> tuple[Indices, Indices]:
-    """Draw two rows of different targets in each node, every pair in proportion to its weights.
+    """Draw two rows with different targets in each node.
 
-    The first is drawn in proportion to its weight times the weight of the rows it may be paired
-    with, the second among these. In a node rows of the same target lie side by side, in a block.
+    The probability of a pair is proportional to the product of its weights. The first row is drawn
+    with its weight times the weight of its possible partners, the second among these. The rows of
+    a node with the same target are contiguous: a block.
     """
     first, last = starts[:-1], starts[1:]
     changes = codes[1:] != codes[:-1]
@@ -279,18 +281,18 @@ def _draw_pivots(
     others = node_weight[block_node] - (sums[blocks[1:]] - sums[blocks[:-1]])
     pairs = np.concatenate([[0.0], np.cumsum(weights * np.repeat(others, np.diff(blocks)))])
 
-    # Clipped: where weights are no integers, sums may be off in the last digit.
+    # Clipped, because sums of non-integer weights have rounding errors.
     draws = rng.random((2, len(first)))
-    aim = pairs[first] + draws[0] * (pairs[last] - pairs[first])
-    a = np.clip(np.searchsorted(pairs, aim, side="right") - 1, first, last - 1)
+    goal = pairs[first] + draws[0] * (pairs[last] - pairs[first])
+    a = np.clip(np.searchsorted(pairs, goal, side="right") - 1, first, last - 1)
     block = np.searchsorted(blocks, a, side="right") - 1
     begin, end = blocks[block], blocks[block + 1]
-    aim = draws[1] * others[block]
+    goal = draws[1] * others[block]
     before = sums[begin] - sums[first]
-    is_before = ((aim < before) & (begin > first)) | (end == last)
-    aim = np.where(is_before, sums[first] + aim, sums[end] + (aim - before))
+    is_before = ((goal < before) & (begin > first)) | (end == last)
+    goal = np.where(is_before, sums[first] + goal, sums[end] + (goal - before))
     b = np.clip(
-        np.searchsorted(sums, aim, side="right") - 1,
+        np.searchsorted(sums, goal, side="right") - 1,
         np.where(is_before, first, end),
         np.where(is_before, begin, last) - 1,
     )
@@ -298,9 +300,9 @@ def _draw_pivots(
 
 
 def walk(closer: Closer, nodes: ComparisonTree, roots: Indices, n_rows: int) -> Indices:
-    """Find the leaves that rows 0 … n_rows-1 reach from each root, (n_roots, n_rows).
+    """Return the leaf of rows 0 … n_rows-1 for each root, (n_roots, n_rows).
 
-    The depth of a leaf is the number of comparisons that its rows asked for.
+    The number of comparisons of a row is the depth of its leaf.
     """
     node = np.repeat(roots, n_rows)
     active = np.flatnonzero(nodes.left[node] >= 0)

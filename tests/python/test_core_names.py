@@ -1,0 +1,90 @@
+"""The core refuses names that it does not know, whatever the parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from spinney import _core
+from spinney.ensemble import AdaBoostClassifier, GradientBoostingRegressor
+from spinney.linear_model import Perceptron
+
+X = np.arange(20.0).reshape(10, 2)
+Y = np.arange(10) % 2
+
+
+def _row_scorer(name: str) -> None:
+    model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
+    _core.RowScorer(model._store.core, [0.0], 2, name)
+
+
+def _criterion(name: str) -> None:
+    _core.GrowOptions().criterion = name
+
+
+def _importance(name: str) -> None:
+    _core.ForestOptions().importance = name
+
+
+def _algorithm(name: str) -> None:
+    model = AdaBoostClassifier(n_estimators=2)
+    model._validate_params = lambda: None  # past the check of parameters, to that of the core
+    model.set_params(algorithm=name).fit(X, Y)
+
+
+def _variant(name: str) -> None:
+    model = Perceptron(variant=name)
+    model._validate_params = lambda: None
+    model.fit(X, Y)
+
+
+def _closer(name: str) -> None:
+    index = np.zeros(1, dtype=np.int64)
+    _core.closer_vectors(name, X, X, index, index, index, 1, np.zeros(1, dtype=bool))
+
+
+def _string_distance(name: str) -> None:
+    starts = np.array([0, 1, 2], dtype=np.int64)
+    _core.string_distance(name, _core.Strings(np.array([1, 2], dtype=np.uint32), starts))
+
+
+def _hnsw(name: str) -> None:
+    _core.Hnsw(2, metric=name, n_links=4, ef_construction=8, has_codes=False, seed=0)
+
+
+PARAMETERS: dict[str, tuple[Callable[[str], None], str]] = {
+    "growth": (_core.BoostOptions().set_growth, "best_first"),
+    "loss": (lambda name: _core.BoostOptions().set_loss(name, 0.0, 1), "log_loss"),
+    "link": (_row_scorer, "identity"),
+    "criterion": (_criterion, "gini"),
+    "importance": (_importance, "impurity"),
+    "algorithm": (_algorithm, "SAMME"),
+    "variant": (_variant, "last"),
+    "kernel": (
+        lambda name: _core.LocalModel(X, X, np.ones(10), name, 1, 0.0, False),
+        "uniform",
+    ),
+    "covariance_type": (
+        lambda name: _core.Mixture(name, np.zeros(1), X[:1], np.eye(2).ravel(), np.zeros(2)),
+        "full",
+    ),
+    "metric (vectors)": (_closer, "euclidean"),
+    "metric (strings)": (_string_distance, "edit"),
+    "metric (HNSW)": (_hnsw, "cosine"),
+    "metric (ball tree)": (
+        lambda name: _core.BallTree(X, name, 2.0, [], None, 4),
+        "minkowski",
+    ),
+}
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS)
+@pytest.mark.parametrize("name", ["unknown", "", "Best_First"])
+def test_unknown_names_are_errors(parameter, name):
+    use, allowed = PARAMETERS[parameter]
+    use(allowed)
+    message = rf"{parameter.split()[0]} must be one of .*'{allowed}'.*; got '{name}'"
+    with pytest.raises(ValueError, match=message):
+        use(name)
