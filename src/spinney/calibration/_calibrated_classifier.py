@@ -121,10 +121,10 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         self._check_method(("auto", *CALIBRATIONS))
         if isinstance(self.cv, str) and self.cv not in ("auto", "oob"):
             raise ValueError(f"cv: expected 'auto', 'oob', a number or a splitter, got {self.cv!r}")
-        every = y
+        y_all = y
         X, y, weights = self._read(X, y, sample_weight)
         y, self._known, codes = read_classes(self, y)
-        self.classes_ = all_classes(self, every, y, self._known)
+        self.classes_ = all_classes(self, y_all, y, self._known)
         self.estimator_, held = self._own_rows(X, y, weights)
         self._unit = unit_of_margins(self.estimator_, X)
         if isinstance(self.cv, str) and held is not None:
@@ -165,7 +165,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         unit = vars(self).get("_unit", 1.0)
-        known = vars(self).get("_known", self.classes_)  # those with rows of positive weight
+        known = vars(self).get("_known", self.classes_)  # classes with rows of positive weight
         shares = self._calibrator.apply(held_out_shares(self.estimator_, X, known, unit))
         return np.asarray(columns_of(self.classes_, shares, known))
 

@@ -148,21 +148,21 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         """
         self._check_method(_METHODS)
         if not isinstance(self.sets, str) or self.sets not in SET_METHODS:
-            said = ", ".join(map(repr, SET_METHODS))
-            raise ValueError(f"sets: expected one of {said}, got {self.sets!r}")
-        every = y
+            names = ", ".join(map(repr, SET_METHODS))
+            raise ValueError(f"sets: expected one of {names}, got {self.sets!r}")
+        y_all = y
         X, y, weights = self._read(X, y, sample_weight)
         y, self._known, codes = read_classes(self, y)
-        self.classes_ = all_classes(self, every, y, self._known)
+        self.classes_ = all_classes(self, y_all, y, self._known)
         if self.method == "split":
-            learned, asked = self._split(X, y)
-            self.estimator_ = fit_on(self._model(), X, y, weights, learned)
-            rows = _safe_indexing(X, asked)
+            train, held = self._split(X, y)
+            self.estimator_ = fit_on(self._model(), X, y, weights, train)
+            rows = _safe_indexing(X, held)
             self._unit = unit_of_margins(self.estimator_, rows)
             shares = held_out_shares(self.estimator_, rows, self._known, self._unit)
-            own = None if weights is None else weights[asked]
+            own = None if weights is None else weights[held]
             self._held_out = HeldOut(
-                "rows that were set aside", codes[asked], shares, weights=own, rows=asked
+                "rows that were set aside", codes[held], shares, weights=own, rows=held
             )
             self.method_ = "split"
         else:
@@ -234,7 +234,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         return np.asarray(columns_of(self.classes_, shares, known))
 
     def _shares(self, X: Any) -> tuple[Floats, Any]:
-        """Probabilities of the classes that have rows of positive weight, and these classes."""
+        """Return probabilities of the classes with weighted rows, and these classes."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         unit = vars(self).get("_unit", 1.0)
@@ -261,23 +261,23 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         shares, known = self._shares(X)
         held = self._held_out
         part: Any = 0.5
-        asked_part: Any = 0.5
+        new_share: Any = 0.5
         if self.randomize:
             random = check_random_state(self.random_state)
             part = random.uniform(size=(len(held), 1))
-            asked_part = random.uniform(size=(len(shares), 1))
+            new_share = random.uniform(size=(len(shares), 1))
         schema = vars(self).get("_schema")
-        asked_of = None
+        new_categories = None
         if held.categories is not None and schema is not None:
-            asked_of = categories_of(read_categories(X, schema)[0], schema)
-        limits = np.full((len(shares), 1), held.limits(self.sets, coverage, asked_of, part))
+            new_categories = categories_of(read_categories(X, schema)[0], schema)
+        limits = np.full((len(shares), 1), held.limits(self.sets, coverage, new_categories, part))
         if self._codes is not None:
-            asked, _ = group_codes(X, self.groups, self._known_groups)
-            for code in np.unique(asked[asked >= 0]):
-                mine = self._codes == code
-                own = part[mine] if self.randomize else part
-                limit = held.take(mine).limit(self.sets, coverage, own)
-                if limit < np.inf:  # minus infinity where the likeliest class alone will do
-                    limits[asked == code] = limit
-        sets = sets_within(class_scores(shares, self.sets, asked_part), limits)
+            codes, _ = group_codes(X, self.groups, self._known_groups)
+            for code in np.unique(codes[codes >= 0]):
+                in_category = self._codes == code
+                own = part[in_category] if self.randomize else part
+                limit = held.take(in_category).limit(self.sets, coverage, own)
+                if limit < np.inf:  # minus infinity if the most probable class alone suffices
+                    limits[codes == code] = limit
+        sets = sets_within(class_scores(shares, self.sets, new_share), limits)
         return np.asarray(columns_of(self.classes_, sets, known))

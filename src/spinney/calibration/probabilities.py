@@ -35,7 +35,7 @@ def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def all_classes(estimator: Any, every: Any, y: Any, classes: Any) -> Any:
-    """Return the classes of all rows: `classes` are those of y, rows of positive weight."""
+    """Return the classes of all rows; `classes` are those of the weighted rows."""
     return classes if len(y) == _num_samples(every) else read_classes(estimator, every)[1]
 
 
@@ -51,19 +51,19 @@ def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floa
     else:
         margins = _margins(model, X) / unit
         if margins.ndim == 1:
-            likelier = expit(margins)
-            shares = np.column_stack([1 - likelier, likelier])
+            second = expit(margins)
+            shares = np.column_stack([1 - second, second])
         else:
             shares = np.asarray(softmax(margins, axis=1))
     return columns_of(classes, shares, model.classes_)
 
 
-def columns_of(classes: Any, values: Any, known: Any) -> Any:
-    """Return a column for each class: those of the known classes, and zeros for the others."""
-    if len(known) == len(classes):
+def columns_of(classes: Any, values: Any, present: Any) -> Any:
+    """Return columns for all classes, with zeros for the classes that are not present."""
+    if len(present) == len(classes):
         return values
     out = np.zeros((len(values), len(classes)), dtype=values.dtype)
-    out[:, np.searchsorted(classes, known)] = values
+    out[:, np.searchsorted(classes, present)] = values
     return out
 
 
@@ -106,7 +106,7 @@ def fold_shares(
 ) -> Floats:
     """Return out-of-fold probabilities of all rows."""
     out = np.empty((len(y), len(classes)))
-    for learned, asked in folds:
-        model = fit_on(base, X, y, weights, learned)
-        out[asked] = held_out_shares(model, _safe_indexing(X, asked), classes, unit)
+    for train, test in folds:
+        model = fit_on(base, X, y, weights, train)
+        out[test] = held_out_shares(model, _safe_indexing(X, test), classes, unit)
     return out

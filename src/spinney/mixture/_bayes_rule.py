@@ -61,16 +61,16 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
             raise ValueError(f"priors: expected {expected}, got {self.priors!r}") from None
         if priors.shape != shares.shape or not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-6:
             raise ValueError(f"priors: expected {expected}, got {self.priors!r}")
-        unknown = np.flatnonzero((shares == 0) & (priors > 0))
-        if len(unknown):
+        empty = np.flatnonzero((shares == 0) & (priors > 0))
+        if len(empty):
             raise ValueError(
-                f"priors: expected 0 for class {self.classes_[unknown[0]]}, which has no row of "
-                f"positive weight; got {priors[unknown[0]]}"
+                f"priors: expected 0 for class {self.classes_[empty[0]]}, which has no row of "
+                f"positive weight; got {priors[empty[0]]}"
             )
         return priors
 
-    def _of_all_classes(self, of_present: Any, n_rows: int) -> Floats:
-        """Columns for all classes, from those with weight; -inf for the others."""
+    def _joint_of_all_classes(self, of_present: Any, n_rows: int) -> Floats:
+        """Return columns for all classes: -inf for classes without weighted rows."""
         out = np.full((n_rows, len(self.classes_)), -np.inf)
         out[:, self._class_shares > 0] = np.stack(of_present, axis=1)
         return out

@@ -29,7 +29,7 @@ _PATIENCE = 2  # growth stops after this many further components without a bette
 class GrownMixture:
     """A mixture with its BIC: −2 log-likelihood + n_parameters · log(n_rows)."""
 
-    ascent: EmResult
+    result: EmResult
     bic: float
 
 

@@ -75,7 +75,7 @@ class MixtureClassifier(BayesRule):
     n_components_ : ndarray of shape (n_classes,)
         Their numbers of components; 0 for such a class.
     covariance_type_ : str
-        What covariances are like.
+        The covariance type, given or chosen by BIC.
     n_iter_ : ndarray of shape (n_classes,)
         Number of EM steps with that number of components.
     bic_ : dict of float
@@ -148,8 +148,8 @@ class MixtureClassifier(BayesRule):
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows. A class whose rows all
-            have weight zero has probability 0.
+            Weights of the rows; integer weights are equivalent to repeated rows. A class whose
+            rows all have weight zero has probability 0.
 
         Returns
         -------
@@ -172,13 +172,13 @@ class MixtureClassifier(BayesRule):
         self.mixtures_: list[GaussianMixture | None] = [None] * len(self.classes_)
         for c, rows, grown in zip(present, groups, best, strict=True):
             mixture = GaussianMixture(
-                len(grown.ascent.components.weights),
+                len(grown.result.components.weights),
                 covariance_type=self.covariance_type_,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 n_jobs=self.n_jobs,
             )
-            mixture._keep(grown.ascent, rows)
+            mixture._keep(grown.result, rows)
             mixture.n_features_in_ = self.n_features_in_
             self.mixtures_[c] = mixture
         self.n_components_ = np.array([m.n_components if m else 0 for m in self.mixtures_])
@@ -289,7 +289,7 @@ class MixtureClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         densities = [m._score(X, "densities") for m in self.mixtures_ if m is not None]
-        return self._of_all_classes(densities, len(X)) + log_priors
+        return self._joint_of_all_classes(densities, len(X)) + log_priors
 
     def score_samples(self, X: Any) -> Floats:
         """Return the log-density of rows over all classes: log Σ prior · density.

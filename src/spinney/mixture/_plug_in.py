@@ -228,23 +228,23 @@ class PlugInClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         if self.regressor is None:
-            densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
-            joint = self._of_all_classes(densities, len(X)) + log_priors
-            # Where no class has any density, the priors are all that is known.
+            densities = [d.score_samples(X) for d in self.estimators_ if d is not None]
+            joint = self._joint_of_all_classes(densities, len(X)) + log_priors
+            # A row at which all densities are zero gets the priors.
             joint[np.isneginf(joint).all(axis=1)] = log_priors
             return joint
         present = self._class_shares > 0
         if present.sum() == 1:
-            return self._of_all_classes([np.zeros(len(X))], len(X))
+            return self._joint_of_all_classes([np.zeros(len(X))], len(X))
         models = [model for model in self.estimators_ if model is not None]
         odds = [_clip_odds(model.predict(X)) for model in models]
         if len(self.classes_) == 2:
             posterior = [np.zeros(len(X)), *odds]
         else:
-            posterior = [log_expit(of) for of in odds]
-        moved = log_priors[present] - np.log(self._class_shares[present])
-        return self._of_all_classes(
-            [of + m for of, m in zip(posterior, moved, strict=True)], len(X)
+            posterior = [log_expit(o) for o in odds]
+        shifts = log_priors[present] - np.log(self._class_shares[present])
+        return self._joint_of_all_classes(
+            [p + shift for p, shift in zip(posterior, shifts, strict=True)], len(X)
         )
 
     @available_if(_uses_densities)
@@ -265,7 +265,7 @@ class PlugInClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
-        return logsumexp(self._of_all_classes(densities, len(X)) + log_priors, axis=1)
+        return logsumexp(self._joint_of_all_classes(densities, len(X)) + log_priors, axis=1)
 
 
 def _scott_bandwidth(X: Array, weights: Floats) -> float:
