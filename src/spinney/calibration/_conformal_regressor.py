@@ -264,7 +264,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         coverage = check_coverage(coverage)
         check_is_fitted(self)
         check_rows(self, X, reset=False)
-        predicted, scale = self._predict_with_scale(X)
+        predicted, scale = self._predict_for_intervals(X)
         groups = vars(self).get("_group_scale")
         if groups is not None:
             scale = groups.of(read_categories(X, self._schema)[0])
@@ -280,13 +280,13 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
             ends[in_category] = np.where(np.isfinite(own), own, ends[in_category])
         return ends
 
-    def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
+    def _predict_for_intervals(self, X: Any) -> tuple[Any, Any]:
         """Return predictions of new rows, or those of each fold's model, and their scale."""
         if self.method_ == "cross":
             by_model = [np.ravel(model.predict(X)) for model in self.estimators_]
             return np.column_stack(by_model).astype(np.float64), None
         if self.method_ == "oob":
-            predicted, scale = self.estimator_._told_and_scale(X)
+            predicted, scale = self.estimator_._predict_with_scale(X)
             return predicted, scale
         if self.method_ == "quantile":
             return self.estimator_.predict_pair(X), None

@@ -31,9 +31,9 @@ __all__ = [
     "SetMixin",
     "SetsOnRequest",
     "check_method",
-    "numbers_of",
+    "numeric_targets",
     "read_calibration",
-    "thinned",
+    "subsample_rows",
 ]
 
 MOST_ROWS = 20_000  # held-out rows to keep: they fix the coverage up to 0.25 percentage points
@@ -148,7 +148,7 @@ class HeldOut:
         return np.asarray(scores[np.arange(len(self)), self.truth.astype(np.intp)])
 
 
-def thinned(n_rows: int, most: int = MOST_ROWS) -> Any:
+def subsample_rows(n_rows: int, most: int = MOST_ROWS) -> Any:
     """Return an index of all rows, or of a sample of `most` (with a fixed seed)."""
     if n_rows <= most:
         return slice(None)
@@ -179,7 +179,7 @@ def read_calibration(calibration: Any) -> tuple[Any, NDArray[Any]]:
     return X, truth
 
 
-def numbers_of(truth: NDArray[Any]) -> Floats:
+def numeric_targets(truth: NDArray[Any]) -> Floats:
     """Return calibration targets as floats, or raise a ValueError if they are invalid."""
     try:
         numbers = truth.astype(np.float64)
@@ -224,9 +224,9 @@ class IntervalMixin:
     def _held_on(self, calibration: Any) -> HeldOut:
         """Predict the rows of the caller's calibration set, (X, y)."""
         X, truth = read_calibration(calibration)
-        predicted, scale = self._told_and_scale(X)
+        predicted, scale = self._predict_with_scale(X)
         quantiles = predicted.ndim > truth.ndim
-        truth = numbers_of(truth)
+        truth = numeric_targets(truth)
         if not quantiles and truth.shape != predicted.shape:
             if truth.size != predicted.size:
                 raise ValueError(
@@ -235,7 +235,7 @@ class IntervalMixin:
             truth = truth.reshape(predicted.shape)
         return HeldOut("rows of calibration", truth, predicted, scale, quantiles=quantiles)
 
-    def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
+    def _predict_with_scale(self, X: Any) -> tuple[Floats, Any]:
         """Return predictions and their expected errors, in the form of `HeldOut`."""
         return np.asarray(self.predict(X), dtype=np.float64), None  # type: ignore[attr-defined]
 
@@ -280,7 +280,7 @@ class IntervalMixin:
         check_method(method, ("auto", "conformal"))
         check_is_fitted(self)
         held = self._held_out_rows() if calibration is None else self._held_on(calibration)
-        return self._clip(held.interval(*self._told_and_scale(X), coverage))
+        return self._clip(held.interval(*self._predict_with_scale(X), coverage))
 
 
 class IntervalsOnRequest(IntervalMixin):

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Container", "Mapped", "container_pieces", "read_container", "read_header"]
+__all__ = ["Container", "Mapped", "container_chunks", "read_container", "read_header"]
 
 Mapped = bool | Literal["auto"]
 
@@ -59,7 +59,7 @@ class _Extent(NamedTuple):
     end: int
 
 
-def container_pieces(
+def container_chunks(
     texts: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]
 ) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a container in chunks.

@@ -67,16 +67,16 @@ def save(
 def write_model(model: Any, path: Path, training: Mapping[str, Any] | None) -> int:
     """Write a model as `save` does, and return the size of the file in bytes."""
     from spinney.io.atomic_write import write_whole
-    from spinney.model_file.container import container_pieces
+    from spinney.model_file.container import container_chunks
 
-    return write_whole(path, container_pieces(*_contents(model, training)))
+    return write_whole(path, container_chunks(*_contents(model, training)))
 
 
 def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> bytes:
     """Return the bytes that `save` would write, for a pipe."""
-    from spinney.model_file.container import container_pieces
+    from spinney.model_file.container import container_chunks
 
-    return b"".join(container_pieces(*_contents(model, training)))
+    return b"".join(container_chunks(*_contents(model, training)))
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto") -> Any:

@@ -6,10 +6,10 @@ import ctypes
 import sys
 from contextlib import suppress
 
-__all__ = ["give_back_memory"]
+__all__ = ["release_memory"]
 
 
-def give_back_memory() -> None:
+def release_memory() -> None:
     """Return unused memory of the allocators to the system.
 
     After a partition is read, this can be as much as its size. Without support by the C library

@@ -27,7 +27,7 @@ from spinney.ensemble import (
 from spinney.linear_model import LinearRegression
 from spinney.model_file._description import describe
 from spinney.model_file._rebuilding import rebuild
-from spinney.model_file.container import container_pieces, read_container, read_header
+from spinney.model_file.container import container_chunks, read_container, read_header
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 6))
@@ -221,7 +221,7 @@ def test_what_is_written_is_what_safetensors_writes(
         str(i): np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
         for i, (dtype, shape) in enumerate(shapes)
     }
-    written = b"".join(container_pieces({"text": text}, arrays))
+    written = b"".join(container_chunks({"text": text}, arrays))
     native = {name: a.astype(a.dtype.newbyteorder("=")) for name, a in arrays.items()}
     assert written == save(native, {"text": text})
     path = tmp_path_factory.mktemp("container") / "file"
@@ -235,7 +235,7 @@ def test_what_is_written_is_what_safetensors_writes(
 def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spinney.model_file.container._LONGEST_HEADER", 1000)
     with pytest.raises(ValueError, match="100 arrays are too many"):
-        list(container_pieces({}, {str(i): np.zeros(1) for i in range(100)}))
+        list(container_chunks({}, {str(i): np.zeros(1) for i in range(100)}))
 
 
 @pytest.mark.parametrize(
