@@ -1,8 +1,7 @@
 """Spinney: classical supervised learning with scikit-learn's API and a C++ core.
 
-Submodules and names are loaded when they are first used, so that ``import spinney`` costs next to
-nothing: scikit-learn, SciPy, matplotlib and the data frame libraries come in only with the part
-that needs them.
+Submodules and names are imported on first use, so that ``import spinney`` is fast. scikit-learn,
+SciPy, matplotlib and the data frame libraries are imported only by the modules that need them.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ __all__ = [
     "unpatch_sklearn",
 ]
 
-# A new submodule adds its name here, a new top-level function the module that defines it below;
-# both also go into `__all__` (and under TYPE_CHECKING, for editors and mypy).
+# Add a new submodule here, and a new top-level function with its module below. Add both also to
+# `__all__`, and under TYPE_CHECKING for editors and mypy.
 _SUBMODULES = frozenset(
     {
         "calibration",
@@ -121,7 +120,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:
         value = getattr(importlib.import_module(_NAMES[name]), name)
-        globals()[name] = value  # found without this function from now on
+        globals()[name] = value  # later lookups do not call this function
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

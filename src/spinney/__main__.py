@@ -1,4 +1,4 @@
-"""``python -m spinney`` is the ``spinney`` command."""
+"""The ``spinney`` command as ``python -m spinney``."""
 
 import sys
 
@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command; Ctrl-C while it is being loaded ends it as silently as later."""
+    """Run the command; Ctrl-C exits without a traceback even during the imports."""
     try:
         from spinney.cli import main as run
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""Spinney's classes in scikit-learn's place, for code that cannot be changed.
+"""Replacement of scikit-learn's classes by Spinney's in unchanged code.
 
-``python -m spinney.patch script.py arguments…`` runs a script that way.
+``python -m spinney.patch script.py arguments…`` runs a script with the replacement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = ["patch_sklearn", "replaceable_names", "unpatch_sklearn"]
 
-# Classes that mean the same under the same name, and functions that read their trees.
+# Classes with the same name and meaning, and functions that read their trees.
 _NAMES = {
     "tree": (
         "DecisionTreeClassifier",
@@ -55,30 +55,31 @@ _NAMES = {
     ),
     "mixture": ("GaussianMixture",),
 }
-# These have other parameters than scikit-learn's, so that they are replaced only if asked for.
+# Classes with other parameters than scikit-learn's: replaced only if they are named.
 _ONLY_BY_NAME = frozenset({"GradientBoostingClassifier", "GradientBoostingRegressor"})
 
-# scikit-learn's refuse trees that are not its own; ours read both. They come with every class.
-_READERS = frozenset({"tree.export_graphviz", "tree.export_text", "tree.plot_tree"})
+# scikit-learn's functions refuse Spinney's trees, and Spinney's accept both. So they are replaced
+# together with any class.
+_TREE_READERS = frozenset({"tree.export_graphviz", "tree.export_text", "tree.plot_tree"})
 
 _lock = threading.RLock()
-_originals: dict[str, Any] = {}  # by "module.name", while replaced
-_layers: list[tuple[object, frozenset[str]]] = []  # who asked for what, in this order
+_originals: dict[str, Any] = {}  # replaced objects of scikit-learn by "module.name"
+_patches: list[tuple[object, frozenset[str]]] = []  # active patches and the names they replace
 
 
 def replaceable_names() -> list[str]:
-    """List what `patch_sklearn` can replace.
+    """Return the names that `patch_sklearn` can replace.
 
     Returns
     -------
     list of str
-        Such as ``"ensemble.RandomForestClassifier"``.
+        Names such as ``"ensemble.RandomForestClassifier"``.
     """
     return sorted(f"{module}.{name}" for module, names in _NAMES.items() for name in names)
 
 
 class _Patch:
-    """What `patch_sklearn` returns: undone at the end of a ``with`` block."""
+    """The result of `patch_sklearn`; as a context manager it restores the classes."""
 
     def __init__(self, replaced: list[str]) -> None:
         self.replaced = replaced
@@ -93,7 +94,7 @@ class _Patch:
         trace: TracebackType | None,
     ) -> None:
         with _lock:
-            _layers[:] = [layer for layer in _layers if layer[0] is not self]
+            _patches[:] = [patch for patch in _patches if patch[0] is not self]
             _apply()
 
     def __repr__(self) -> str:
@@ -101,25 +102,25 @@ class _Patch:
 
 
 def patch_sklearn(names: Iterable[str] | None = None) -> _Patch:
-    """Put Spinney's classes where scikit-learn has its own of the same name.
+    """Replace scikit-learn's classes by Spinney's classes of the same name.
 
-    From then on ``from sklearn.ensemble import RandomForestClassifier`` gives Spinney's class, in
+    Afterwards ``from sklearn.ensemble import RandomForestClassifier`` imports Spinney's class, in
     all modules of the process, and `export_text`, `export_graphviz` and `plot_tree` of
-    ``sklearn.tree`` read its trees. Names that were imported before stay what they were: call this
-    first. Calling it again changes nothing.
+    ``sklearn.tree`` read its trees. Call this first: names that were imported before do not
+    change. Calling it again has no effect.
 
     Parameters
     ----------
     names : iterable of str, default=None
-        What to replace: ``"RandomForestClassifier"`` or ``"ensemble.RandomForestClassifier"``.
-        None: all of `spinney.patch.replaceable_names` but `GradientBoosting*`, whose parameters
+        Names to replace: ``"RandomForestClassifier"`` or ``"ensemble.RandomForestClassifier"``.
+        None: all of `spinney.patch.replaceable_names` except `GradientBoosting*`, whose parameters
         are not scikit-learn's.
 
     Returns
     -------
     context manager
-        In a ``with`` statement the end of the block undoes it; otherwise `unpatch_sklearn` does.
-        Its attribute `replaced` lists what it replaces.
+        In a ``with`` statement the classes are restored at the end of the block; otherwise by
+        `unpatch_sklearn`. Its attribute `replaced` lists the replaced names.
 
     Examples
     --------
@@ -135,13 +136,13 @@ def patch_sklearn(names: Iterable[str] | None = None) -> _Patch:
     wanted = _chosen(names)
     with _lock:
         patch = _Patch(sorted(wanted))
-        _layers.append((patch, wanted | _READERS if wanted else wanted))
+        _patches.append((patch, wanted | _TREE_READERS if wanted else wanted))
         _apply()
     return patch
 
 
 def unpatch_sklearn() -> None:
-    """Give scikit-learn all its classes back.
+    """Restore all classes of scikit-learn.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def unpatch_sklearn() -> None:
     'sklearn'
     """
     with _lock:
-        _layers.clear()
+        _patches.clear()
         _apply()
 
 
@@ -173,17 +174,17 @@ def _chosen(names: Iterable[str] | None) -> frozenset[str]:
 
 
 def _apply() -> None:
-    """Make scikit-learn's packages what the layers ask for together."""
-    wanted = frozenset[str]().union(*(names for _, names in _layers))
-    # Ours are imported while scikit-learn's are in place: those are their bases.
+    """Replace and restore classes to match the names of the active patches."""
+    wanted = frozenset[str]().union(*(names for _, names in _patches))
+    # Import Spinney's modules first: scikit-learn's original classes are their base classes.
     for module in _NAMES if wanted - _originals.keys() else ():
         importlib.import_module(f"spinney.{module}")
     for full in sorted(wanted - _originals.keys()):
         module, name = full.split(".")
-        place = importlib.import_module(f"sklearn.{module}")
+        target = importlib.import_module(f"sklearn.{module}")
         ours = getattr(importlib.import_module(f"spinney.{module}"), name)
-        _originals[full] = getattr(place, name)
-        setattr(place, name, ours)
+        _originals[full] = getattr(target, name)
+        setattr(target, name, ours)
     for full in sorted(_originals.keys() - wanted):
         module, name = full.split(".")
         setattr(importlib.import_module(f"sklearn.{module}"), name, _originals.pop(full))
@@ -201,11 +202,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     patch_sklearn()
     sys.argv = list(given)
-    sys.path[0] = str(script.resolve().parent)  # as Python does for a script
+    sys.path[0] = str(script.resolve().parent)  # Python does the same for a script
     runpy.run_path(str(script), run_name="__main__")
     return 0
 
 
 if __name__ == "__main__":
-    # The script and this module must share one state: run as a program, this is a copy.
+    # Run the imported module, not this copy of it (`__main__`): both must share their state.
     sys.exit(importlib.import_module("spinney.patch").main())

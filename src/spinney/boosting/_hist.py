@@ -15,7 +15,7 @@ from spinney.boosting._hist_predictors import as_predictor
 from spinney.boosting._interaction_sets import interaction_sets
 from spinney.boosting._regressor import GradientBoostingRegressor
 from spinney.boosting._settings import Settings
-from spinney.data.table import Schema, Table, tame
+from spinney.data.table import Schema, Table, clip_infinities
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
@@ -136,7 +136,7 @@ class _HistNames:
 
     def _read(self, X: Any) -> Any:
         if type(X) is np.ndarray and X.dtype.kind == "f":
-            X = tame(self, X)
+            X = clip_infinities(self, X)
         return super()._read(X)  # type: ignore[misc]
 
     def _find_scorer(self) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spinney import _core
 from spinney.boosting._booster import Booster
-from spinney.conformal.mixins import MOST_ROWS, thinned
+from spinney.conformal.mixins import MOST_ROWS, subsample_rows
 from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table
 from spinney.distributed.partitioned_rows import PartedTable, parts_of_table
@@ -48,7 +48,7 @@ def predict_eval_set(model: Any, X: Any, truth: Any, weights: Any, totals: Total
     """Predict the rows of an eval_set, of which each worker has a part."""
     sizes = totals.gather(len(truth))
     before = 0 if totals.exchange is None else sum(sizes[: totals.exchange.rank])
-    kept = np.arange(sum(sizes))[thinned(sum(sizes))] - before
+    kept = np.arange(sum(sizes))[subsample_rows(sum(sizes))] - before
     kept = kept[(kept >= 0) & (kept < len(truth))]
     raw = model._raw(X)[kept] if len(kept) else np.empty((0, model._n_scores))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64)[kept]

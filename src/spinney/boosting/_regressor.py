@@ -415,7 +415,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         self._group_scale, own = learned
         return replace(held, scale=own if held.scale is None else own * held.scale)
 
-    def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+    def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
         told, scale = self._scaled(self._raw(X))
         groups = vars(self).get("_group_scale")
         if groups is None:

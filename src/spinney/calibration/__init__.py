@@ -1,4 +1,4 @@
-"""How sure a model is: intervals, sets of classes and probabilities that keep what they promise."""
+"""Conformal intervals, prediction sets and calibrated probabilities."""
 
 from spinney.calibration._calibrated_classifier import CalibratedClassifier
 from spinney.calibration._conformal_classifier import ConformalClassifier

@@ -1,4 +1,4 @@
-"""Probabilities that are as often right as they say."""
+"""Calibrated class probabilities for any classifier."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["CalibratedClassifier"]
 
 
 class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
-    """A classifier whose probabilities are corrected by rows that it did not learn from.
+    """A classifier whose probabilities are calibrated on held-out rows.
 
-    The model is fitted once, on all rows. What is wrong with its probabilities is learned from rows
-    that it held out by itself (out of the bag, or of early stopping) or, where it holds out none,
-    from models that learned from other folds.
+    The model is fitted once, on all rows. The correction of its probabilities is fitted on rows
+    that the model held out by itself (out of the bag, or for early stopping). If it holds out
+    none, out-of-fold probabilities of further models are used.
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         A classifier with `predict_proba`, or with the margins of a `decision_function`, Spinney's
         or scikit-learn's; None is a `RandomForestClassifier`.
     method : {"auto", "temperature", "sigmoid", "isotonic"}, default="auto"
-        "temperature": all classes become more or less extreme, and the likeliest stays the
-        likeliest. "sigmoid": a logistic function for each class (Platt). "isotonic": any rising
-        function for each class, which needs many rows. "auto" is "isotonic" where each class has
-        500 rows that were held out, else "temperature".
+        "temperature": all probabilities become more or less extreme, and the most probable class
+        stays the same. "sigmoid": a logistic function for each class (Platt). "isotonic": any
+        increasing function for each class, which needs many rows. "auto" is "isotonic" if each
+        class has at least 500 held-out rows, else "temperature".
     cv : "auto", "oob", int, splitter or iterable, default="auto"
         "oob": the rows that the model held out by itself. A number, or a splitter: folds. "auto"
-        is "oob" where the model can, else five folds.
+        is "oob" if the model holds rows out, else five folds.
     random_state : int, RandomState instance or None, default=None
-        Divides the rows into folds.
+        Seed of the partition of the rows into folds.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     method_ : str
         The method that was used.
     source_ : str
-        Where the rows come from that it was learned from, in words.
+        The origin of the held-out rows, for example "rows out of the bag".
     n_features_in_ : int
         Columns seen in fit.
     feature_names_in_ : ndarray of str
@@ -102,7 +102,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         return RandomForestClassifier(random_state=0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
-        """Fit the model and what corrects its probabilities.
+        """Fit the model, and calibrate its probabilities.
 
         Parameters
         ----------
@@ -121,10 +121,10 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         self._check_method(("auto", *CALIBRATIONS))
         if isinstance(self.cv, str) and self.cv not in ("auto", "oob"):
             raise ValueError(f"cv: expected 'auto', 'oob', a number or a splitter, got {self.cv!r}")
-        every = y
+        y_all = y
         X, y, weights = self._read(X, y, sample_weight)
         y, self._known, codes = read_classes(self, y)
-        self.classes_ = all_classes(self, every, y, self._known)
+        self.classes_ = all_classes(self, y_all, y, self._known)
         self.estimator_, held = self._own_rows(X, y, weights)
         self._unit = unit_of_margins(self.estimator_, X)
         if isinstance(self.cv, str) and held is not None:
@@ -165,7 +165,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         unit = vars(self).get("_unit", 1.0)
-        known = vars(self).get("_known", self.classes_)  # those with rows of positive weight
+        known = vars(self).get("_known", self.classes_)  # classes with rows of positive weight
         shares = self._calibrator.apply(held_out_shares(self.estimator_, X, known, unit))
         return np.asarray(columns_of(self.classes_, shares, known))
 

@@ -1,4 +1,4 @@
-"""Ways from a model's probabilities to calibrated ones, learned from rows held out."""
+"""Calibration of probabilities: functions fitted on held-out rows."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from spinney.conformal.rules import Floats
 __all__ = ["CALIBRATIONS", "Calibrator"]
 
 CALIBRATIONS = ("temperature", "sigmoid", "isotonic")
-_LEAST = 1e-5  # a forest's probability of zero is not to be taken at its word
-_PER_CLASS = 500  # rows of the rarest class from which on isotonic steps are no noise
+_LEAST = 1e-5  # a forest's probability of zero does not mean that the class is impossible
+_PER_CLASS = 500  # with fewer rows of the rarest class, isotonic steps are mostly noise
 
 
 class Calibrator:
-    """A fitted way: `method`, and the arrays that it needs.
+    """A fitted calibration: its method, and the parameters of the method.
 
     Parameters
     ----------
     method : {"auto", "temperature", "sigmoid", "isotonic"}
-        "temperature": logarithms of the probabilities times one number. "sigmoid": Platt's
-        logistic function of each class's log-odds, which does not fall. "isotonic": any function of
-        each class's probability that does not fall. "auto" is "isotonic" with 500 rows of each
-        class, else "temperature".
+        "temperature": logarithms of the probabilities, divided by one number. "sigmoid": Platt's
+        non-decreasing logistic function of the log-odds of each class. "isotonic": any
+        non-decreasing function of the probability of each class. "auto": "isotonic" if each class
+        has at least 500 rows, else "temperature".
     """
 
     def __init__(self, method: str) -> None:
         self.method = method
 
     def fit(self, shares: Floats, codes: Any, weights: Any = None) -> Calibrator:
-        """Learn from probabilities (n_rows, n_classes) and the codes of the right classes."""
+        """Fit on probabilities (n_rows, n_classes) and the codes of the true classes."""
         n_classes = shares.shape[1]
         weights = np.ones(len(codes)) if weights is None else weights
         if self.method == "auto":
@@ -56,14 +56,14 @@ class Calibrator:
         if self.method == "temperature":
             return np.asarray(softmax(_logs(shares) / self.temperature, axis=1))
         columns = range(1 if shares.shape[1] == 2 else 0, shares.shape[1])
-        told = np.column_stack(
+        calibrated = np.column_stack(
             [self._one(way, shares[:, k]) for k, way in zip(columns, self.ways, strict=True)]
         )
         if shares.shape[1] == 2:
-            return np.column_stack([1 - told[:, 0], told[:, 0]])
-        total = told.sum(axis=1, keepdims=True)
-        # Where every class is thought impossible, what the model said stays.
-        return np.where(total > 0, told / np.where(total > 0, total, 1), shares)
+            return np.column_stack([1 - calibrated[:, 0], calibrated[:, 0]])
+        total = calibrated.sum(axis=1, keepdims=True)
+        # If the calibrated probabilities of a row are all zero, keep those of the model.
+        return np.where(total > 0, calibrated / np.where(total > 0, total, 1), shares)
 
     def _one(self, way: Any, share: Floats) -> Any:
         if self.method == "sigmoid":
@@ -75,8 +75,8 @@ def _logs(shares: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(shares, _LEAST)))
 
 
-def _odds(share: Floats, least: float = _LEAST) -> Floats:
-    inside = np.clip(share, least, 1 - least)
+def _odds(share: Floats, smallest: float = _LEAST) -> Floats:
+    inside = np.clip(share, smallest, 1 - smallest)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
@@ -92,26 +92,26 @@ def _find_temperature(shares: Floats, codes: Any, weights: Floats) -> float:
 
 
 def _fit_sigmoid(share: Floats, is_class: Floats, weights: Floats) -> Floats:
-    """Slope and intercept by Newton steps, with Platt's targets, which are never 0 or 1.
+    """Return slope, intercept and smallest probability of a logistic function.
 
-    The third number is the least share: none is more extreme than that of one row beside all
-    others, as otherwise a few shares of zero decide about the slope.
+    Newton's method finds the slope and the intercept for Platt's targets, which are never 0 or 1.
+    Probabilities are clipped at 1 / (n_rows + 2); otherwise a few zeros would determine the slope.
     """
-    least = 1 / (len(share) + 2)
-    n_in, n_out = weights @ is_class, weights @ (1 - is_class)
-    target = np.where(is_class > 0, (n_in + 1) / (n_in + 2), 1 / (n_out + 2))
-    columns = np.column_stack([_odds(share, least), np.ones(len(share))])
+    smallest = 1 / (len(share) + 2)
+    n_positive, n_negative = weights @ is_class, weights @ (1 - is_class)
+    target = np.where(is_class > 0, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    columns = np.column_stack([_odds(share, smallest), np.ones(len(share))])
 
-    def loss(at: Floats) -> float:
-        z = columns @ at
+    def loss(parameters: Floats) -> float:
+        z = columns @ parameters
         return float(weights @ (np.logaddexp(0, z) - target * z))
 
-    level = np.array([0.0, np.log((n_in + 1) / (n_out + 1))])
+    level = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
     way = level
     for _ in range(100):
-        told = expit(columns @ way)
-        gradient = columns.T @ (weights * (told - target))
-        curvature = (columns * (weights * told * (1 - told))[:, None]).T @ columns
+        calibrated = expit(columns @ way)
+        gradient = columns.T @ (weights * (calibrated - target))
+        curvature = (columns * (weights * calibrated * (1 - calibrated))[:, None]).T @ columns
         step = np.linalg.solve(curvature + 1e-10 * np.eye(2), gradient)
         size = 1.0
         while loss(way - size * step) > loss(way) and size > 1e-8:
@@ -119,9 +119,9 @@ def _fit_sigmoid(share: Floats, is_class: Floats, weights: Floats) -> Floats:
         way = way - size * step
         if np.abs(size * step).max() < 1e-10:
             break
-    # A falling function would call rows likelier the less likely the model thinks them. That is
-    # noise, of few rows of a rare class, and all that is known is how rare it is.
-    return np.append(way if way[0] >= 0 else level, least)
+    # A negative slope would reverse the model's ranking. It is noise from too few rows of a rare
+    # class. The best constant probability is the frequency of the class.
+    return np.append(way if way[0] >= 0 else level, smallest)
 
 
 def _fit_steps(share: Floats, is_class: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -130,13 +130,13 @@ def _fit_steps(share: Floats, is_class: Floats, weights: Floats) -> tuple[Floats
     steps = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
     fitted = steps.fit_transform(share, is_class, sample_weight=weights)
     values = np.array(steps.y_thresholds_, dtype=np.float64)
-    # That none of some rows, or all, were of the class does not make it impossible, or certain:
-    # the rule of succession, as far as the neighbouring steps allow.
-    never, always = values <= 0, values >= 1
-    if not never.all() and not always.all():
+    # Steps of 0 and 1 come from finite samples: replace them by the rule of succession,
+    # (k + 1) / (n + 2), but keep the function non-decreasing.
+    is_zero, is_one = values <= 0, values >= 1
+    if not is_zero.all() and not is_one.all():
         low = 1 / (weights[fitted <= 0].sum() + 2)
         high = 1 - 1 / (weights[fitted >= 1].sum() + 2)
-        rest = values[~never & ~always]
-        values[never] = min(low, rest.min(initial=0.5))
-        values[always] = max(high, rest.max(initial=0.5))
+        rest = values[~is_zero & ~is_one]
+        values[is_zero] = min(low, rest.min(initial=0.5))
+        values[is_one] = max(high, rest.max(initial=0.5))
     return np.asarray(steps.X_thresholds_, dtype=np.float64), values

@@ -1,4 +1,4 @@
-"""Sets of classes for any classifier with probabilities or margins."""
+"""Conformal prediction sets for any classifier with probabilities or margins."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _has_probabilities(wrapper: Any) -> bool:
 
 
 class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
-    """Sets of classes that hold the right one as often as is asked for, by any classifier.
+    """Conformal prediction sets with the requested coverage, for any classifier.
 
     Parameters
     ----------
@@ -43,36 +43,36 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         A classifier with `predict_proba`, or with the margins of a `decision_function`, Spinney's
         or scikit-learn's; None is a `GradientBoostingClassifier`.
     sets : {"aps", "lac", "raps"}, default="aps"
-        What makes a class belong into a set. "aps": classes from the likeliest on, until their
-        probabilities add up to a limit, so that rows that are hard to tell get more classes.
-        "lac": all classes of at least some probability, the smallest sets. "raps": "aps" with a
-        penalty on long sets.
+        The rule that selects the classes of a set. "aps": classes from the most probable on, until
+        their probabilities add up to a limit, so that uncertain rows get more classes. "lac": all
+        classes of at least some probability, the smallest sets. "raps": "aps" with a penalty on
+        large sets.
     method : {"auto", "split", "cross", "oob"}, default="auto"
-        Where the rows come from that the limit is made for. "split": some are set aside. "cross":
-        every row, by models that learned from other folds. "oob": those that the model held out
-        by itself, without a further fit: out of the bag, or of early stopping. "auto" is "oob"
-        where the model can, else "cross".
+        The calibration rows, from which the limit is computed. "split": some rows are held out.
+        "cross": all rows, with out-of-fold probabilities. "oob": the rows that the model held out
+        by itself (out of the bag, or for early stopping), without a further fit. "auto" is "oob"
+        if the model holds rows out, else "cross".
     cv : int, splitter or iterable, default=5
         Folds of "cross".
     test_size : float or int, default=0.25
-        Rows that "split" sets aside.
+        Number or share of the rows that "split" holds out.
     groups : str, int or None, default="auto"
-        "auto": of all columns of categories in a frame, those categories get a higher limit that
-        would otherwise miss three fifths more than was asked for. The name or place of one column:
-        each category of it gets a limit from its own rows, so that all hold what is asked for;
-        those with too few rows to tell, and new ones, get that of all. None: one limit for all
-        rows.
+        "auto": in a frame with categorical columns, categories get a higher limit if their share
+        of missed rows would otherwise exceed 1.6 times the requested one. The name or index of
+        one column: each of its categories gets a limit from its own rows, and so the requested
+        coverage. Unknown categories, and those with too few rows, get the common limit. None: one
+        limit for all rows.
     randomize : bool, default=False
-        Whether "aps" and "raps" count a random part of a class's own probability instead of half
-        of it: the coverage is exact where many probabilities are the same, but the sets are
-        different each time unless `random_state` is given.
+        Whether "aps" and "raps" add a random share of a class's own probability instead of half
+        of it. The coverage is then exact even if many probabilities are tied, but the sets differ
+        from call to call unless `random_state` is an integer.
     random_state : int, RandomState instance or None, default=None
-        Divides the rows, and draws with `randomize`.
+        Seed of the partition of the rows, and of the shares with `randomize`.
 
     Attributes
     ----------
     estimator_ : estimator
-        What predicts: fitted on all rows, or with "split" on those to learn from.
+        The fitted model: on all rows, or with "split" on the training rows.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     method_ : str
@@ -130,7 +130,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         return GradientBoostingClassifier(random_state=0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalClassifier:
-        """Fit the model, and see what it says about rows that it did not learn from.
+        """Fit the model, and predict held-out rows.
 
         Parameters
         ----------
@@ -148,31 +148,31 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         """
         self._check_method(_METHODS)
         if not isinstance(self.sets, str) or self.sets not in SET_METHODS:
-            said = ", ".join(map(repr, SET_METHODS))
-            raise ValueError(f"sets: expected one of {said}, got {self.sets!r}")
-        every = y
+            names = ", ".join(map(repr, SET_METHODS))
+            raise ValueError(f"sets: expected one of {names}, got {self.sets!r}")
+        y_all = y
         X, y, weights = self._read(X, y, sample_weight)
         y, self._known, codes = read_classes(self, y)
-        self.classes_ = all_classes(self, every, y, self._known)
+        self.classes_ = all_classes(self, y_all, y, self._known)
         if self.method == "split":
-            learned, asked = self._split(X, y)
-            self.estimator_ = fit_on(self._model(), X, y, weights, learned)
-            rows = _safe_indexing(X, asked)
+            train, held = self._split(X, y)
+            self.estimator_ = fit_on(self._model(), X, y, weights, train)
+            rows = _safe_indexing(X, held)
             self._unit = unit_of_margins(self.estimator_, rows)
             shares = held_out_shares(self.estimator_, rows, self._known, self._unit)
-            own = None if weights is None else weights[asked]
+            own = None if weights is None else weights[held]
             self._held_out = HeldOut(
-                "rows that were set aside", codes[asked], shares, weights=own, rows=asked
+                "rows that were set aside", codes[held], shares, weights=own, rows=held
             )
             self.method_ = "split"
         else:
             self._hold_out(X, y, codes, weights)
         self._known_groups = self._codes = None
         self._schema: Schema | None = None
-        own = None  # not what a model that holds rows out by itself knows of them
+        own = None  # replaces the categories that the model itself stores: `groups` decides
         if self._column() is not None:
-            every, self._known_groups = group_codes(X, self.groups)
-            self._codes = every[self._held_out.rows]
+            all_codes, self._known_groups = group_codes(X, self.groups)
+            self._codes = all_codes[self._held_out.rows]
         elif self.groups is not None and self._held_out.rows is not None:
             table, self._schema = read_categories(X)
             own = categories_of(table.take(self._held_out.rows), self._schema)
@@ -180,7 +180,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         return self
 
     def _column(self) -> Any:
-        """Return the column that `groups` names, if it does."""
+        """Return the column that `groups` names, or None for "auto" and None."""
         return None if isinstance(self.groups, str) and self.groups == "auto" else self.groups
 
     def _hold_out(self, X: Any, y: Any, codes: Any, weights: Any) -> None:
@@ -208,7 +208,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
 
     @property
     def set_method_(self) -> str:
-        """What sets are made from, in words."""
+        """Description of how prediction sets are made, and from which rows."""
         check_is_fitted(self)
         held = self._held_out
         within = "" if self._column() is None else f", within {self.groups!r}"
@@ -234,7 +234,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         return np.asarray(columns_of(self.classes_, shares, known))
 
     def _shares(self, X: Any) -> tuple[Floats, Any]:
-        """Probabilities of the classes that have rows of positive weight, and these classes."""
+        """Return probabilities of the classes with weighted rows, and these classes."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         unit = vars(self).get("_unit", 1.0)
@@ -249,8 +249,8 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         coverage : float, default=0.9
-            Share of rows, between 0 and 1, whose class is to be in its set. No set is empty: where
-            the likeliest class alone is right more often than that, so are the sets.
+            Share of rows, between 0 and 1, whose class is to be in its set. Sets are never empty:
+            if the most probable class is right more often than that, the coverage is higher.
 
         Returns
         -------
@@ -261,23 +261,23 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         shares, known = self._shares(X)
         held = self._held_out
         part: Any = 0.5
-        asked_part: Any = 0.5
+        new_share: Any = 0.5
         if self.randomize:
             random = check_random_state(self.random_state)
             part = random.uniform(size=(len(held), 1))
-            asked_part = random.uniform(size=(len(shares), 1))
+            new_share = random.uniform(size=(len(shares), 1))
         schema = vars(self).get("_schema")
-        asked_of = None
+        new_categories = None
         if held.categories is not None and schema is not None:
-            asked_of = categories_of(read_categories(X, schema)[0], schema)
-        limits = np.full((len(shares), 1), held.limits(self.sets, coverage, asked_of, part))
+            new_categories = categories_of(read_categories(X, schema)[0], schema)
+        limits = np.full((len(shares), 1), held.limits(self.sets, coverage, new_categories, part))
         if self._codes is not None:
-            asked, _ = group_codes(X, self.groups, self._known_groups)
-            for code in np.unique(asked[asked >= 0]):
-                mine = self._codes == code
-                own = part[mine] if self.randomize else part
-                limit = held.take(mine).limit(self.sets, coverage, own)
-                if limit < np.inf:  # minus infinity where the likeliest class alone will do
-                    limits[asked == code] = limit
-        sets = sets_within(class_scores(shares, self.sets, asked_part), limits)
+            codes, _ = group_codes(X, self.groups, self._known_groups)
+            for code in np.unique(codes[codes >= 0]):
+                in_category = self._codes == code
+                own = part[in_category] if self.randomize else part
+                limit = held.take(in_category).limit(self.sets, coverage, own)
+                if limit < np.inf:  # minus infinity if the most probable class alone suffices
+                    limits[codes == code] = limit
+        sets = sets_within(class_scores(shares, self.sets, new_share), limits)
         return np.asarray(columns_of(self.classes_, sets, known))

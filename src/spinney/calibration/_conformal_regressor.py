@@ -1,4 +1,4 @@
-"""Intervals for any regressor."""
+"""Conformal intervals for any regressor."""
 
 from __future__ import annotations
 
@@ -14,57 +14,58 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
 from spinney.conformal.mixins import HeldOut
-from spinney.conformal.rules import Floats, check_coverage
+from spinney.conformal.rules import Floats, check_coverage, smallest_and_largest_error
 from spinney.data.table import check_rows, read_categories
 
 __all__ = ["ConformalRegressor"]
 
 _METHODS = ("auto", "split", "cross", "oob", "quantile")
-_PAIRS = 4_000_000  # of new rows and rows held out that are looked at together
+_PAIRS = 4_000_000  # largest number of pairs of a new and a held-out row in memory at once
 _ROUNDING = 1e-9
 
 
 class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
-    """Intervals around the predictions of any regressor, with the coverage that is asked for.
+    """Conformal intervals with the requested coverage, for any regressor.
 
-    The errors on rows that a model did not learn from say how far an interval must reach. That is
-    right for any model and any noise, as long as new rows are like those of fit; the better the
-    model, the shorter the intervals.
+    The errors on held-out rows determine how far an interval reaches. The coverage holds for any
+    model and any noise, as long as new rows are distributed like the training rows. The better
+    the model, the shorter the intervals.
 
     Parameters
     ----------
     estimator : estimator, default=None
         The regressor, Spinney's or scikit-learn's; None is a `GradientBoostingRegressor`.
     method : {"auto", "split", "cross", "oob", "quantile"}, default="auto"
-        "split": learn from some rows, and take the errors on the rest. "cross": each row's error
-        is by models that learned from other folds, and intervals put together what all of these
-        say (CV+; with one row a fold the jackknife+). "oob": the model is fitted once, and knows
-        its errors on rows it held out by itself: those out of the bag of forests and bagging, of
-        early stopping, or left out of linear models and neighbours. "quantile": conformalised
-        quantiles, for models of quantiles; intervals are wide where the noise is. "auto" is "oob"
-        where the model can, else "cross".
+        "split": the model is fitted on some rows, and its errors on the others are used. "cross":
+        out-of-fold errors of all rows, and intervals that combine the predictions of all folds'
+        models (CV+; with one row per fold the jackknife+). "oob": the model is fitted once, and
+        its errors on rows that it held out by itself are used: out of the bag of forests and
+        bagging, for early stopping, or leave-one-out of linear models and neighbors. "quantile":
+        conformalized quantile regression, for quantile models; intervals are wide where the noise
+        is large. "auto" is "oob" if the model holds rows out, else "cross".
     cv : int, splitter or iterable, default=5
-        Folds of "cross"; as many as rows, or `sklearn.model_selection.LeaveOneOut`, make it the
+        Folds of "cross". As many folds as rows, or `sklearn.model_selection.LeaveOneOut`, give the
         jackknife+.
     test_size : float or int, default=0.25
-        Rows that "split" and "quantile" take their errors from.
+        Number or share of the rows that "split" and "quantile" hold out.
     groups : str, int or None, default="auto"
-        "auto": in each column of categories of a frame, intervals are as long as its rows' errors
-        are large, all columns together; models that hold out rows by themselves see to it, or not.
-        A column, by name or place: each of its categories gets intervals from the errors of its own
-        rows alone, so that none of them falls short. Categories with too few rows to tell, and new
-        ones, get those of all. None: all rows are alike.
+        "auto": in a frame with categorical columns, the length of intervals is proportional to
+        the errors in the row's categories, with "split" and "cross"; with "oob" the model itself
+        decides. The name or index of one column: each of its categories gets intervals from the
+        errors of its own rows, and so the requested coverage. Unknown categories, and those with
+        too few rows, get the intervals of all rows. None: categories have no effect.
     quantiles : tuple of float, default=(0.05, 0.95)
-        Levels that "quantile" fits; best near (1 ± coverage) / 2, and right for any coverage.
+        Levels that "quantile" fits. Levels near (1 ± coverage) / 2 give the shortest intervals;
+        any levels give the requested coverage.
     random_state : int, RandomState instance or None, default=None
-        Divides the rows.
+        Seed of the partition of the rows.
 
     Attributes
     ----------
     estimator_ : estimator
-        What predicts: fitted on all rows, or with "split" and "quantile" on those to learn from.
+        The fitted model: on all rows, or with "split" and "quantile" on the training rows.
     estimators_ : list of estimators
-        With "cross" the models of the folds.
+        The models of the folds (with "cross" only).
     method_ : str
         The method that was used.
     n_features_in_ : int
@@ -118,7 +119,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         return GradientBoostingRegressor(random_state=0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalRegressor:
-        """Fit the model, and see what it says about rows that it did not learn from.
+        """Fit the model, and predict held-out rows.
 
         Parameters
         ----------
@@ -170,49 +171,56 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         return self
 
     def _column(self) -> Any:
-        """Return the column that `groups` names, if it does."""
+        """Return the column that `groups` names, or None for "auto" and None."""
         return None if isinstance(self.groups, str) and self.groups == "auto" else self.groups
 
     def _learn_groups(self, X: Any) -> None:
-        """Learn how large errors are for each category of each column."""
+        """Estimate the error factors of the categories of each column."""
         held = self._held_out
         table, self._schema = read_categories(X)
         if held.rows is None or not self._schema.has_categories:
             return
         sizes = np.abs(held.truth - held.told)
-        learned = learn_group_scale(table.take(held.rows), self._schema, sizes)
-        if learned is not None:
-            self._group_scale, own = learned
+        fitted = learn_group_scale(table.take(held.rows), self._schema, sizes)
+        if fitted is not None:
+            self._group_scale, own = fitted
             self._held_out = replace(held, scale=own)
 
     def _hold_out_folds(self, X: Any, y: Any, weights: Any) -> None:
         folds = self._folds(X, y)
-        told, self._fold_of = np.empty(len(y)), np.empty(len(y), dtype=np.intp)
+        predicted, self._fold_of = np.empty(len(y)), np.empty(len(y), dtype=np.intp)
         self.estimators_ = []
-        for number, (learned, asked) in enumerate(folds):
-            model = fit_on(self._model(), X, y, weights, learned)
-            told[asked] = np.ravel(model.predict(_safe_indexing(X, asked)))
-            self._fold_of[asked] = number
+        for number, (train, test) in enumerate(folds):
+            model = fit_on(self._model(), X, y, weights, train)
+            predicted[test] = np.ravel(model.predict(_safe_indexing(X, test)))
+            self._fold_of[test] = number
             self.estimators_.append(model)
         source = f"rows of {len(folds)} folds"
-        self._held_out = HeldOut(source, y, told, weights=weights, rows=np.arange(len(y)))
+        self._held_out = HeldOut(source, y, predicted, weights=weights, rows=np.arange(len(y)))
 
     def _hold_out_once(self, X: Any, y: Any, weights: Any, quantiles: bool) -> None:
-        learned, asked = self._split(X, y)
+        train, held = self._split(X, y)
         base = self._model()
         if quantiles:
             low, high = self._levels()
-            base = _QuantileModels.of(base, low, high)
-            self.estimator_ = base.fit(X, y, weights, learned)
+            base = _QuantileModels.from_regressor(base, low, high)
+            self.estimator_ = base.fit(X, y, weights, train)
         else:
-            self.estimator_ = fit_on(base, X, y, weights, learned)
-        rows = _safe_indexing(X, asked)
-        told = self.estimator_.both(rows) if quantiles else np.ravel(self.estimator_.predict(rows))
-        own = None if weights is None else weights[asked]
+            self.estimator_ = fit_on(base, X, y, weights, train)
+        rows = _safe_indexing(X, held)
+        predicted = (
+            self.estimator_.predict_pair(rows)
+            if quantiles
+            else np.ravel(self.estimator_.predict(rows))
+        )
         self._held_out = HeldOut(
-            "rows that were set aside", y[asked], np.asarray(told, dtype=np.float64), None, own,
-            quantiles, asked,
-        )  # fmt: skip
+            "rows that were set aside",
+            y[held],
+            np.asarray(predicted, dtype=np.float64),
+            weights=None if weights is None else weights[held],
+            quantiles=quantiles,
+            rows=held,
+        )
 
     def _levels(self) -> tuple[float, float]:
         try:
@@ -227,16 +235,16 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
 
     @property
     def interval_method_(self) -> str:
-        """What intervals are made from, in words."""
+        """Description of how intervals are made, and from which rows."""
         check_is_fitted(self)
         held = self._held_out
-        words = {"cross": "cross-conformal (CV+)", "quantile": "conformalised quantiles"}
+        labels = {"cross": "cross-conformal (CV+)", "quantile": "conformalised quantiles"}
         within = "" if self._column() is None else f", within {self.groups!r}"
         groups = vars(self).get("_group_scale")
         if groups is not None:
             n = len(groups.columns)
             within = f", in units of {n} column{'' if n == 1 else 's'} of categories"
-        return f"{words.get(self.method_, 'conformal')}, {len(held):,} {held.source}{within}"
+        return f"{labels.get(self.method_, 'conformal')}, {len(held):,} {held.source}{within}"
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Predict an interval that holds the target with the given probability.
@@ -251,44 +259,44 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows, 2)
-            Lower and upper ends; infinite where there are too few rows to tell.
+            Lower and upper ends; infinite if there are too few held-out rows.
         """
         coverage = check_coverage(coverage)
         check_is_fitted(self)
         check_rows(self, X, reset=False)
-        told, scale = self._told(X)
+        predicted, scale = self._predict_for_intervals(X)
         groups = vars(self).get("_group_scale")
         if groups is not None:
             scale = groups.of(read_categories(X, self._schema)[0])
-        every = np.ones(len(self._held_out), dtype=bool)
-        ends = self._ends(told, scale, every, coverage)
+        all_rows = np.ones(len(self._held_out), dtype=bool)
+        ends = self._ends(predicted, scale, all_rows, coverage)
         if self._codes is None:
             return ends
-        asked, _ = group_codes(X, self.groups, self._known_groups)
-        for code in np.unique(asked[asked >= 0]):
-            mine = asked == code
-            part = None if scale is None else scale[mine]
-            own = self._ends(told[mine], part, self._codes == code, coverage)
-            ends[mine] = np.where(np.isfinite(own), own, ends[mine])
+        codes, _ = group_codes(X, self.groups, self._known_groups)
+        for code in np.unique(codes[codes >= 0]):
+            in_category = codes == code
+            category_scale = None if scale is None else scale[in_category]
+            own = self._ends(predicted[in_category], category_scale, self._codes == code, coverage)
+            ends[in_category] = np.where(np.isfinite(own), own, ends[in_category])
         return ends
 
-    def _told(self, X: Any) -> tuple[Any, Any]:
-        """What is said about new rows: by each fold's model, (n_rows, n_folds), or once."""
+    def _predict_for_intervals(self, X: Any) -> tuple[Any, Any]:
+        """Return predictions of new rows, or those of each fold's model, and their scale."""
         if self.method_ == "cross":
-            said = [np.ravel(model.predict(X)) for model in self.estimators_]
-            return np.column_stack(said).astype(np.float64), None
+            by_model = [np.ravel(model.predict(X)) for model in self.estimators_]
+            return np.column_stack(by_model).astype(np.float64), None
         if self.method_ == "oob":
-            told, scale = self.estimator_._told_and_scale(X)
-            return told, scale
+            predicted, scale = self.estimator_._predict_with_scale(X)
+            return predicted, scale
         if self.method_ == "quantile":
-            return self.estimator_.both(X), None
+            return self.estimator_.predict_pair(X), None
         return np.asarray(self.estimator_.predict(X), dtype=np.float64).ravel(), None
 
-    def _ends(self, told: Any, scale: Any, chosen: Any, coverage: float) -> Floats:
+    def _ends(self, predicted: Any, scale: Any, chosen: Any, coverage: float) -> Floats:
         held = self._held_out.take(chosen)
         if self.method_ != "cross":
-            return held.interval(told, scale, coverage)
-        ends = np.full((len(told), 2), [-np.inf, np.inf])
+            return held.interval(predicted, scale, coverage)
+        ends = np.full((len(predicted), 2), [-np.inf, np.inf])
         n, tail = len(held), (1 - coverage) / 2
         low = math.floor((n + 1) * tail + _ROUNDING)
         if low < 1:
@@ -297,39 +305,35 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         if held.scale is not None:
             errors = errors / held.scale
         step = max(1, _PAIRS // max(n, 1))
-        for first in range(0, len(told), step):
-            some = slice(first, first + step)
-            reached = told[some][:, fold]
-            reached = reached + (errors if scale is None else errors * scale[some][:, None])
+        for first in range(0, len(predicted), step):
+            block = slice(first, first + step)
+            shifted = predicted[block][:, fold]
+            shifted = shifted + (errors if scale is None else errors * scale[block][:, None])
             if held.weights is None:
-                places = [low - 1, n - low]
-                ends[some] = np.partition(reached, places, axis=1)[:, places]
+                order = [low - 1, n - low]
+                ends[block] = np.partition(shifted, order, axis=1)[:, order]
             else:
-                ends[some] = [_weighted_ends(row, held.weights, coverage) for row in reached]
+                ends[block] = [
+                    smallest_and_largest_error(row, coverage, held.weights) for row in shifted
+                ]
         return ends
 
 
-def _weighted_ends(reached: Floats, weights: Floats, coverage: float) -> tuple[float, float]:
-    from spinney.conformal.rules import smallest_and_largest_error
-
-    return smallest_and_largest_error(reached, coverage, weights)
-
-
 class _QuantileModels:
-    """Two quantiles by one model that has several, or by two models."""
+    """Two quantiles: of one model that predicts several, or of two models."""
 
     def __init__(self, models: list[Any], levels: tuple[float, float]) -> None:
         self.models = models
         self.levels = levels
 
     @classmethod
-    def of(cls, base: Any, low: float, high: float) -> _QuantileModels:
-        """Say how this model is asked for quantiles."""
+    def from_regressor(cls, base: Any, low: float, high: float) -> _QuantileModels:
+        """Return unfitted models for both levels; raise a ValueError if there are none."""
         names = base.get_params(deep=False)
         if hasattr(base, "predict_quantiles"):
             return cls([clone(base)], (low, high))
         loss = {"loss": "quantile"} if "loss" in names else {}
-        # Beside a level, alpha is a penalty: scikit-learn's QuantileRegressor has both.
+        # In scikit-learn's QuantileRegressor, which has both, alpha is a penalty.
         level = "quantile" if "quantile" in names else "alpha"
         if level not in names or (level == "alpha" and not loss):
             raise ValueError(
@@ -343,18 +347,18 @@ class _QuantileModels:
         return cls(models, (low, high))
 
     def fit(self, X: Any, y: Any, weights: Any, rows: Any) -> _QuantileModels:
-        """Fit the models on some of the rows."""
+        """Fit the models on a selection of the rows."""
         self.models = [fit_on(model, X, y, weights, rows) for model in self.models]
         return self
 
-    def both(self, X: Any) -> Floats:
-        """Return both quantiles, (n_rows, 2), which do not cross."""
+    def predict_pair(self, X: Any) -> Floats:
+        """Predict both quantiles, (n_rows, 2), sorted so that they do not cross."""
         if len(self.models) == 1:
-            told = self.models[0].predict_quantiles(X, list(self.levels))
+            predicted = self.models[0].predict_quantiles(X, list(self.levels))
         else:
-            told = np.column_stack([np.ravel(model.predict(X)) for model in self.models])
-        return np.sort(np.asarray(told, dtype=np.float64), axis=1)
+            predicted = np.column_stack([np.ravel(model.predict(X)) for model in self.models])
+        return np.sort(np.asarray(predicted, dtype=np.float64), axis=1)
 
     def predict(self, X: Any) -> Floats:
-        """Return the middle of both."""
-        return self.both(X).mean(axis=1)
+        """Predict the mean of both quantiles."""
+        return self.predict_pair(X).mean(axis=1)

@@ -1,4 +1,4 @@
-"""What the classes here share: a model inside, and rows that it did not learn from."""
+"""Base class of estimators that wrap a model and use held-out rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Wrapper", "fit_on", "group_codes"]
 
 
 def fit_on(model: Any, X: Any, y: Any, weights: Any, rows: Any = None) -> Any:
-    """Fit a copy of a model on some rows, with weights if it takes them."""
+    """Return a copy of a model, fitted on a selection of rows with their weights."""
     model = clone(model)
     if rows is not None:
         X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
@@ -27,21 +27,21 @@ def fit_on(model: Any, X: Any, y: Any, weights: Any, rows: Any = None) -> Any:
     if weights is None:
         return model.fit(X, y)
     if "sample_weight" not in signature(model.fit).parameters:
-        raise ValueError(f"sample_weight: {type(model).__name__} takes none")
+        raise ValueError(f"sample_weight: {type(model).__name__}.fit does not accept it")
     return model.fit(X, y, sample_weight=weights)
 
 
 def group_codes(X: Any, column: Any, known: Any = None) -> tuple[Any, Any]:
-    """Return a code for each row's value of a column, -1 for those that are not known."""
+    """Return each row's code of its value in a column, -1 if unknown, and all values."""
     values = np.array([str(value) for value in column_of(X, column)])
     if known is None:
         known = np.unique(values)
-    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[places] == values, places, -1), known
+    indexes = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[indexes] == values, indexes, -1), known
 
 
 class Wrapper(ModelMethods, BaseEstimator):
-    """Base class of estimators around another one; not to be used directly."""
+    """Base class of estimators that wrap another one; not to be used directly."""
 
     estimator: Any
     cv: Any
@@ -51,7 +51,7 @@ class Wrapper(ModelMethods, BaseEstimator):
         raise NotImplementedError
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Check what fit was given; rows of weight zero are left out."""
+        """Check the arguments of fit, and drop rows of weight zero."""
         check_rows(self, X, y, reset=True)
         X, y = indexable(X, y)
         weights = None
@@ -63,7 +63,7 @@ class Wrapper(ModelMethods, BaseEstimator):
             kept = np.flatnonzero(weights)
             if not len(kept):
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
-            # Folds that were given know the rows by their places: all of them stay then.
+            # Custom folds refer to rows by index, so that no row may be dropped.
             if len(kept) < len(weights) and isinstance(self.cv, int | str | np.integer):
                 X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
                 weights = weights[kept]
@@ -71,25 +71,25 @@ class Wrapper(ModelMethods, BaseEstimator):
 
     def _check_method(self, known: tuple[str, ...]) -> None:
         if not isinstance(self.method, str) or self.method not in known:  # type: ignore[attr-defined]
-            said = ", ".join(map(repr, known))
-            raise ValueError(f"method: expected one of {said}, got {self.method!r}")  # type: ignore[attr-defined]
+            names = ", ".join(map(repr, known))
+            raise ValueError(f"method: expected one of {names}, got {self.method!r}")  # type: ignore[attr-defined]
 
     def _own_rows(self, X: Any, y: Any, weights: Any) -> tuple[Any, HeldOut | None]:
-        """Fit the model, and return the rows that it held out by itself, if it did."""
+        """Fit the model, and return it with the rows that it held out by itself, or None."""
         model = fit_on(self._model(), X, y, weights)
-        # Of a pipeline whose last step holds rows out that is not enough: steps before it may have
-        # learned from the targets of these rows.
-        find = getattr(model, "_held_out_rows", None)
-        if find is None:
+        # Only the model itself counts, not the last step of a pipeline: steps before it may have
+        # used the targets of the rows that the last step holds out.
+        find_held_out = getattr(model, "_held_out_rows", None)
+        if find_held_out is None:
             return model, None
         try:
-            held: HeldOut = find()
+            held: HeldOut = find_held_out()
         except ValueError:
             return model, None
         return model, held
 
     def _folds(self, X: Any, y: Any) -> list[tuple[Any, Any]]:
-        """Rows to learn from and rows to ask about, each row asked about once."""
+        """Return training and test rows of the folds; each row is a test row once."""
         n_rows = _num_samples(X)
         if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
             if self.cv < 2:
@@ -106,26 +106,27 @@ class Wrapper(ModelMethods, BaseEstimator):
                 kind = StratifiedKFold if fewest >= n_folds else KFold
             return list(kind(n_folds, shuffle=True, random_state=seed).split(np.empty(n_rows), y))
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
-        asked = np.concatenate([test for _, test in folds])
-        if len(asked) != n_rows or len(np.unique(asked)) != n_rows:
-            raise ValueError("cv: expected folds that ask about each row once")
+        tested = np.concatenate([test for _, test in folds])
+        if len(tested) != n_rows or len(np.unique(tested)) != n_rows:
+            raise ValueError("cv: each row must be in the test rows of exactly one fold")
         return folds
 
     def _split(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return the indexes of the training rows and of the held-out rows, ascending."""
         n_rows = _num_samples(X)
         if n_rows < 4:
-            raise ValueError(f"X: expected at least 4 samples to divide, got n_samples = {n_rows}")
+            raise ValueError(f"X: expected at least 4 samples to split, got n_samples = {n_rows}")
         stratify = None
         if is_classifier(self):
             counts = np.unique(y, return_counts=True)[1]
             stratify = y if counts.min() >= 4 and len(counts) * 2 < n_rows // 4 else None
-        learned, held = train_test_split(
+        train, held = train_test_split(
             np.arange(n_rows),
             test_size=self.test_size,  # type: ignore[attr-defined]
             stratify=stratify,
             random_state=check_random_state(self.random_state),
         )
-        return np.sort(learned), np.sort(held)
+        return np.sort(train), np.sort(held)
 
     def predict(self, X: Any) -> Any:
         """Predict with the model inside.

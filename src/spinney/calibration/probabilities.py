@@ -1,4 +1,4 @@
-"""Probabilities of rows that a model did not learn from, a column for each class."""
+"""Out-of-fold class probabilities, with a column for each class."""
 
 from __future__ import annotations
 
@@ -35,40 +35,40 @@ def read_classes(estimator: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def all_classes(estimator: Any, every: Any, y: Any, classes: Any) -> Any:
-    """Return the classes of all rows: `classes` are those of y, rows of positive weight."""
+    """Return the classes of all rows; `classes` are those of the weighted rows."""
     return classes if len(y) == _num_samples(every) else read_classes(estimator, every)[1]
 
 
 def held_out_shares(model: Any, X: Any, classes: Any, unit: float = 1.0) -> Floats:
-    """Ask a model, which may have seen only some of the classes.
+    """Return the probabilities of all classes by a model that may lack some of them.
 
-    A model without probabilities has its margins, in units of a usual one, taken for log-odds (for
-    logarithms of odds among several classes): they rise with the margins, which is all that
-    calibrations and sets need.
+    If a model has margins only, margins / `unit` are used as log-odds (with more than two classes,
+    as logits of a softmax). These probabilities increase with the margins, which is all that
+    calibration and prediction sets need.
     """
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(X), dtype=np.float64)
     else:
         margins = _margins(model, X) / unit
         if margins.ndim == 1:
-            likelier = expit(margins)
-            shares = np.column_stack([1 - likelier, likelier])
+            second = expit(margins)
+            shares = np.column_stack([1 - second, second])
         else:
             shares = np.asarray(softmax(margins, axis=1))
     return columns_of(classes, shares, model.classes_)
 
 
-def columns_of(classes: Any, values: Any, known: Any) -> Any:
-    """Return a column for each class: those of the known classes, and zeros for the others."""
-    if len(known) == len(classes):
+def columns_of(classes: Any, values: Any, present: Any) -> Any:
+    """Return columns for all classes, with zeros for the classes that are not present."""
+    if len(present) == len(classes):
         return values
     out = np.zeros((len(values), len(classes)), dtype=values.dtype)
-    out[:, np.searchsorted(classes, known)] = values
+    out[:, np.searchsorted(classes, present)] = values
     return out
 
 
 def unit_of_margins(model: Any, X: Any) -> float:
-    """Return how large margins of a model usually are; one where it has probabilities."""
+    """Return the mean absolute margin of a model, or 1 for a model with probabilities."""
     if hasattr(model, "predict_proba"):
         return 1.0
     margins = _margins(model, X)
@@ -79,7 +79,7 @@ def unit_of_margins(model: Any, X: Any) -> float:
 
 
 def _margins(model: Any, X: Any) -> Floats:
-    """Return the margin of the second of two classes, (n_rows,), or those of all classes."""
+    """Return the margins: of the second of two classes, (n_rows,), or of all classes."""
     if not hasattr(model, "decision_function"):
         raise ValueError(
             "estimator: expected a classifier with predict_proba or decision_function, got "
@@ -104,9 +104,9 @@ def fold_shares(
     folds: list[tuple[Any, Any]],
     unit: float = 1.0,
 ) -> Floats:
-    """Ask about each row the model of the fold that left it out."""
+    """Return out-of-fold probabilities of all rows."""
     out = np.empty((len(y), len(classes)))
-    for learned, asked in folds:
-        model = fit_on(base, X, y, weights, learned)
-        out[asked] = held_out_shares(model, _safe_indexing(X, asked), classes, unit)
+    for train, test in folds:
+        model = fit_on(base, X, y, weights, train)
+        out[test] = held_out_shares(model, _safe_indexing(X, test), classes, unit)
     return out

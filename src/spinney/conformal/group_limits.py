@@ -1,10 +1,11 @@
-"""Higher limits for categories whose rows the common limit of sets would let down.
+"""Higher limits of prediction sets for categories that they cover too rarely.
 
-Sets of classes hold the truth as often as asked over all rows, and may do so at the expense of
-some: where one class is rare but for one category, the likeliest class alone can be right in nine
-rows of ten and in half of that category's. Here such categories, of any column, get a limit of
-their own, at which at most three fifths more of their rows held out are missed than was asked for.
-Limits are only raised, so that what the common one promises stays true.
+Prediction sets reach the requested coverage on average over all rows, but some categories can get
+less. Example: a class is rare except in one category. The most probable class alone can then be
+right in nine of ten rows, and in half of that category's rows. Such a category, of any column,
+gets a higher limit. Its sets then miss at most 1.6 times the share of held-out rows that may be
+missed over all rows. Limits are only raised, so that the coverage over all rows is still
+guaranteed.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ __all__ = ["RowCategories", "categories_of", "raised_limits"]
 
 Floats = NDArray[np.float64]
 
-# Rows held as often as asked that each category has beside its own, so that few rows say little;
-# and the fewest that say anything.
+# Shrinkage: each category gets this many additional rows that have the requested coverage.
 _PRIOR_ROWS = 10
-_FEWEST = 10
-_ALSO_MISSED = 0.6  # of what may be missed over all rows, within a category
+_FEWEST = 10  # a category with fewer held-out rows keeps the common limit
+_ALSO_MISSED = 0.6  # additional misses in a category, as a share of 1 - coverage
 _ROUNDING = 1e-9
 
 
@@ -36,19 +36,19 @@ class RowCategories:
     Parameters
     ----------
     codes : ndarray of shape (n_rows, n_columns)
-        Of the columns of categories alone, in the order of the table; the last code of a column
-        is that of missing values and of categories that fit did not see.
+        Codes of the categorical columns only, in the order of the table. The last code of a
+        column stands for missing values and unknown categories.
     """
 
     codes: NDArray[Any]
 
     def take(self, chosen: Any) -> RowCategories:
-        """Return those of some of the rows."""
+        """Return the categories of a selection of rows."""
         return RowCategories(self.codes[chosen])
 
 
 def categories_of(table: Table, schema: Schema) -> RowCategories | None:
-    """Return the categories of a table's rows; None if it has no column of them."""
+    """Return the categories of a table's rows, or None without categorical columns."""
     if table.columns is None or not schema.has_categories:
         return None
     named = [
@@ -58,8 +58,8 @@ def categories_of(table: Table, schema: Schema) -> RowCategories | None:
     ]
     widest = max(n for _, n in named)
     codes = np.empty((table.n_rows, len(named)), dtype=np.min_scalar_type(widest))
-    for place, (column, n) in enumerate(named):
-        codes[:, place] = np.where((column < 0) | (column > n), n, column)
+    for index, (column, n) in enumerate(named):
+        codes[:, index] = np.where((column < 0) | (column > n), n, column)
     return RowCategories(codes)
 
 
@@ -69,73 +69,73 @@ def raised_limits(
     coverage: float,
     weights: Floats | None,
     held: RowCategories,
-    asked: RowCategories,
+    new: RowCategories,
 ) -> Floats:
     """Return the limits of new rows.
 
     Parameters
     ----------
     own : ndarray of shape (n_rows,)
-        Scores of the right classes of rows held out.
+        Scores of the true classes of the held-out rows.
     limit : float
-        The limit of all rows.
+        The common limit.
     coverage : float
-        What was asked for, between 0 and 1.
+        The requested coverage, between 0 and 1.
     weights : ndarray of shape (n_rows,) or None
-        What rows held out count.
-    held, asked : RowCategories
-        The categories of rows held out and of new rows, by the same columns.
+        Weights of the held-out rows.
+    held, new : RowCategories
+        The categories of the held-out rows and of the new rows, with the same columns.
 
     Returns
     -------
-    ndarray of shape (n_asked, 1)
-        For each row the largest of the common limit and those of its categories.
+    ndarray of shape (n_new, 1)
+        For each new row the largest of the common limit and the limits of its categories.
     """
-    limits = np.full((len(asked.codes), 1), limit)
-    if held.codes.shape[1:] != asked.codes.shape[1:] or len(held.codes) != len(own):
-        raise ValueError("rows held out and new rows have not the same columns of categories")
+    limits = np.full((len(new.codes), 1), limit)
+    if held.codes.shape[1:] != new.codes.shape[1:] or len(held.codes) != len(own):
+        raise ValueError("held-out rows and new rows must have the same categorical columns")
     for column, code, raised in _raises(own, limit, coverage, weights, held.codes):
-        mine = asked.codes[:, column] == code
-        limits[mine] = np.maximum(limits[mine], raised)
+        in_category = new.codes[:, column] == code
+        limits[in_category] = np.maximum(limits[in_category], raised)
     return limits
 
 
 def _raises(
     own: Floats, limit: float, coverage: float, weights: Floats | None, codes: NDArray[Any]
 ) -> list[tuple[int, Any, float]]:
-    """Return which categories need more, as (column, code, limit), those that need most first."""
+    """Return (column, code, limit) of categories to raise, the least covered first."""
     floor = coverage - _ALSO_MISSED * (1 - coverage)
     counted = np.ones(len(own)) if weights is None else weights / weights.mean()
     covered = own <= limit
-    # Categories that occur are numbered through all columns.
-    places: list[NDArray[np.intp]] = []
+    # Number the categories that occur consecutively over all columns.
+    indexes: list[NDArray[np.intp]] = []
     known: list[tuple[int, Any]] = []
     for column in range(codes.shape[1]):
-        codes_there, place = np.unique(codes[:, column], return_inverse=True)
-        places.append(place + len(known))
-        known += [(column, code) for code in codes_there]
+        present_codes, index = np.unique(codes[:, column], return_inverse=True)
+        indexes.append(index + len(known))
+        known += [(column, code) for code in present_codes]
     if not known:
         return []
-    place_of = np.column_stack(places)
-    n_rows = np.bincount(place_of.ravel(), minlength=len(known))
+    indexes_of = np.column_stack(indexes)
+    n_rows = np.bincount(indexes_of.ravel(), minlength=len(known))
     size, inside = np.zeros(len(known)), np.zeros(len(known))
-    for place in places:
-        size += np.bincount(place, counted, len(known))
-        inside += np.bincount(place, counted * covered, len(known))
+    for index in indexes:
+        size += np.bincount(index, counted, len(known))
+        inside += np.bincount(index, counted * covered, len(known))
     missing = floor * (size + 1 + _PRIOR_ROWS) - _PRIOR_ROWS * coverage - inside
     missing[n_rows < _FEWEST] = -np.inf
     raises = []
     while (missing > _ROUNDING).any():
         worst = int(missing.argmax())
         column, code = known[worst]
-        rows = np.flatnonzero((place_of[:, column] == worst) & ~covered)
+        rows = np.flatnonzero((indexes_of[:, column] == worst) & ~covered)
         rows = rows[np.argsort(own[rows], kind="stable")]
-        needed = int(np.searchsorted(np.cumsum(counted[rows]), missing[worst] - _ROUNDING))
-        raised = own[rows[min(needed, len(rows) - 1)]] if len(rows) else limit
-        new = rows[own[rows] <= raised]
-        covered[new] = True
-        for other in range(place_of.shape[1]):
-            missing -= np.bincount(place_of[new, other], counted[new], len(known))
+        n_needed = int(np.searchsorted(np.cumsum(counted[rows]), missing[worst] - _ROUNDING))
+        raised = own[rows[min(n_needed, len(rows) - 1)]] if len(rows) else limit
+        added = rows[own[rows] <= raised]
+        covered[added] = True
+        for other in range(indexes_of.shape[1]):
+            missing -= np.bincount(indexes_of[added, other], counted[added], len(known))
         missing[worst] = -np.inf
         raises.append((column, code, float(raised)))
     return raises

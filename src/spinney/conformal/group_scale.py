@@ -1,10 +1,10 @@
-"""How much larger errors are for some categories than for others.
+"""Factors of categories by which errors are larger or smaller than on average.
 
-Errors of the same model may be twice as large for one category as for another: intervals that do
-not know it hold too little of the one and too much of the other. Each column gets a factor for each
-category, the mean size of the errors there over the usual one, given the factors of all other
-columns; a row's errors are expected to be as large as the product of its factors says. Categories
-with few rows stay near one.
+Errors of a model may be twice as large for one category as for another. Intervals of the same
+width would then cover one category too rarely and the other too often. Each category of each
+column gets a factor: the mean absolute error of its rows divided by the overall mean, given the
+factors of the other columns. The expected error of a row is proportional to the product of its
+factors. Factors of categories with few rows are shrunk towards one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["GroupScale", "learn_group_scale"]
 
 Floats = NDArray[np.float64]
 
-# Rows of the usual error that each category has beside its own: fewer where its errors are larger,
-# as falling short there is the worse mistake.
+# Shrinkage: number of additional rows with the mean error. It is smaller for categories with larger
+# errors, because intervals that are too narrow are the worse mistake.
 _PRIOR_ROWS, _PRIOR_ROWS_OF_LARGER = 50, 20
-_SWEEPS = 2  # over the columns, as one column's factors change what is left for others
-_FOLDS = 5  # so that no row's error decides its own factor
-_FEWEST = 100  # rows, below which nothing is learned
+_SWEEPS = 2  # passes over the columns: the factors of a column depend on those of the others
+_FOLDS = 5  # a row's own error must not influence its factor
+_FEWEST = 100  # no factors are estimated from fewer rows
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class GroupScale:
     Parameters
     ----------
     columns : list of int
-        Which columns are categorical.
+        Indexes of the categorical columns.
     factors : list of ndarray
-        For each of these a factor for each code; the last is that of missing values, which have
-        the code -1, and of categories that were not seen.
+        For each of these columns a factor for each code. The last factor is used for missing
+        values (code -1) and unknown categories.
     """
 
     columns: list[int]
     factors: list[Floats]
 
     def of(self, table: Table) -> Floats:
-        """Return what the errors of rows are to be multiplied by."""
+        """Return the factor of each row: the product over its categories."""
         out = np.ones(table.n_rows)
         if table.columns is not None:
             for column, factors in zip(self.columns, self.factors, strict=True):
@@ -55,22 +55,22 @@ class GroupScale:
 
 
 def learn_group_scale(table: Table, schema: Any, sizes: Floats) -> tuple[GroupScale, Floats] | None:
-    """Learn factors, and say for each row what it would be without that row's own error.
+    """Return factors estimated from held-out rows, and their out-of-fold factors.
 
     Parameters
     ----------
     table : Table
-        Rows that a model did not learn from.
+        The held-out rows.
     schema : Schema
-        Of their columns.
+        The schema of the table.
     sizes : ndarray of shape (n_rows,)
-        Sizes of their errors, in the model's own units where it has some.
+        Absolute errors of these rows, divided by the model's own error scale if it has one.
 
     Returns
     -------
     (GroupScale, ndarray of shape (n_rows,)) or None
-        The factors, and those of the rows themselves, by other folds; None if there is nothing to
-        learn.
+        The factors, and for each row its factor estimated from the other folds. None without
+        categorical columns, with fewer than 100 rows, or if all errors are zero.
     """
     columns = [j for j, is_one in enumerate(schema.is_categorical) if is_one]
     if not columns or table.columns is None or table.n_rows < _FEWEST or not sizes.any():
@@ -83,24 +83,24 @@ def learn_group_scale(table: Table, schema: Any, sizes: Floats) -> tuple[GroupSc
     fold = np.random.default_rng(0).permutation(table.n_rows) % _FOLDS
     own = np.ones(table.n_rows)
     for k in range(_FOLDS):
-        learned, asked = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        factors = _factors([code[learned] for code in codes], n_codes, sizes[learned])
+        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        factors = _factors([code[train] for code in codes], n_codes, sizes[train])
         for code, factor in zip(codes, factors, strict=True):
-            own[asked] *= factor[code[asked]]
+            own[test] *= factor[code[test]]
     return GroupScale(columns, _factors(codes, n_codes, sizes)), own
 
 
 def _factors(codes: list[Any], n_codes: list[int], sizes: Floats) -> list[Floats]:
     factors = [np.ones(n) for n in n_codes]
-    left = sizes.copy()  # what all factors together leave of the sizes
+    remaining = sizes.copy()  # sizes divided by the factors of all columns
     for _ in range(_SWEEPS):
         for j, (code, n) in enumerate(zip(codes, n_codes, strict=True)):
-            left *= factors[j][code]
-            usual = left.mean()
+            remaining *= factors[j][code]
+            usual = remaining.mean()
             if usual > 0:
                 count = np.bincount(code, minlength=n)
-                sums = np.bincount(code, left, n) / usual
+                sums = np.bincount(code, remaining, n) / usual
                 prior = np.where(sums > count, _PRIOR_ROWS_OF_LARGER, _PRIOR_ROWS)
                 factors[j] = (sums + prior) / (count + prior)
-            left /= factors[j][code]
+            remaining /= factors[j][code]
     return factors

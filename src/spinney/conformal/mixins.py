@@ -1,4 +1,4 @@
-"""Intervals and sets of fitted models, from rows that they did not learn from."""
+"""Conformal intervals and prediction sets of fitted models, from held-out rows."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ __all__ = [
     "SetMixin",
     "SetsOnRequest",
     "check_method",
-    "numbers_of",
+    "numeric_targets",
     "read_calibration",
-    "thinned",
+    "subsample_rows",
 ]
 
-MOST_ROWS = 20_000  # that are kept: the coverage they give is within a quarter of a point
+MOST_ROWS = 20_000  # held-out rows to keep: they fix the coverage up to 0.25 percentage points
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a model says about rows that it did not learn from.
+    """Predictions and targets of held-out rows.
 
     Parameters
     ----------
     source : str
-        Where the rows come from, in words: "rows out of the bag".
+        The origin of the rows, for reports: "rows out of the bag".
     truth : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         Their targets; classes as codes.
     told : ndarray
         Predictions of the shape of `truth`; quantiles (n_rows, n_levels) with `quantiles`;
         probabilities (n_rows, n_classes) of a classifier.
     scale : ndarray of the shape of `truth`, or None
-        How large an error is to be expected, row by row, in any unit.
+        Expected size of the error of each row, in any unit.
     weights : ndarray of shape (n_rows,) or None
-        What the rows count.
+        Weights of the rows.
     quantiles : bool
         Whether `told` has quantiles, the lowest first.
     rows : ndarray of shape (n_rows,) or None
-        Their places among the rows of fit, where these are known.
+        Their indexes among the training rows, or None if unknown.
     categories : RowCategories or None
-        Their categories, by which the limits of sets may differ.
+        Their categories, on which the limits of prediction sets may depend.
     """
 
     source: str
@@ -74,7 +74,7 @@ class HeldOut:
     categories: RowCategories | None = None
 
     def take(self, chosen: Any) -> HeldOut:
-        """Return some of the rows."""
+        """Return a selection of the rows."""
         return replace(
             self,
             truth=self.truth[chosen],
@@ -89,76 +89,81 @@ class HeldOut:
         """Return the number of rows."""
         return len(self.truth)
 
-    def interval(self, told: Floats, scale: Any, coverage: float) -> Floats:
+    def interval(self, predicted: Floats, scale: Any, coverage: float) -> Floats:
         """Return intervals around predictions of new rows, (…, 2).
 
         Parameters
         ----------
-        told : ndarray
-            What the model says about the rows: as `HeldOut.told`.
+        predicted : ndarray
+            The model's predictions of the new rows, in the form of `HeldOut.told`.
         scale : ndarray or None
-            As `HeldOut.scale`.
+            Expected sizes of their errors, in the unit of `HeldOut.scale`.
         coverage : float
-            Between 0 and 1.
+            The requested coverage, between 0 and 1.
         """
         if self.quantiles:
-            # Conformalised quantiles (Romano, Patterson and Candès 2019).
+            # Conformalized quantile regression (Romano, Patterson and Candès 2019).
             beyond = np.maximum(self.told[:, 0] - self.truth, self.truth - self.told[:, -1])
             more = largest_score(beyond, coverage, self.weights)
-            ends = np.stack([told[:, 0] - more, told[:, -1] + more], axis=1)
-            # Where the limit is below zero, an interval that was narrow has its ends exchanged.
+            ends = np.stack([predicted[:, 0] - more, predicted[:, -1] + more], axis=1)
+            # A negative limit exchanges the ends of narrow intervals: replace both by their middle.
             crossed = ends[:, 0] > ends[:, 1]
             ends[crossed] = ends[crossed].mean(axis=1, keepdims=True)
             return ends
         errors = np.asarray(self.truth - self.told, dtype=np.float64)
         if self.scale is not None:
             errors = errors / self.scale
-        columns = errors.reshape(len(errors), math.prod(errors.shape[1:])).T  # of no rows, too
+        # reshape(len(errors), -1) would fail for zero rows.
+        columns = errors.reshape(len(errors), math.prod(errors.shape[1:])).T
         limits = [smallest_and_largest_error(column, coverage, self.weights) for column in columns]
-        flat = told.reshape(len(told), -1)
-        width: Any = 1.0 if scale is None else scale.reshape(len(told), -1)
+        flat = predicted.reshape(len(predicted), -1)
+        width: Any = 1.0 if scale is None else scale.reshape(len(predicted), -1)
         low, high = np.array(limits).T
         ends = np.stack([flat + low * width, flat + high * width], axis=-1)
-        return ends.reshape(*told.shape, 2)
+        return ends.reshape(*predicted.shape, 2)
 
-    def limit(self, method: str, coverage: float, part: Any = 0.5) -> float:
-        """Return the score that classes of a set may have at most."""
-        return largest_score(self._own_scores(method, part), coverage, self.weights)
+    def limit(self, method: str, coverage: float, own_share: Any = 0.5) -> float:
+        """Return the largest score that a class of a prediction set may have."""
+        return largest_score(self._own_scores(method, own_share), coverage, self.weights)
 
     def limits(
-        self, method: str, coverage: float, asked: RowCategories | None, part: Any = 0.5
+        self,
+        method: str,
+        coverage: float,
+        categories: RowCategories | None,
+        own_share: Any = 0.5,
     ) -> Any:
-        """Return the same for rows of these categories, (n_asked, 1); one limit if there are none.
+        """Return the limits of new rows by category, (n_new, 1), or one limit without any.
 
-        Where the limit of all would let a category down, that category has a higher one.
+        Categories whose coverage the common limit leaves too low have a higher limit.
         """
-        limit = self.limit(method, coverage, part)
-        if asked is None or self.categories is None:
+        limit = self.limit(method, coverage, own_share)
+        if categories is None or self.categories is None:
             return limit
-        own = self._own_scores(method, part)
-        return raised_limits(own, limit, coverage, self.weights, self.categories, asked)
+        own = self._own_scores(method, own_share)
+        return raised_limits(own, limit, coverage, self.weights, self.categories, categories)
 
-    def _own_scores(self, method: str, part: Any) -> Floats:
-        scores = class_scores(self.told, method, part)
+    def _own_scores(self, method: str, own_share: Any) -> Floats:
+        scores = class_scores(self.told, method, own_share)
         return np.asarray(scores[np.arange(len(self)), self.truth.astype(np.intp)])
 
 
-def thinned(n_rows: int, most: int = MOST_ROWS) -> Any:
-    """Return which of so many rows are kept: all, or some drawn by chance, always the same."""
+def subsample_rows(n_rows: int, most: int = MOST_ROWS) -> Any:
+    """Return an index of all rows, or of a sample of `most` (with a fixed seed)."""
     if n_rows <= most:
         return slice(None)
     return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
 
 
 def check_method(method: Any, known: tuple[str, ...]) -> str:
-    """Return the method, or say which there are."""
+    """Return the method, or raise a ValueError that lists the known ones."""
     if not isinstance(method, str) or method not in known:
         raise ValueError(f"method: expected one of {', '.join(map(repr, known))}, got {method!r}")
     return method
 
 
 def read_calibration(calibration: Any) -> tuple[Any, NDArray[Any]]:
-    """Return rows that fit did not see, and their targets; or say what was expected."""
+    """Return the rows and targets of a calibration set; raise a ValueError if invalid."""
     if not isinstance(calibration, tuple | list) or len(calibration) != 2:
         raise ValueError(f"calibration: expected (X, y), got {type(calibration).__name__}")
     X, y = calibration
@@ -166,7 +171,7 @@ def read_calibration(calibration: Any) -> tuple[Any, NDArray[Any]]:
     n_rows = _num_samples(X)
     if truth.ndim not in (1, 2) or len(truth) != n_rows:
         raise ValueError(
-            f"calibration: expected a target for each of its {n_rows} rows, got y of shape "
+            f"calibration: expected one target for each of its {n_rows} rows; got y of shape "
             f"{truth.shape}"
         )
     if n_rows == 0:
@@ -174,25 +179,25 @@ def read_calibration(calibration: Any) -> tuple[Any, NDArray[Any]]:
     return X, truth
 
 
-def numbers_of(truth: NDArray[Any]) -> Floats:
-    """Return targets of calibration rows as numbers, or say what was expected."""
+def numeric_targets(truth: NDArray[Any]) -> Floats:
+    """Return calibration targets as floats, or raise a ValueError if they are invalid."""
     try:
         numbers = truth.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"calibration: expected numbers as its y: {error}") from error
+        raise ValueError(f"calibration: y must be numeric: {error}") from error
     if not np.isfinite(numbers).all():
-        raise ValueError("calibration: its y contains NaN or infinity")
+        raise ValueError("calibration: y contains NaN or infinity")
     return np.asarray(numbers)
 
 
 def _reason(model: Any) -> str:
-    """Return what a model adds about how rows are held out."""
+    """Return the model's own explanation of why it held out no rows, or ''."""
     reason: str = model._why_none() if hasattr(model, "_why_none") else ""
     return reason
 
 
 def _own_rows(model: Any) -> HeldOut:
-    """Return the rows for an attribute, which is not there where there are none."""
+    """Return the held-out rows, or raise an AttributeError, as properties must."""
     try:
         held: HeldOut = model._held_out_rows()
     except ValueError as error:
@@ -201,50 +206,50 @@ def _own_rows(model: Any) -> HeldOut:
 
 
 class IntervalMixin:
-    """`predict_interval` of a regressor that knows its errors on rows it did not learn from."""
+    """`predict_interval` of a regressor that keeps its errors on held-out rows."""
 
     _holds_out_rows = True
 
     def _held_out_rows(self) -> HeldOut:
-        """Return the rows, or raise a ValueError that says why there are none."""
+        """Return the held-out rows, or raise a ValueError that explains why not."""
         held = vars(self).get("_held_out")
         if held is None:
             raise ValueError(
-                f"{type(self).__name__} was fitted without rows to tell its errors from"
-                f"{_reason(self)}; spinney.calibration.ConformalRegressor gives intervals to "
-                "any regressor, as do rows that fit did not see, given as calibration=(X, y)"
+                f"{type(self).__name__} was fitted without held-out rows to estimate its errors"
+                f"{_reason(self)}; use spinney.calibration.ConformalRegressor, which adds "
+                "intervals to any regressor, or pass held-out rows as calibration=(X, y)"
             )
         return held  # type: ignore[no-any-return]
 
     def _held_on(self, calibration: Any) -> HeldOut:
-        """Return what is said about rows that the caller has held out, (X, y)."""
+        """Predict the rows of the caller's calibration set, (X, y)."""
         X, truth = read_calibration(calibration)
-        told, scale = self._told_and_scale(X)
-        quantiles = told.ndim > truth.ndim
-        truth = numbers_of(truth)
-        if not quantiles and truth.shape != told.shape:
-            if truth.size != told.size:
+        predicted, scale = self._predict_with_scale(X)
+        quantiles = predicted.ndim > truth.ndim
+        truth = numeric_targets(truth)
+        if not quantiles and truth.shape != predicted.shape:
+            if truth.size != predicted.size:
                 raise ValueError(
-                    f"calibration: expected y of shape {told.shape}, got {truth.shape}"
+                    f"calibration: expected y of shape {predicted.shape}, got {truth.shape}"
                 )
-            truth = truth.reshape(told.shape)
-        return HeldOut("rows of calibration", truth, told, scale, quantiles=quantiles)
+            truth = truth.reshape(predicted.shape)
+        return HeldOut("rows of calibration", truth, predicted, scale, quantiles=quantiles)
 
-    def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
-        """Return predictions and the scale of their errors, as `HeldOut` has them."""
+    def _predict_with_scale(self, X: Any) -> tuple[Floats, Any]:
+        """Return predictions and their expected errors, in the form of `HeldOut`."""
         return np.asarray(self.predict(X), dtype=np.float64), None  # type: ignore[attr-defined]
 
     def _clip(self, ends: Floats) -> Floats:
-        """Cut off what no target can be."""
+        """Clip interval ends to the range of possible targets."""
         return ends
 
     @property
     def interval_method_(self) -> str:
-        """What intervals are made from, in words; of ``method="auto"``."""
+        """Description of how ``method="auto"`` makes intervals, and from which rows."""
         check_is_fitted(self)
         held = _own_rows(self)
-        what = "conformalised quantiles" if held.quantiles else "conformal"
-        return f"{what}, {len(held):,} {held.source}"
+        kind = "conformalised quantiles" if held.quantiles else "conformal"
+        return f"{kind}, {len(held):,} {held.source}"
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9, method: str = "auto", calibration: Any = None
@@ -256,82 +261,85 @@ class IntervalMixin:
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         coverage : float, default=0.9
-            Share of rows, between 0 and 1, whose target is to lie in its interval. It is right
-            over all rows like those of fit, not in each corner of them.
+            Share of rows, between 0 and 1, whose target is to lie in its interval. It holds on
+            average over rows distributed like the training rows, not for every subgroup of them.
         method : {"auto", "conformal"}, default="auto"
-            There is one: the errors on rows that fit held out tell how far an interval must
-            reach, below and above. `interval_method_` says which rows these are.
+            Both are the same: the errors on rows that fit held out determine how far an interval
+            reaches below and above the prediction. `interval_method_` names these rows.
         calibration : tuple (X, y), default=None
-            Rows that fit did not see, and their targets: their errors are taken instead. It is how
-            a model that holds no rows out by itself gets intervals without a further fit; some
-            hundred rows suffice.
+            Held-out rows and their targets, whose errors are used instead. A model that holds out
+            no rows by itself gets intervals this way without a further fit; a few hundred rows
+            suffice.
 
         Returns
         -------
         ndarray of shape (n_rows, 2), or (n_rows, n_outputs, 2)
-            Lower and upper ends; infinite where there are too few rows to tell.
+            Lower and upper ends; infinite if there are too few held-out rows.
         """
         coverage = check_coverage(coverage)
         check_method(method, ("auto", "conformal"))
         check_is_fitted(self)
         held = self._held_out_rows() if calibration is None else self._held_on(calibration)
-        return self._clip(held.interval(*self._told_and_scale(X), coverage))
+        return self._clip(held.interval(*self._predict_with_scale(X), coverage))
 
 
 class IntervalsOnRequest(IntervalMixin):
-    """Intervals of a regressor that holds out no rows by itself: they have to be given."""
+    """Intervals of a regressor that holds out no rows: `calibration` is required."""
 
     _holds_out_rows = False
 
 
 class SetMixin:
-    """`predict_set` of a classifier that knows its doubts about rows it did not learn from."""
+    """`predict_set` of a classifier that keeps its probabilities for held-out rows."""
 
     _holds_out_rows = True
 
     def _held_out_rows(self) -> HeldOut:
-        """Return the rows, or raise a ValueError that says why there are none."""
+        """Return the held-out rows, or raise a ValueError that explains why not."""
         held = vars(self).get("_held_out")
         if held is None:
             raise ValueError(
-                f"{type(self).__name__} was fitted without rows to tell its errors from"
-                f"{_reason(self)}; spinney.calibration.ConformalClassifier gives sets to any "
-                "classifier with probabilities or margins, as do rows that fit did not see, given "
-                "as calibration=(X, y)"
+                f"{type(self).__name__} was fitted without held-out rows to estimate its errors"
+                f"{_reason(self)}; use spinney.calibration.ConformalClassifier, which adds "
+                "prediction sets to any classifier with probabilities or margins, or pass "
+                "held-out rows as calibration=(X, y)"
             )
         return held  # type: ignore[no-any-return]
 
     def _set_shares(self, X: Any) -> Floats:
-        """Return what the scores of classes are made from: their probabilities."""
+        """Return the probabilities from which the scores of classes are computed."""
         shares = self.predict_proba(X)  # type: ignore[attr-defined]
         if isinstance(shares, list):
-            raise ValueError("predict_set: expected a model of one output, got several")
+            raise ValueError("predict_set: expected a model with one output; got several outputs")
         return np.asarray(shares, dtype=np.float64)
 
     def _categories_of(self, X: Any) -> RowCategories | None:
-        """Return the categories of rows, if the model has columns of them."""
+        """Return the categories of rows, or None without categorical columns."""
         schema = vars(self).get("_schema")
         if schema is None or not schema.has_categories:
             return None
         return categories_of(read_table(self, X, schema), schema)
 
     def _held_on(self, calibration: Any) -> HeldOut:
-        """Return what is said about rows that the caller has held out, (X, y)."""
+        """Predict the rows of the caller's calibration set, (X, y)."""
         X, truth = read_calibration(calibration)
         shares, classes = self._set_shares(X), np.asarray(self.classes_)  # type: ignore[attr-defined]
         truth = truth.ravel()
         if len(truth) != len(shares):
-            raise ValueError("calibration: expected y with one class for each row")
-        places = {label: code for code, label in enumerate(classes.tolist())}
-        codes = np.array([places.get(label, -1) for label in truth.tolist()], dtype=np.int32)
+            raise ValueError(
+                f"calibration: expected one class for each of its {len(shares)} rows; got "
+                f"{len(truth)}"
+            )
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.array([code_of.get(label, -1) for label in truth.tolist()], dtype=np.int32)
         if (codes < 0).any():
-            new = truth.tolist()[codes.argmin()]
-            raise ValueError(f"calibration: its y has {new!r}, which is not among the classes")
+            unknown = truth.tolist()[codes.argmin()]
+            raise ValueError(f"calibration: y has class {unknown!r}, which was not in training")
         return HeldOut("rows of calibration", codes, shares, categories=self._categories_of(X))
 
     @property
     def set_method_(self) -> str:
-        """What sets are made from, in words; of ``method="auto"``."""
+        """Description of how ``method="auto"`` makes prediction sets, and from which rows."""
         check_is_fitted(self)
         held = _own_rows(self)
         more = "" if held.categories is None else ", more for categories that would fall short"
@@ -347,18 +355,18 @@ class SetMixin:
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         coverage : float, default=0.9
-            Share of rows, between 0 and 1, whose class is to be in its set. No set is empty: where
-            the likeliest class alone is right more often than that, so are the sets.
+            Share of rows, between 0 and 1, whose class is to be in its set. Sets are never empty:
+            if the most probable class is right more often than that, the coverage is higher.
         method : {"auto", "aps", "lac", "raps"}, default="auto"
-            "aps" (adaptive): classes from the likeliest on, until their probabilities add up to a
-            limit. "lac": all classes of at least some probability, the smallest sets. "raps":
-            "aps" that avoids long sets of unlikely classes. The limit is that of the rows that
-            fit held out. "auto": "aps" with a higher limit for categories, of any column, that
-            would otherwise miss three fifths more than was asked for.
+            "aps" (adaptive): classes from the most probable on, until their probabilities add up
+            to a limit. "lac": all classes of at least some probability, the smallest sets. "raps":
+            "aps" with a penalty on large sets of improbable classes. The limit comes from the rows
+            that fit held out. "auto": "aps" with a higher limit for categories, of any column,
+            whose share of missed rows would otherwise exceed 1.6 times the requested one.
         calibration : tuple (X, y), default=None
-            Rows that fit did not see, and their classes: the limit is theirs instead. It is how a
-            model that holds no rows out by itself gets sets without a further fit; some hundred
-            rows suffice.
+            Held-out rows and their classes, from which the limit is computed instead. A model that
+            holds out no rows by itself gets prediction sets this way without a further fit; a few
+            hundred rows suffice.
 
         Returns
         -------
@@ -371,23 +379,23 @@ class SetMixin:
         held = self._held_out_rows() if calibration is None else self._held_on(calibration)
         chosen = "aps" if method == "auto" else method
         scores = class_scores(self._set_shares(X), chosen)
-        raises = method == "auto" and held.categories is not None
-        categories = self._categories_of(X) if raises else None
+        by_category = method == "auto" and held.categories is not None
+        categories = self._categories_of(X) if by_category else None
         return sets_within(scores, held.limits(chosen, coverage, categories))
 
 
 class SetsOnRequest(SetMixin):
-    """Sets of a classifier that holds out no rows by itself: they have to be given."""
+    """Sets of a classifier that holds out no rows: `calibration` is required."""
 
     _holds_out_rows = False
 
 
 class MarginSets(SetsOnRequest):
-    """Sets of a classifier that knows margins and no probabilities."""
+    """Prediction sets of a classifier that has margins instead of probabilities."""
 
     def _set_shares(self, X: Any) -> Floats:
-        # Any function of what the model says keeps the coverage: one that rises with the margin,
-        # and does not reach 1, lets margins be told apart however large they are.
+        # The coverage holds for any function of the margins. This one is strictly increasing and
+        # stays below 1, so that large margins remain distinct.
         margins = np.asarray(self.decision_function(X), dtype=np.float64)  # type: ignore[attr-defined]
         if margins.ndim == 1:
             margins = np.column_stack([-margins, margins])

@@ -1,9 +1,9 @@
-"""The rules of conformal prediction: how far errors go on rows that a model did not learn from.
+"""Rules of conformal prediction: limits from the scores of held-out rows.
 
-A *score* says how badly a target fits what was predicted. Of n scores of rows that are
-exchangeable with a new one, the new one is at most the k-th smallest with probability k / (n + 1)
-or more: so the k-th is the limit for a coverage of k / (n + 1), whatever the model is worth. Where
-that takes more rows than there are, the limit is infinite.
+A *score* (nonconformity score) measures how badly a target fits its prediction. Let n held-out
+rows be exchangeable with a new row. Then the score of the new row is at most the k-th smallest of
+their scores with probability k / (n + 1) or more. So the k-th smallest score is the limit for a
+coverage of k / (n + 1), for any model. If k is larger than n, the limit is infinite.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_ROUNDING = 1e-9  # 10 * 0.9 must not become a little more than 9
+_ROUNDING = 1e-9  # the product 10 * 0.9 must not be rounded up to more than 9
 SET_METHODS = ("aps", "lac", "raps")
-_RAPS_FREE, _RAPS_PENALTY = 2, 0.05  # ranks without a penalty, and the penalty for each beyond
+_RAPS_FREE, _RAPS_PENALTY = 2, 0.05  # ranks without a penalty, and the penalty per further rank
 
 
 def check_coverage(coverage: Any, name: str = "coverage") -> float:
-    """Return the coverage as a float, or say what was expected."""
+    """Return the coverage as a float, or raise a ValueError if it is invalid."""
     is_number = isinstance(coverage, Real) and not isinstance(coverage, bool)
     if not is_number or not 0 < float(coverage) < 1:
         raise ValueError(f"{name}: expected a number between 0 and 1, got {coverage!r}")
@@ -46,11 +46,11 @@ def largest_score(scores: Floats, coverage: float, weights: Floats | None = None
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Of rows that the model did not learn from.
+        Scores of held-out rows.
     coverage : float
-        Between 0 and 1.
+        The probability, between 0 and 1.
     weights : ndarray of shape (n,) or None
-        What each row counts; the new one counts as much as their mean.
+        Weights of the rows; the new row gets their mean.
 
     Returns
     -------
@@ -70,48 +70,48 @@ def largest_score(scores: Floats, coverage: float, weights: Floats | None = None
     order = np.argsort(scores[kept], kind="stable")
     counted = np.cumsum(weights[kept][order])
     needed = (counted[-1] + weights[kept].mean()) * coverage * (1 - _ROUNDING)
-    place = int(np.searchsorted(counted, needed))
-    return math.inf if place == len(order) else float(scores[kept][order[place]])
+    index = int(np.searchsorted(counted, needed))
+    return math.inf if index == len(order) else float(scores[kept][order[index]])
 
 
 def smallest_and_largest_error(
     errors: Floats, coverage: float, weights: Floats | None = None
 ) -> tuple[float, float]:
-    """Return limits below and above which a new error lies with probability (1 - coverage) / 2."""
+    """Return limits that a new error exceeds with probability (1 - coverage) / 2 each."""
     inside = 1 - (1 - coverage) / 2
     return -largest_score(-errors, inside, weights), largest_score(errors, inside, weights)
 
 
-def class_scores(shares: Floats, method: str, part: Any = 0.5) -> Floats:
-    """Return how badly each class fits: small for those that belong into a set.
+def class_scores(probabilities: Floats, method: str, own_share: Any = 0.5) -> Floats:
+    """Return the scores of classes: a set consists of the classes with small scores.
 
     Parameters
     ----------
-    shares : ndarray of shape (n_rows, n_classes)
-        Probabilities.
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Class probabilities.
     method : {"aps", "lac", "raps"}
-        "lac": one less the probability, which makes the smallest sets. "aps": the probability of
-        all likelier classes and a part of its own, so that the sets of rows that are hard to tell
-        grow. "raps": the same with a penalty on classes beyond the second, so that sets with very
-        many classes stay short.
-    part : float or ndarray of shape (n_rows, 1), default=0.5
-        The part of a class's own probability that "aps" and "raps" count. Drawn by chance it makes
-        the coverage exact where probabilities are tied; a half is as good otherwise.
+        "lac": one minus the probability; its sets are the smallest. "aps": the sum of the
+        probabilities of all more probable classes and a share of its own; rows with an uncertain
+        class get larger sets. "raps": like "aps", plus a penalty for each class beyond the
+        second, which keeps sets small if there are very many classes.
+    own_share : float or ndarray of shape (n_rows, 1), default=0.5
+        The share of a class's own probability that "aps" and "raps" add. With random shares the
+        coverage is exact even if probabilities are tied; otherwise 0.5 is as good.
 
     Returns
     -------
     ndarray of shape (n_rows, n_classes)
-        The scores. The likeliest class of a row scores minus infinity, as no set is without it:
-        a limit that counted it among those to be let in would hold more than was asked for.
+        The scores. The most probable class of a row scores minus infinity because every set
+        contains it. With its usual score the limit, and so the coverage, would be too high.
     """
-    shares = np.asarray(shares, dtype=np.float64)
+    probabilities = np.asarray(probabilities, dtype=np.float64)
     if method == "lac":
-        return _with_best(1 - shares)
-    order = np.argsort(-shares, axis=1, kind="stable")
-    sorted_shares = np.take_along_axis(shares, order, axis=1)
-    scores = np.cumsum(sorted_shares, axis=1) - (1 - part) * sorted_shares
+        return _with_best(1 - probabilities)
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    descending = np.take_along_axis(probabilities, order, axis=1)
+    scores = np.cumsum(descending, axis=1) - (1 - own_share) * descending
     if method == "raps":
-        scores += _RAPS_PENALTY * np.maximum(np.arange(shares.shape[1]) + 1 - _RAPS_FREE, 0)
+        scores += _RAPS_PENALTY * np.maximum(np.arange(probabilities.shape[1]) + 1 - _RAPS_FREE, 0)
     out = np.empty_like(scores)
     np.put_along_axis(out, order, scores, axis=1)
     return _with_best(out)
@@ -123,5 +123,5 @@ def _with_best(scores: Floats) -> Floats:
 
 
 def sets_within(scores: Floats, limit: Any) -> NDArray[np.bool_]:
-    """Return which classes score within the limit, of each row at least the likeliest."""
+    """Return which classes score at most the limit; each row's most probable one does."""
     return np.asarray(scores <= limit)

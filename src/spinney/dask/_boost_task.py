@@ -23,7 +23,7 @@ from spinney.dask._rows import Part, join_beside, join_parts
 from spinney.distributed.exchange import Exchange, ExchangeError, SocketExchange
 from spinney.distributed.partitioned_rows import PartedRows
 from spinney.distributed.totals import Totals
-from spinney.runtime.memory import give_back_memory
+from spinney.runtime.memory import release_memory
 
 __all__ = [
     "METRIC",
@@ -190,7 +190,7 @@ def load_part(part: Part, number: int, token: str) -> LoadedPart:
     _shares.setdefault(token, _Share()).files.append(file)
     with open(file, "wb") as out:
         pickle.dump(part.X, out, protocol=5)
-    give_back_memory()  # what it took to read this partition and the one before
+    release_memory()  # what it took to read this partition and the one before
     if token in _left:
         leave_fit(token)
     # Copies: a column of a frame may be a view of all of it, which would stay.
@@ -292,7 +292,7 @@ def boost_rows(
     estimator.n_jobs = int(worker.state.nthreads)
     diary = _Diary(plan, estimator, share, worker.log_event if rank == 0 else None)
     worker.metrics[METRIC] = lambda _: diary.n_rounds
-    give_back_memory()  # what reading took
+    release_memory()  # what reading took
     try:
         return _boost(plan, diary, exchange, parts, watched)
     finally:

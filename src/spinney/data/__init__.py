@@ -1,1 +1,1 @@
-"""Data frames and arrays as columns, schemas, targets and core tables."""
+"""Conversion of data frames and arrays to tables, targets and schemas."""

@@ -1,4 +1,4 @@
-"""Tables and targets as the core reads them."""
+"""Tables and targets in the form of the core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def core_table(table: Table, schema: Schema) -> Any:
-    """Hand the rows to the core; it keeps the arrays alive."""
+    """Return the core's view of the rows, which keeps the arrays alive."""
     if table.matrix is not None:
         return _core.Table.from_matrix(table.matrix)
     if table.columns is not None:
@@ -34,17 +34,17 @@ def core_table(table: Table, schema: Schema) -> Any:
 
 
 def core_targets(y: Any, n_classes: Any, weights: Any) -> Any:
-    """Hand targets, (n_rows, n_outputs), and weights to the core; it keeps the arrays alive."""
+    """Return the core's view of targets, (n_rows, n_outputs), and weights."""
     integral = (
         weights is not None
         and bool(np.all(weights == np.floor(weights)))
-        and float(weights.sum()) < 2**30  # products of two such sums are exact in the core
+        and float(weights.sum()) < 2**30  # so that products of two such sums are exact
     )
     return _core.Targets(np.ascontiguousarray(y.T), [int(k) for k in n_classes], weights, integral)
 
 
 def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
-    """Read rows for a fitted ensemble, checked against what its fit saw."""
+    """Read rows for a fitted ensemble, and check them against its schema."""
     check_is_fitted(estimator)
     if (
         type(X) is np.ndarray
@@ -55,6 +55,6 @@ def read_for_core(estimator: Any, X: Any, schema: Schema) -> Any:
         and not schema.has_categories
         and schema.names is None
     ):
-        # Nothing can be wrong with it but infinities, for which the core looks on its way.
+        # Only infinite values can be wrong here, and the core checks for them.
         return _core.Table.from_matrix(X, known_finite=False)
     return core_table(read_table(estimator, X, schema), schema)

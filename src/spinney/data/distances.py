@@ -1,8 +1,8 @@
-"""Distances between rows of numbers by the name of a metric, the same for every estimator.
+"""Distances between numeric rows by the name of a metric, for all estimators.
 
-The definitions are those of scikit-learn's `DistanceMetric`, also where SciPy defines a metric in
-another way (Bray-Curtis of negative values). Where a definition divides zero by zero, the
-distance is chosen here.
+The definitions are those of scikit-learn's `DistanceMetric`, even if SciPy defines a metric in
+another way (Bray-Curtis of negative values). This module defines the distance if the formula
+divides zero by zero.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def measure_pairs(X: Any, Y: Any, metric: str, params: dict[str, Any]) -> NDArra
     X, Y : ndarray of shape (n_rows, n_features)
         The rows.
     metric : str
-        A name that scikit-learn or SciPy's ``cdist`` knows.
+        A metric of scikit-learn or of SciPy's ``cdist``.
     params : dict
         Parameters of the metric.
 
@@ -55,7 +55,7 @@ def measure_pairs(X: Any, Y: Any, metric: str, params: dict[str, Any]) -> NDArra
     if name == "braycurtis":
         return _bray_curtis(X, Y, **params)
     if name == "minkowski" and params.get("p", 2) == np.inf:
-        w = params.get("w")  # SciPy looks only whether a weight is zero
+        w = params.get("w")  # SciPy checks only whether a weight is zero
         w = 1.0 if w is None else np.asarray(w, dtype=np.float64)
         return np.asarray(cdist(X * w, Y * w, "chebyshev"))
     if name in _BOOLEAN:
@@ -70,7 +70,7 @@ def measure_pairs(X: Any, Y: Any, metric: str, params: dict[str, Any]) -> NDArra
 
 
 def _bray_curtis(X: Any, Y: Any, w: Any = None) -> NDArray[np.float64]:
-    """Σ w|x − y| / Σ w(|x| + |y|), and 0 where all values are 0."""
+    """Return Σ w|x − y| / Σ w(|x| + |y|), or 0 if all values are 0."""
     if w is not None:
         weights = np.asarray(w, dtype=np.float64)
         if not (weights >= 0).all():

@@ -11,9 +11,9 @@ Array = NDArray[Any]
 
 
 def encode_labels(y: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Find the classes, ascending, and each row's index among them.
+    """Return the classes, ascending, and each row's index among them.
 
-    As np.unique does, but integers of a small range are counted, not sorted.
+    The result is that of np.unique, but integers of a small range are counted, not sorted.
     """
     if y.dtype.kind not in "biu" or len(y) == 0:
         classes, codes = np.unique(y, return_inverse=True)
@@ -22,7 +22,7 @@ def encode_labels(y: Array) -> tuple[Array, NDArray[np.intp]]:
     if high - low > len(y):
         classes, codes = np.unique(y, return_inverse=True)
         return classes, codes
-    # Python's integers and 64 bits, so that nothing wraps around when the lowest is taken away.
+    # Subtract the lowest value with 64 bits, so that no difference overflows.
     wide = y.astype(np.uint64 if low >= 0 else np.int64)
     shifted = (wide - wide.dtype.type(low)).astype(np.intp)
     present = np.bincount(shifted, minlength=high - low + 1) > 0

@@ -1,4 +1,4 @@
-"""Some rows of a table, whatever holds it."""
+"""Selection of rows from any kind of table."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["take_rows"]
 
 
 def take_rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    """Return some rows of a data frame, a series, an array or a sparse matrix.
+    """Return selected rows of a data frame, a series, an array or a sparse matrix.
 
     Parameters
     ----------
     table : data frame, series, array or sparse matrix
-        What to take rows from; the result is of the same kind.
+        The rows to select from; the result is of the same type.
     rows : array of int
-        The row numbers.
+        Indexes of the selected rows.
     """
     import narwhals.stable.v2 as nw
 

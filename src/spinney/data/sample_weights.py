@@ -1,4 +1,4 @@
-"""Weights of rows: checked, and brought to a size whose sums and squares float64 can hold."""
+"""Checks of sample weights, and scaling of extreme ones to avoid overflow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 __all__ = ["check_weights", "scale_extreme", "times_class_weights"]
 
-_LARGEST = 2.0**256  # about 1e77; ordinary weights are left as they are, to the last bit
+_LARGEST = 2.0**256  # about 1e77; smaller weights are not changed at all
 
 
 def scale_extreme(weights: Any, largest: float | None = None) -> tuple[Any, int]:
@@ -21,14 +21,13 @@ def scale_extreme(weights: Any, largest: float | None = None) -> tuple[Any, int]
     weights : ndarray of shape (n_rows,)
         Weights, finite and at least 0.
     largest : float, default=None
-        The largest of the weights that count: of some rows, or of all workers; None: that of
-        `weights`.
+        The largest weight to consider, for example of all workers; None: that of `weights`.
 
     Returns
     -------
     weights : ndarray of shape (n_rows,)
-        The weights divided by 2^exponent, so that `largest` is between 2^-33 and 2^32. What becomes
-        less than float64 can hold is 0: it would be lost in any sum.
+        The weights divided by 2^exponent, so that `largest` is between 2^-33 and 2^32. Weights that
+        underflow become 0; they would be lost in any sum.
     exponent : int
         The power of two; 0 for ordinary weights.
     """
@@ -36,13 +35,13 @@ def scale_extreme(weights: Any, largest: float | None = None) -> tuple[Any, int]
         largest = float(weights.max(initial=0.0))
     if largest == 0 or 1 / _LARGEST <= largest <= _LARGEST:
         return weights, 0
-    exponent = 64 * round(int(np.frexp(largest)[1]) / 64)  # most often the same for all folds
-    with np.errstate(over="ignore"):  # of rows that do not belong to `largest`
+    exponent = 64 * round(int(np.frexp(largest)[1]) / 64)  # usually the same for all folds
+    with np.errstate(over="ignore"):  # weights above `largest` may overflow
         return np.ldexp(weights, -exponent), exponent
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Check weights that matter only in proportion to each other, and scale extreme ones."""
+    """Check weights of which only the ratios matter, and scale extreme ones."""
     weights = _check_sample_weight(
         sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
     )
@@ -50,7 +49,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 
 
 def times_class_weights(weights: Any, of_class: Any) -> Any:
-    """Multiply the weights of rows, if there are any, by those of their classes."""
+    """Multiply the weights of rows (or 1, for None) by those of their classes."""
     if weights is None:
         return of_class
     with np.errstate(over="ignore"):

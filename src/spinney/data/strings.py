@@ -1,4 +1,4 @@
-"""Rows that are strings."""
+"""Conversion of rows that are strings."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ __all__ = ["encode_strings", "read_strings"]
 
 
 def read_strings(X: Any, *, required: bool) -> list[str] | None:
-    """Read a sequence or one column of str; None if X is something else and that will do."""
+    """Return a sequence or one column of str as a list.
+
+    If X is something else, return None, or raise a ValueError if strings are `required`.
+    """
     if isinstance(X, str):
-        raise ValueError("X: expected several strings, got one")
+        raise ValueError("X: expected a sequence of strings, got one string")
     column = X
     if hasattr(X, "to_numpy") and (len(X.shape) == 1 or X.shape[1] == 1):
         column = X.to_numpy()
@@ -39,7 +42,7 @@ def read_strings(X: Any, *, required: bool) -> list[str] | None:
 
 
 def encode_strings(strings: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Code points one after the other, and where each string starts (and the last one ends)."""
+    """Return the concatenated code points, and the offsets of the strings in them."""
     text = "".join(strings).encode("utf-32-le", "surrogatepass")
     starts = np.zeros(len(strings) + 1, dtype=np.int64)
     np.cumsum([len(string) for string in strings], out=starts[1:])

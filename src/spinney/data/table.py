@@ -1,12 +1,13 @@
-"""Rows in, columns out: the only file that knows frames.
+"""Conversion of frames and arrays to tables; only this module handles data frames.
 
-A *frame* is a pandas, Polars or Arrow table (or whatever else narwhals reads), anything else an
-*array* (NumPy, SciPy sparse, nested lists). The *levels* of a categorical column are the distinct
-values in the rows at hand, in any order; its *categories* are the sorted levels of the rows of fit.
-A *code* is an index into either. Levels meet categories by value, however a frame stores them.
+A *frame* is a pandas, Polars or Arrow table (or another one that narwhals reads), anything else is
+an *array* (NumPy, SciPy sparse, nested lists). The *levels* of a categorical column are the
+distinct values in the given rows, in any order; its *categories* are the sorted levels of the
+training rows. A *code* is an index into either. Levels are matched to categories by value,
+independent of how a frame stores them.
 
-Arrays without categorical columns go through scikit-learn's ``validate_data``, so that its error
-texts are ours; all else is read column by column, so that an error can name the column.
+Arrays without categorical columns go through scikit-learn's ``validate_data``, so that errors have
+its texts. Everything else is read column by column, so that errors can name the column.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ __all__ = [
 
 Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = "Array | nw.Series[Any]"
-Columns: TypeAlias = "Sequence[Column] | Array"  # an array's rows, where one dtype serves all
+Columns: TypeAlias = "Sequence[Column] | Array"  # an array has a column in each of its rows
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_NUMBERS = (numbers.Real, Decimal, np.bool_)
-_VALUES = (str, bytes, *_NUMBERS)  # what a cell may hold
-_NULLS = ("NoneType", "NAType", "NaTType")  # by name: pandas may be absent
-_EXACT = 2**53  # up to here float64 tells every integer from its neighbours
+_NUMBER_TYPES = (numbers.Real, Decimal, np.bool_)
+_CELL_TYPES = (str, bytes, *_NUMBER_TYPES)  # valid types of a cell
+_NULLS = ("NoneType", "NAType", "NaTType")  # names, as pandas may be absent
+_EXACT = 2**53  # up to this absolute value float64 represents every integer exactly
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What fit learned about the columns.
+    """The names and categories of the columns, from the training rows.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class Table:
     sparse: Any = None
 
     def to_matrix(self) -> Array:
-        """Return numeric rows as one dense matrix, copied only if they came otherwise."""
+        """Return numeric rows as one dense matrix, without a copy if possible."""
         if self.columns is None:
             return np.asarray(self.sparse.toarray() if self.matrix is None else self.matrix)
         if any(column.dtype.kind == "i" for column in self.columns):
@@ -112,7 +113,7 @@ class Table:
         return np.stack(self.columns).T
 
     def take(self, rows: Array) -> Table:
-        """Return some of the rows."""
+        """Return a selection of the rows."""
         return Table(
             len(rows),
             self.n_features,
@@ -131,29 +132,29 @@ def fit_table(
     accept_sparse: bool = True,
     allow_nan: bool = True,
 ) -> tuple[Table, Schema]:
-    """Read the rows of fit and learn their schema.
+    """Read the training rows, and return them with their schema.
 
     Parameters
     ----------
     estimator : estimator instance
-        Receives ``n_features_in_`` and ``feature_names_in_`` as from scikit-learn.
+        Gets ``n_features_in_`` and ``feature_names_in_`` like a scikit-learn estimator.
     X : array, nested list, sparse matrix or frame of shape (n_rows, n_features)
         The rows.
     y : object, optional
-        Looked at only to refuse None for an estimator whose tags require a target.
+        Only checked for None if the estimator's tags require a target.
     categorical_features : 'from_dtype', None or array-like
-        'from_dtype' takes a frame's string, category, enum and dictionary columns. None means all
-        numeric. Else a boolean mask, column indices or column names.
+        'from_dtype': the string, category, enum and dictionary columns of a frame. None: all
+        columns are numeric. Else a boolean mask, column indices or column names.
     accept_sparse, allow_nan : bool
         Whether sparse rows, and missing values in dense rows, are accepted.
 
     Returns
     -------
     (Table, Schema)
-        The rows, and what `read_table` needs in order to read others the same way.
+        The rows, and the schema with which `read_table` reads other rows in the same way.
     """
     X, is_frame = _as_frame(X)
-    if y is None:  # raises scikit-learn's own message when the tags ask for a target
+    if y is None:  # raises scikit-learn's own message if the tags require a target
         validate_data(estimator, X, y, skip_check_array=True)
     from_dtype = isinstance(categorical_features, str) and categorical_features == "from_dtype"
     if not is_frame and (from_dtype or categorical_features is None):
@@ -162,7 +163,7 @@ def fit_table(
 
     columns, labels = _split(estimator, X, is_frame, True)
     by_dtype = (column_kind(column) == "categories" for column in columns)
-    is_categorical = by_dtype if from_dtype else _declared(categorical_features, labels)
+    is_categorical = by_dtype if from_dtype else _declared_columns(categorical_features, labels)
     wanted = [... if flag else None for flag in is_categorical]
     table, categories = _read_columns(estimator, columns, labels, wanted, allow_nan)
     return table, Schema(getattr(estimator, "feature_names_in_", None), categories)
@@ -177,17 +178,17 @@ def read_table(
     allow_nan: bool = True,
     unseen: int = -1,
 ) -> Table:
-    """Read rows in the form that `fit_table` gave those of fit.
+    """Read rows in the same form as the training rows.
 
     Parameters
     ----------
     estimator, X, accept_sparse, allow_nan
-        As in `fit_table`; number and names of columns are checked as by scikit-learn. Where fit
-        saw a frame, an array of the same values will do.
+        See `fit_table`. The number and the names of columns are checked like in scikit-learn. An
+        array is accepted even if the training rows were a frame.
     schema : Schema
-        From `fit_table`.
-    unseen : int
-        The code of a category that fit did not see; unless told, that of a missing one.
+        The schema from `fit_table`.
+    unseen : int, default=-1
+        The code of unknown categories; the default is the code of missing values.
 
     Returns
     -------
@@ -202,19 +203,19 @@ def read_table(
 
 
 def read_categories(X: Any, schema: Schema | None = None) -> tuple[Table, Schema]:
-    """Read a frame's columns of categories alone, whatever its other columns hold.
+    """Read only the categorical columns of a frame.
 
     Parameters
     ----------
     X : object
-        Rows of any kind; of what is no frame there are no such columns.
+        Rows of any kind. If it is not a frame, it has no categorical columns.
     schema : Schema or None
-        What this function has returned for other rows; None finds the columns.
+        The schema that this function returned for other rows; None detects the columns.
 
     Returns
     -------
     (Table, Schema)
-        Codes, and the names and categories of the columns.
+        The codes, and the names and categories of the columns.
     """
     X, is_frame = _as_frame(X)
     if not is_frame:
@@ -224,19 +225,21 @@ def read_categories(X: Any, schema: Schema | None = None) -> tuple[Table, Schema
         named = [one for one in frame.iter_columns() if isinstance(one.name, str)]
         series = {one.name: _column(one) for one in named}
         found = [name for name, column in series.items() if column_kind(column) == "categories"]
-        known: list[Any] = [_sorted_categories(_levels(series[name])[0]) for name in found]
-        schema = Schema(np.array(found, dtype=object), tuple(known))
+        categories_found: list[Any] = [
+            _sorted_categories(_levels(series[name])[0]) for name in found
+        ]
+        schema = Schema(np.array(found, dtype=object), tuple(categories_found))
     columns: list[Array] = []
     for name, categories in zip(
         schema.names if schema.names is not None else (), schema.categories, strict=True
     ):
         levels, codes = _levels(_column(frame[name]))
-        columns.append(_match(levels, codes, np.asarray(categories), -1))
+        columns.append(_category_codes(levels, codes, np.asarray(categories), -1))
     return Table(frame.shape[0], len(columns), columns=columns), schema
 
 
 def column_of(X: Any, column: str | int) -> Array:
-    """Return one column of rows as it is, a frame's by name or place, an array's by place."""
+    """Return one column unchanged: of a frame by name or index, of an array by index."""
     X, is_frame = _as_frame(X)
     if is_frame:
         names = list(X.columns)
@@ -246,51 +249,51 @@ def column_of(X: Any, column: str | int) -> Array:
             return np.asarray(X[column].to_list(), dtype=object)
         return np.asarray(X[names[column]].to_list(), dtype=object)
     if isinstance(column, str):
-        raise ValueError(f"the name of a column, {column!r}, needs a frame, got an array")
+        raise ValueError(f"column {column!r}: expected a frame for a column name, got an array")
     if sp.issparse(X):
         return np.asarray(X.tocsc()[:, [column]].toarray()[:, 0], dtype=object)
     return np.asarray(X)[:, column].astype(object)
 
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> None:
-    """Check number and names of the columns of rows that learners of any make will read.
+    """Check the number and names of columns, and nothing else.
 
     Parameters
     ----------
     estimator : estimator instance
-        Receives ``n_features_in_`` and ``feature_names_in_`` with `reset`, else is asked for them.
+        With `reset` its ``n_features_in_`` and ``feature_names_in_`` are set, else compared.
     X, y : object
-        Anything; only shapes and names are looked at.
+        Anything; only shapes and names are checked.
     reset : bool
-        Whether these are the rows of fit.
+        Whether these are the training rows.
     """
     flat = not _as_frame(X)[1] and getattr(X, "ndim", None) != 2 and np.asarray(X).ndim == 1
     if flat and not reset and hasattr(estimator, "n_features_in_"):
-        check_array(np.zeros(len(X)), estimator=estimator)  # says so in scikit-learn's words
+        check_array(np.zeros(len(X)), estimator=estimator)  # raises scikit-learn's own message
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
 
 
 _ALMOST_INFINITE = 1e300
 
 
-def tame(estimator: Any, values: Array) -> Array:
-    """Make infinities huge numbers for an estimator that takes them (`_takes_infinity`)."""
+def clip_infinities(estimator: Any, values: Array) -> Array:
+    """Clip infinite values to ±1e300 if an estimator accepts them (`_takes_infinity`)."""
     if not getattr(estimator, "_takes_infinity", False) or not np.isinf(values).any():
         return values
     return np.clip(values.astype(np.float64), -_ALMOST_INFINITE, _ALMOST_INFINITE)
 
 
 def _all_finite(values: Array, allow_nan: bool) -> bool:
-    """Whether no value is infinite (nor NaN, unless allowed); False may be a false alarm."""
+    """Return whether all values are finite (or NaN, if allowed); False may be wrong."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum()  # one pass without memory: finite only if every value is
+        total = values.sum()  # needs no extra memory, and is finite only if all values are
     return bool(np.isfinite(total)) or (allow_nan and not np.isinf(values).any())
 
 
 def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_nan: bool) -> Table:
-    """Read an array of numbers by scikit-learn's rules."""
+    """Read a numeric array by scikit-learn's rules."""
     plain = type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _FLOATS
-    if plain and _all_finite(X, allow_nan):  # the short way: validate_data takes ten times as long
+    if plain and _all_finite(X, allow_nan):  # shortcut: validate_data takes ten times as long
         fitted = vars(estimator)
         if reset:
             fitted.pop("feature_names_in_", None)
@@ -301,7 +304,7 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
     if source is not X and source.dtype.kind in "US":
         source = np.array(X, dtype=object)  # with the numbers beside the strings as they were
     if isinstance(source, np.ndarray) and source.ndim == 2:
-        source = _tidy(source, range(source.shape[1]))
+        source = _prepare_values(source, range(source.shape[1]))
     is_sparse = sp.issparse(X)
     finite: Any = "allow-nan" if allow_nan and not is_sparse else True  # sparse NaN: a mistake
     if not is_sparse and getattr(estimator, "_takes_infinity", False):
@@ -310,7 +313,7 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
     values = validate_data(estimator, source, reset=reset, **form)
     if not is_sparse:
         _check_integers(X, values, range(values.shape[1]))
-        values = tame(estimator, values)
+        values = clip_infinities(estimator, values)
         return Table(len(values), values.shape[1], matrix=values)
     if X.dtype.kind in "iu":
         for j in np.unique(values.tocoo().col[np.abs(values.data) >= _EXACT]):
@@ -321,8 +324,8 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
     return Table(values.shape[0], values.shape[1], sparse=values)
 
 
-def _tidy(values: Array, labels: Sequence[Any]) -> Array:
-    """Forestall what others do to such arrays: widen float16, parse strings, refuse pandas' NA."""
+def _prepare_values(values: Array, labels: Sequence[Any]) -> Array:
+    """Convert float16 and pandas' NA, and refuse times and strings, before NumPy does."""
     if values.dtype.kind == "f":
         native = values.dtype.newbyteorder("=")
         return values.astype(np.float32 if native.itemsize == 2 else native, copy=False)
@@ -339,28 +342,28 @@ def _tidy(values: Array, labels: Sequence[Any]) -> Array:
             )
     if any(t.__name__ in _NULLS[1:] for t in set(map(type, values.ravel().tolist()))):
         values = values.copy()
-        values[np.vectorize(_is_null, otypes=[bool])(values)] = None  # NumPy makes it NaN
+        values[np.vectorize(_is_null, otypes=[bool])(values)] = None  # NumPy converts it to NaN
     return values
 
 
 def _check_integers(source: Any, values: Array, labels: Sequence[Any]) -> None:
-    """Refuse integers that lost their identity on the way from `source` to the float `values`."""
+    """Refuse integers of `source` that float64 `values` cannot represent."""
     if isinstance(source, np.ndarray) and (source.dtype.kind in "fb" or source.itemsize < 8):
         return
     floats = values.reshape(-1, len(labels))
-    large = (floats >= _EXACT) | (floats <= -_EXACT)  # the bound too: 2**53 + 1 is rounded to it
+    large = (floats >= _EXACT) | (floats <= -_EXACT)  # 2**53 itself, too: 2**53 + 1 rounds to it
     exact = np.asarray(source, dtype=object) if large.any() else values
     for row, j in np.argwhere(large):
         value = exact.reshape(-1, len(labels))[row, j]
         if isinstance(value, numbers.Integral) and abs(int(value)) > _EXACT:
             raise ValueError(
-                f"column {labels[j]!r}: expected integers up to 2**53, beyond which float64 cannot "
-                f"tell them apart, got {value}; name identifiers in categorical_features"
+                f"column {labels[j]!r}: expected integers up to 2**53, as float64 rounds larger "
+                f"ones, got {value}; name identifiers in categorical_features"
             )
 
 
 def _as_frame(X: Any) -> tuple[Any, bool]:
-    """X, made a table if it is an Arrow record batch, and whether it is a frame."""
+    """Return X (an Arrow record batch as a table), and whether it is a frame."""
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
         return pyarrow.Table.from_batches([X]), True
@@ -368,40 +371,40 @@ def _as_frame(X: Any) -> tuple[Any, bool]:
 
 
 def _split(estimator: Any, X: Any, is_frame: bool, reset: bool) -> tuple[Columns, Sequence[Any]]:
-    """Cut X into columns with labels, after scikit-learn's checks of shape and names."""
+    """Return the columns of X and their labels, after scikit-learn's checks."""
     if not is_frame:
         if sp.issparse(X):
-            raise TypeError("X: expected dense rows, as there are categorical_features, got sparse")
-        # Lists as objects: NumPy would make a string of a number that has one beside it.
+            raise TypeError("X: expected dense rows for categorical_features, got sparse ones")
+        # Lists become objects: NumPy would convert numbers next to strings to strings.
         values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
         values = validate_data(estimator, values, reset=reset, dtype=None, ensure_all_finite=False)
         return values.T, range(values.shape[1])
     frame = nw.from_native(X, eager_only=True)
-    labels = frame.columns  # a ValueError where two are the same
+    labels = frame.columns  # raises a ValueError for duplicate names
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # sets or checks the names
-    if 0 in frame.shape:  # says so in scikit-learn's words
+    if 0 in frame.shape:  # raises scikit-learn's own message
         check_array(np.empty(frame.shape), estimator=estimator)
     if frame.implementation.is_pandas():
         native = frame.to_native()
         dtype, *more = set(native.dtypes)
         if not more and isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-            return native.to_numpy().T, labels  # a view where pandas keeps them in one block
+            return native.to_numpy().T, labels  # a view if pandas stores them in one block
     return [_column(series) for series in frame.iter_columns()], labels
 
 
 def _column(series: nw.Series[Any]) -> Column:
-    """Hand a column over to NumPy where narwhals does not know what it holds."""
+    """Return a series, as a NumPy array if narwhals does not support its dtype."""
     if isinstance(series.dtype, (nw.Int128, nw.UInt128)):
         return np.array(series.to_list(), dtype=object)
-    # narwhals judges an object column by its first 100 values, and has no name for null, sparse
-    # and byte-swapped ones.
-    known = str(getattr(series.to_native(), "dtype", "")) != "object"
-    known &= not isinstance(series.dtype, (nw.Object, nw.Unknown))
-    return series if known else series.to_numpy()
+    # narwhals infers the dtype of an object column from its first 100 values, and has no dtype for
+    # null, sparse and byte-swapped columns.
+    supported = str(getattr(series.to_native(), "dtype", "")) != "object"
+    supported &= not isinstance(series.dtype, (nw.Object, nw.Unknown))
+    return series if supported else series.to_numpy()
 
 
-def _declared(declared: Any, labels: Sequence[Any]) -> list[bool]:
-    """Whether `categorical_features`, which is not 'from_dtype', names each column."""
+def _declared_columns(declared: Any, labels: Sequence[Any]) -> list[bool]:
+    """Return for each column whether `categorical_features` selects it."""
     if declared is None:
         return [False] * len(labels)
     if isinstance(declared, str) or not np.iterable(declared):
@@ -429,9 +432,9 @@ def _declared(declared: Any, labels: Sequence[Any]) -> list[bool]:
         )
     counts = Counter(items)
     by_name = any(isinstance(item, str) for item in items)
-    known = dict.fromkeys(labels if by_name else range(n))
+    requested = dict.fromkeys(labels if by_name else range(n))
     for item, count in counts.items():
-        if item not in known and by_name:
+        if item not in requested and by_name:
             if isinstance(labels, range):
                 raise ValueError(
                     "categorical_features should be passed as an array of integers or as a boolean "
@@ -441,22 +444,22 @@ def _declared(declared: Any, labels: Sequence[Any]) -> list[bool]:
                 f"categorical_features has an item value {item!r} which is not a valid feature "
                 f"name of the training data. Its columns are {list(labels)[:20]}."
             )
-        if item not in known:
+        if item not in requested:
             raise ValueError(
                 "categorical_features set as integer indices must be in [0, n_features - 1] = "
                 f"[0, {n - 1}], got {item}"
             )
         if count > 1:
             raise ValueError(f"categorical_features: expected each column once, got {item!r} twice")
-    return [item in counts for item in known]
+    return [item in counts for item in requested]
 
 
 def _is_null(value: Any) -> bool:
-    return type(value).__name__ in _NULLS or bool(value != value)  # pandas' NA would not be a bool
+    return type(value).__name__ in _NULLS or bool(value != value)  # NA != NA is not a bool
 
 
 def column_kind(column: Column) -> str:
-    """'numbers', 'categories', 'nulls' (and nothing else) or 'unsupported'."""
+    """Return 'numbers', 'categories', 'nulls' (only nulls) or 'unsupported'."""
     if not isinstance(column, np.ndarray):
         if column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean):
             return "numbers"
@@ -466,7 +469,7 @@ def column_kind(column: Column) -> str:
     if column.dtype.kind in "biuf":
         return "numbers"
     types = {t for t in set(map(type, column.tolist())) if t.__name__ not in _NULLS}
-    if not types or column.dtype.kind in "mM" or not all(issubclass(t, _VALUES) for t in types):
+    if not types or column.dtype.kind in "mM" or not all(issubclass(t, _CELL_TYPES) for t in types):
         return "unsupported" if types else "nulls"
     return "categories" if any(issubclass(t, (str, bytes)) for t in types) else "numbers"
 
@@ -479,59 +482,65 @@ def _read_columns(
     allow_nan: bool,
     unseen: int = -1,
 ) -> tuple[Table, tuple[Array | None, ...]]:
-    """Read each column as numbers (`wanted` None), by its categories, or learning them (...)."""
-    if isinstance(columns, np.ndarray) and all(want is None for want in wanted):
-        matrix = _checked(estimator, _floats(columns.T, labels), labels, allow_nan)
+    """Read columns, and return them with their categories.
+
+    The entry of `wanted` for a column is None (numeric), its categories, or ... (collect its
+    categories from these rows).
+    """
+    if isinstance(columns, np.ndarray) and all(schema_values is None for schema_values in wanted):
+        matrix = _check_values(estimator, _floats(columns.T, labels), labels, allow_nan)
         return Table(len(matrix), len(labels), matrix=matrix), (None,) * len(labels)
     out: list[Array] = []
     categories: list[Array | None] = []
-    for label, column, want in zip(labels, columns, wanted, strict=True):
+    for label, column, schema_values in zip(labels, columns, wanted, strict=True):
         kind = column_kind(column)
         refusal = ""
         if kind == "unsupported":
             refusal = "numbers, booleans, strings or a categorical dtype"
-        elif want is None and kind == "categories" and len(_levels(column)[0]) > 0:
-            refusal = "numbers, as at fit or by categorical_features"
-        elif want is None:
+        elif schema_values is None and kind == "categories" and len(_levels(column)[0]) > 0:
+            refusal = "numbers, as in fit or by categorical_features"
+        elif schema_values is None:
             values = _floats(column, [label]) if kind == "numbers" else np.full(len(column), np.nan)
-            out.append(_checked(estimator, values, [label], allow_nan))
+            out.append(_check_values(estimator, values, [label], allow_nan))
         else:
             levels, codes = _levels(column)
-            want = _sorted_categories(levels) if want is ... else want
+            schema_values = _sorted_categories(levels) if schema_values is ... else schema_values
             if levels.dtype.kind in "mM" and len(levels) > 0:
                 refusal = "categories that are strings or numbers, not times"
-            elif _conflict(levels, want):
-                refusal = f"categories as at fit, such as {want[:3].tolist()}"
+            elif _is_type_conflict(levels, schema_values):
+                refusal = f"categories like those in fit, such as {schema_values[:3].tolist()}"
             if not allow_nan:
-                _checked(estimator, np.where(codes < 0, np.nan, 0.0), [label], allow_nan)
-            out.append(_match(levels, codes, want, unseen))
+                _check_values(estimator, np.where(codes < 0, np.nan, 0.0), [label], allow_nan)
+            out.append(_category_codes(levels, codes, schema_values, unseen))
         if refusal:
             raise ValueError(f"column {label!r}: expected {refusal}, got {kind} ({column.dtype})")
-        categories.append(want)
+        categories.append(schema_values)
     return Table(len(out[0]), len(out), columns=out), tuple(categories)
 
 
-def _checked(estimator: Any, values: Array, labels: Sequence[Any], allow_nan: bool) -> Array:
-    """Give the values back, or refuse infinity, and NaN unless allowed, naming the column."""
+def _check_values(estimator: Any, values: Array, labels: Sequence[Any], allow_nan: bool) -> Array:
+    """Return the values; raise a ValueError for infinity, and for NaN unless allowed."""
     if _all_finite(values, allow_nan):
         return values
-    values = tame(estimator, values)
+    values = clip_infinities(estimator, values)
     for label, column in zip(labels, values.reshape(-1, len(labels)).T, strict=True):
         found = "infinity" if np.isinf(column).any() else "NaN"
         if found == "infinity" or (not allow_nan and np.isnan(column).any()):
             name = type(estimator).__name__
-            raise ValueError(f"Input X contains {found} in column {label!r}: {name} takes none")
+            raise ValueError(
+                f"Input X contains {found} in column {label!r}: {name} does not accept it"
+            )
     return values
 
 
 def _floats(column: Column, labels: Sequence[Any]) -> Array:
-    """Give numbers as float64 or float32, NaN where missing; a view where that is possible."""
+    """Return numbers as float64 or float32, NaN where missing; a view if possible."""
     if isinstance(column, np.ndarray):
-        values = _tidy(column, labels)
+        values = _prepare_values(column, labels)
         values = values if values.dtype in _FLOATS else values.astype(np.float64)
         _check_integers(column, values, labels)
         return values
-    if isinstance(column.dtype, (nw.Int64, nw.UInt64)):  # Arrow would refuse the cast less kindly
+    if isinstance(column.dtype, (nw.Int64, nw.UInt64)):  # before Arrow's cast, for a clear error
         ends = [int(end) for end in (column.min(), column.max()) if not _is_null(end)]
         _check_integers(ends, np.array(ends, dtype=np.float64), labels)
     if not isinstance(column.dtype, (nw.Float32, nw.Float64)):
@@ -540,7 +549,7 @@ def _floats(column: Column, labels: Sequence[Any]) -> Array:
 
 
 def _levels(column: Column) -> tuple[Array, Array]:
-    """Find the distinct values of a column and each row's index among them (-1 where missing)."""
+    """Return the distinct values of a column, and each row's index (-1 where missing)."""
     codes: Any
     if column_kind(column) == "nulls":
         return np.empty(0, dtype=object), np.full(len(column), -1)
@@ -553,7 +562,7 @@ def _levels(column: Column) -> tuple[Array, Array]:
         codes = np.fromiter(map(index.__getitem__, rows), dtype=np.int64, count=len(rows))
     elif column.implementation.is_pandas_like():
         series = column.to_pandas()
-        if hasattr(series, "cat"):  # has its codes already
+        if hasattr(series, "cat"):  # pandas has stored the codes
             codes, levels = series.cat.codes.to_numpy(), series.cat.categories.to_numpy()
         else:
             codes, uniques = series.factorize()
@@ -567,7 +576,7 @@ def _levels(column: Column) -> tuple[Array, Array]:
         uniques = series.unique().drop_nulls()
         codes = series.replace_strict(uniques, list(range(len(uniques))), default=-1).to_numpy()
         levels = uniques.to_numpy()
-    # A dictionary may list null, and values that no row has. The last entry serves code -1.
+    # Drop nulls and unused values of dictionaries. The last entry stands for code -1.
     used = np.zeros(len(levels) + 1, dtype=np.bool_)
     used[codes] = True
     used[-1] = False
@@ -578,7 +587,7 @@ def _levels(column: Column) -> tuple[Array, Array]:
 
 
 def _sorted_categories(levels: Array) -> Array:
-    """Sort levels, by type name first where the types do not compare."""
+    """Sort levels; by type name first if they cannot be compared."""
     ordered = list(set(levels.tolist()))
     try:
         ordered.sort()
@@ -587,15 +596,22 @@ def _sorted_categories(levels: Array) -> Array:
     return np.fromiter(ordered, dtype=levels.dtype, count=len(ordered))
 
 
-def _match(levels: Array, codes: Array, categories: Array, unseen: int) -> NDArray[np.int32]:
-    """Turn codes of levels into codes of categories by one look-up for each level."""
+def _category_codes(
+    levels: Array, codes: Array, categories: Array, unseen: int
+) -> NDArray[np.int32]:
+    """Convert codes of levels to codes of categories, with one lookup per level."""
     index = {value: code for code, value in enumerate(categories.tolist())}
     lookup = [index.get(value, unseen) for value in levels.tolist()]
-    return np.array([*lookup, -1], dtype=np.int32)[codes]  # the last entry serves code -1
+    return np.array([*lookup, -1], dtype=np.int32)[codes]  # the last entry stands for code -1
 
 
-def _conflict(levels: Array, categories: Array) -> bool:
-    """Whether one side is all numbers and the other has none (an empty one agrees with any)."""
-    ours = {issubclass(t, _NUMBERS) for t in set(map(type, levels.tolist()))}
-    theirs = {issubclass(t, _NUMBERS) for t in set(map(type, categories.tolist()))}
-    return len(ours) > 0 and len(theirs) > 0 and ours.isdisjoint(theirs)
+def _is_type_conflict(levels: Array, categories: Array) -> bool:
+    """Return whether one of both has only numbers and the other has none.
+
+    There is no conflict if one of them is empty.
+    """
+    level_kinds = {issubclass(t, _NUMBER_TYPES) for t in set(map(type, levels.tolist()))}
+    category_kinds = {issubclass(t, _NUMBER_TYPES) for t in set(map(type, categories.tolist()))}
+    return (
+        len(level_kinds) > 0 and len(category_kinds) > 0 and level_kinds.isdisjoint(category_kinds)
+    )

@@ -1,4 +1,4 @@
-"""The target of a comparison: one column of classes or numbers, none missing."""
+"""Targets: one column of classes or numbers without missing values."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = [
     "read_target",
 ]
 
-# Whole numbers are taken for classes up to this many different ones; more are a quantity.
+# Integers with at most this many distinct values may be classes; more are a quantity.
 _MAX_INTEGER_CLASSES = 20
-_FEW_ROWS = 20  # with fewer, classes that nearly all differ prove nothing
-_MAX_NUMERIC_TEXTS = 5  # texts such as "0.5 mg" may be classes up to this many different ones
+_FEW_ROWS = 20  # with fewer rows, nearly distinct classes are not suspicious
+_MAX_NUMERIC_TEXTS = 5  # texts such as "0.5 mg" may be classes up to this many distinct ones
 _NEARLY_ALL = 0.9
 _FEW_ROWS_PER_CLASS = 5
 
@@ -74,7 +74,7 @@ def read_target(
     task: Literal["auto", "classification", "regression"] = "auto",
     to_learn: bool = True,
 ) -> tuple[NDArray[Any], Task]:
-    """Turn the target into an array and settle the task.
+    """Convert the target to an array, and infer the task.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def read_target(
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto" it is inferred, see `infer_task`.
     to_learn : bool, default=True
-        Whether it is learned from, for which one class is none.
+        Whether a model is trained on it, which needs at least two classes.
 
     Returns
     -------
@@ -110,11 +110,11 @@ def read_target(
 
 
 def infer_task(y: NDArray[Any]) -> Task:
-    """Tell classes from quantities.
+    """Return the task that the values of a target imply.
 
-    Text, categories and booleans are classes. So are whole numbers with at most 20 different
-    values that occur twice or more on average, and decimal numbers when they are two whole
-    numbers only, such as 0.0 and 1.0. Everything else is a quantity.
+    Text, categories and booleans are classes. So are integers with at most 20 distinct values
+    that occur at least twice on average, and floats with only two values that are both integers,
+    such as 0.0 and 1.0. Everything else is a quantity.
     """
     if y.dtype.kind not in "iuf":
         return "classification"
@@ -187,7 +187,7 @@ def _count_numbers_of_a_quantity(texts: NDArray[Any], inverse: NDArray[np.intp])
     units = Counter(unit for _, unit in filter(None, read))
     if not units or sum(units.values()) < _NEARLY_ALL * len(texts):
         return 0
-    # Plain numbers may stand beside those with the most frequent unit; 12A and 12B are codes.
+    # Plain numbers may occur together with the most frequent unit; 12A and 12B are codes.
     unit, _ = max(units.items(), key=lambda item: (item[0] != "", item[1]))
     values = np.array([found[0] if found and found[1] in ("", unit) else np.nan for found in read])
     is_number = np.isfinite(values)
@@ -224,7 +224,7 @@ def _read_number(text: str) -> tuple[float, str] | None:
 
 
 def _find_stray(y: NDArray[Any]) -> tuple[int, int]:
-    """Count the texts that are no numbers, and find the first."""
+    """Return the number of texts that are not numbers, and the row of the first."""
     stray = [row for row, text in enumerate(y) if not _is_number(text)]
     return len(stray), stray[0] if stray else 0
 
@@ -263,7 +263,7 @@ def as_column(y: Any) -> tuple[NDArray[Any], str]:
         column = column[column.columns[0]]
     if isinstance(column, nw.Series):
         name = str(column.name) if column.name else "y"
-        # Nulls would turn whole numbers into decimal ones, and NaN is no null everywhere.
+        # Nulls would turn integers into floats, and some libraries distinguish NaN from null.
         if column.null_count() > 0:
             values = np.empty(len(column), dtype=object)
             values[:] = column.to_list()
@@ -283,7 +283,7 @@ def as_column(y: Any) -> tuple[NDArray[Any], str]:
 
 
 def is_declared_category(y: Any) -> bool:
-    """Whether the target is a series, or a frame of one column, whose type says categories."""
+    """Return whether the target is a series or one-column frame of categorical type."""
     import narwhals.stable.v2 as nw
 
     column = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
@@ -293,14 +293,14 @@ def is_declared_category(y: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    # pandas' NA and NaT are told by their type's name, so that pandas need not be imported.
+    # pandas' NA and NaT are recognized by their type's name, to avoid importing pandas.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and math.isnan(value)
 
 
 def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
-    """Give an array of Python objects the dtype that its values have in common."""
+    """Convert an array of Python objects to the common dtype of its values."""
     if y.dtype.kind in "mM":
         raise ValueError(f"target {name!r} holds dates; turn them into numbers or classes")
     if y.dtype.kind in "cV":

@@ -1,4 +1,4 @@
-"""Quinlan's fourteen days, on which every course grows its first tree."""
+"""Quinlan's "play tennis" data: fourteen days."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["load_play_tennis"]
 
 _NAMES = ["outlook", "temperature", "humidity", "windy"]
 
-# Outlook, temperature and humidity in words, whether it is windy, whether one plays, and the
-# temperature (in Fahrenheit) and humidity (in per cent) as numbers.
+# Columns: outlook, temperature, humidity, windy, play, and temperature (in Fahrenheit) and humidity
+# (in percent) as numbers.
 _DAYS = """
 sunny    hot  high   no  no   85 85
 sunny    hot  high   yes no   80 90
@@ -47,11 +47,11 @@ def load_play_tennis(
     Parameters
     ----------
     numeric : bool, default=False
-        Give temperature and humidity as numbers, not as words.
+        Whether temperature and humidity are numbers instead of categories.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a bunch.
     as_frame : bool, default=False
-        Give ``data`` as a pandas data frame and ``target`` as a pandas series.
+        Return ``data`` as a pandas data frame and ``target`` as a pandas series.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""UCI Spambase, the data of the lectures' spam example."""
+"""The Spambase data of the UCI repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["load_spam"]
 
 _N_ROWS = 4601
-_N_TRAIN = 3065  # the rows come with ESL's training part first
+_N_TRAIN = 3065  # the first rows are the training set of "The Elements of Statistical Learning"
 
 _WORDS = (
     "make address all 3d our over remove internet order mail receive will people report addresses "
@@ -34,7 +34,7 @@ def load_spam(
     as_frame: bool = False,
     split: Literal["train", "test"] | None = None,
 ) -> Any:
-    """Load the spam data: 4,601 mails, 57 numbers about each, spam or not.
+    """Load the spam data: 4,601 e-mails with 57 numeric features, spam or not.
 
     The data are UCI's Spambase (Hopkins, Reeber, Forman and Suermondt, 1999; CC BY 4.0); the
     attribute ``DESCR`` of the result has the details.
@@ -44,10 +44,10 @@ def load_spam(
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a bunch.
     as_frame : bool, default=False
-        Give ``data`` as a pandas data frame and ``target`` as a pandas series.
+        Return ``data`` as a pandas data frame and ``target`` as a pandas series.
     split : {"train", "test"} or None, default=None
         The 3,065 training rows or the 1,536 test rows of *The Elements of Statistical Learning*;
-        None gives all rows, the training rows first.
+        None returns all rows, the training rows first.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def load_spam(
         - ``feature_names``: list of 57 names;
         - ``target_names``: ``array(["nonspam", "spam"])``;
         - ``frame``: ``data`` and ``target`` side by side with ``as_frame=True``, else None;
-        - ``train_rows``, ``test_rows``: the row numbers of both parts in the whole table;
+        - ``train_rows``, ``test_rows``: the row indexes of both parts in the whole table;
         - ``DESCR``: source, licence and meaning of the columns.
 
     Examples
@@ -99,7 +99,7 @@ def load_spam(
 
 
 def _read() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Read the bundled file; SPAM.txt says how it is laid out."""
+    """Read the bundled file; SPAM.txt describes its format."""
     path = files(__package__) / "spam.npz"
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         low, middle, high = arrays["planes"].astype(np.int64)

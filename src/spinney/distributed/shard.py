@@ -14,7 +14,7 @@ from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.distributed.partitioned_rows import PartedRows, PartedTable, parts_of_table
 from spinney.distributed.totals import RowNumbers, Totals
-from spinney.runtime.memory import give_back_memory
+from spinney.runtime.memory import release_memory
 
 __all__ = [
     "Shard",
@@ -193,7 +193,7 @@ def agree_on_bins(
         matrix.write(core_table(part, schema), first, n_threads)
         del part  # before the next one is read
     if isinstance(table, PartedTable):
-        give_back_memory()
+        release_memory()
     matrix.complete(totals.add(matrix.missing()))
     matrix.set_code_counts(totals.add(matrix.count_codes()))
     return matrix

@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from spinney import _core
 from spinney.conformal.group_limits import categories_of
-from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights, scale_extreme
 from spinney.data.table import Schema, fit_table
@@ -237,7 +237,7 @@ class _Bagging(ModelMethods):
         centre = np.zeros(codes.shape[1]) if is_classifier(self) else codes.mean(axis=0)
         options.centre = centre.tolist()  # squared predictions are centred for accuracy
         if not self.oob_score and n_rows > _MAX_OOB_ROWS:
-            options.followed = thinned(n_rows, _MAX_OOB_ROWS).tolist()
+            options.followed = subsample_rows(n_rows, _MAX_OOB_ROWS).tolist()
         rows = core_table(table, schema)
         targets = core_targets(codes, n_classes, class_weight)
         out_of_bag = _core.OutOfBag()
@@ -286,7 +286,7 @@ class _Bagging(ModelMethods):
         if self._sample_weight is not None:
             counts &= self._sample_weight > 0
         rows = np.flatnonzero(counts)
-        rows = rows[thinned(len(rows))]
+        rows = rows[subsample_rows(len(rows))]
         if not len(rows):
             return None
         predicted = out_of_bag.sums.reshape(len(codes), -1)[rows]

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
 from spinney.data.table import check_rows
 from spinney.models.methods import ModelMethods
@@ -140,7 +140,7 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
         if held_out and np.isfinite(self.weights_).all():
             # The weights depend on all rows, but they are so few that the bias is negligible.
             predicted = np.tensordot(self.weights_, np.array(held_out), axes=1)
-            rows = thinned(len(y))
+            rows = subsample_rows(len(y))
             self._held_out = HeldOut(
                 "rows of folds",
                 self._held_out_targets(y)[rows],

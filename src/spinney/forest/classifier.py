@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 
 from spinney.conformal.group_limits import categories_of
-from spinney.conformal.mixins import HeldOut, SetMixin, thinned
+from spinney.conformal.mixins import HeldOut, SetMixin, subsample_rows
 from spinney.data.table import Table
 from spinney.forest.base import BaseForest
 from spinney.forest.out_of_bag import as_of_all, grows_whole
@@ -42,7 +42,7 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
     def _followed(self, n_rows: int) -> list[int]:
         if self.oob_score or n_rows <= _FOLLOWED:
             return []
-        rows: list[int] = thinned(n_rows, _FOLLOWED).tolist()
+        rows: list[int] = subsample_rows(n_rows, _FOLLOWED).tolist()
         return rows
 
     def _finish(
@@ -55,7 +55,7 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         if sample_weight is not None:
             counts &= sample_weight > 0
         rows = np.flatnonzero(counts)
-        rows = rows[thinned(len(rows))]
+        rows = rows[subsample_rows(len(rows))]
         if len(rows):
             shares = self._oob_sums[rows] / self._oob_n_trees[rows, None]
             codes = targets[rows, 0].astype(np.int32)

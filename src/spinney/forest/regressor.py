@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
-from spinney.conformal.mixins import HeldOut, check_method, numbers_of, read_calibration
+from spinney.conformal.mixins import HeldOut, check_method, numeric_targets, read_calibration
 from spinney.conformal.rules import check_coverage
 from spinney.data.table import Table, read_table
 from spinney.forest.base import BaseForest
@@ -193,7 +193,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
     def _left_out_weights(self) -> Any:
         return None if self._sample_weight is None else self._sample_weight[self._left_out()]
 
-    def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+    def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
         mean, scale = self._means_and_scale(X, self._errors_out_of_bag()[3])
         return (mean[:, 0], scale[:, 0]) if self.n_outputs_ == 1 else (mean, scale)
 
@@ -234,7 +234,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         """Targets, means, scale and its unit for rows given as (X, y)."""
         X, truth = read_calibration(calibration)
         mean, spread = self._moments(X)
-        truth = numbers_of(truth)
+        truth = numeric_targets(truth)
         if truth.size != mean.size:
             raise ValueError(f"calibration: expected y of shape {mean.shape}, got {truth.shape}")
         truth = truth.reshape(mean.shape)

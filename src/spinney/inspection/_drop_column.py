@@ -108,7 +108,13 @@ def drop_column_importance(
 
     n_fits = len(folds) * len(left_out)
     told = fit_again(
-        "drop_column_importance", clone(model), n_fits, run, n_jobs, verbose, callbacks
+        "drop_column_importance",
+        clone(model),
+        n_fits,
+        run,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        callbacks=callbacks,
     )
     scores = np.array(list(told)).reshape(len(folds), len(left_out))
     each = (scores[:, :1] - scores[:, 1:]).T

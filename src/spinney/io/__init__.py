@@ -29,7 +29,7 @@ __all__ = [
     "suspect_leakage",
 ]
 
-# Loaded when they are used: models need no Arrow, and tables no safetensors.
+# Imported on first use: models do not need Arrow, and tables do not need safetensors.
 _NAMES = {
     "ColumnKind": "spinney.io._column_kind",
     "ColumnKinds": "spinney.io._column_kinds",

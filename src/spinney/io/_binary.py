@@ -27,17 +27,17 @@ def read_binary(source: Source) -> pa.Table:
         if _is_first_feather(source):
             from pyarrow import feather
 
-            with warnings.catch_warnings():  # pyarrow would have such files written anew
+            with warnings.catch_warnings():  # pyarrow recommends to convert such files
                 warnings.simplefilter("ignore", DeprecationWarning)
                 return feather.read_table(source.path)
         with _open_arrow(source) as reader:
             table = reader.read_all()
-            table.validate(full=True)  # pyarrow trusts offsets, and a broken file has wrong ones
+            table.validate(full=True)  # pyarrow does not check offsets, which may be damaged
             return table
 
 
 def read_schema(source: Source) -> pa.Schema:
-    """Read the columns' names and types alone."""
+    """Read only the names and types of the columns."""
     with _naming(source):
         if source.format == "parquet":
             import pyarrow.parquet as pq
@@ -50,7 +50,7 @@ def read_schema(source: Source) -> pa.Schema:
 
 
 def read_batches(source: Source, rows: int, columns: list[str]) -> Iterator[Any]:
-    """Read tables of some rows; `rows` is how many Parquet decodes at a time."""
+    """Yield batches of rows; `rows` is the size of those of a Parquet file."""
     with _naming(source):
         if source.format == "parquet":
             import pyarrow.parquet as pq
@@ -88,12 +88,12 @@ def _is_first_feather(source: Source) -> bool:
 
 @contextmanager
 def _naming(source: Source) -> Iterator[None]:
-    """Name the file in what pyarrow says of it."""
+    """Turn pyarrow's errors into a ValueError that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         title = _TITLES[source.format]
         raise ValueError(
-            f"{source.name} is no whole {title} file; is it cut off? ({reason})"
+            f"{source.name} is not a complete {title} file; is it cut off? ({reason})"
         ) from None

@@ -104,7 +104,7 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     if pa.types.is_nested(type_) or _is_bytes(type_) or isinstance(type_, pa.BaseExtensionType):
         return "dropped", f"holds values of type {type_}"
     if _is_text(type_):
-        type_ = pa.large_string()  # pyarrow's functions do not know all kinds of strings
+        type_ = pa.large_string()  # pyarrow's functions do not support all string types
         column = column.cast(type_)
     constant = _constant(column, type_)
     if constant is not None:
@@ -173,7 +173,7 @@ def _find_integer(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     if max(abs(ends["min"]), abs(ends["max"])) > _EXACT:
         if _all_differ(column):
             return "identifier", "integers beyond 2**53 that all differ"
-        return "category", "integers beyond 2**53, which float64 cannot tell apart"
+        return "category", "integers beyond 2**53, which float64 would round"
     is_named = _is_named_id(name)
     if is_named and _all_differ(column):
         return "identifier", "integers that all differ, and its name says so"
@@ -229,7 +229,7 @@ def _find_text(column: pa.ChunkedArray) -> tuple[Any, ...]:
 
 
 def _all_differ(column: pa.ChunkedArray) -> bool:
-    """Whether nearly all values that are there differ, in enough rows to tell."""
+    """Return whether nearly all present values differ, in at least 20 rows."""
     sample = pc.drop_null(_sample(column))
     if len(sample) < _FEW or pc.count_distinct(sample).as_py() < _NEARLY_ALL * len(sample):
         return False
@@ -241,7 +241,7 @@ def _all_differ(column: pa.ChunkedArray) -> bool:
 
 
 def _counts_rows(column: pa.ChunkedArray) -> bool:
-    """Whether the values go up by one from row to row."""
+    """Return whether the values increase by one from row to row."""
     if column.null_count or column[-1].as_py() - column[0].as_py() != len(column) - 1:
         return False
     values = column.cast(pa.int64()).to_numpy()

@@ -1,4 +1,4 @@
-"""The kinds of all columns of a table: decided, overruled, kept, and applied to new rows."""
+"""The kinds of all columns of a table, decided once and applied to new rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TIMES = {
 
 @dataclass(frozen=True)
 class ColumnKinds:
-    """What the columns of a table are, and how rows are made ready for a learner.
+    """The kinds of the columns of a table, and how rows are prepared for a model.
 
     Attributes
     ----------
@@ -51,29 +51,29 @@ class ColumnKinds:
 
     @property
     def used(self) -> list[str]:
-        """Names of the columns that are learned from."""
+        """Names of the columns that models use."""
         return [column.name for column in self.columns if column.kind in LEARNED]
 
     @property
     def schema(self) -> pa.Schema:
-        """Types in which `read_pieces` shall read the columns that are learned from."""
+        """Types in which `read_pieces` is to read the columns that models use."""
         used = [column for column in self.columns if column.kind in LEARNED]
         return pa.schema(
             [dated(column.name, _reading_type(column), column.order) for column in used]
         )
 
     def prepare(self, frame: Any, infinite: Counter[str] | None = None) -> pa.Table:
-        """Return the columns that are learned from, as learners take them.
+        """Return the columns that models use, in a form that models accept.
 
-        Numbers stay numbers (infinite ones are taken for missing), categories become dictionaries
-        of strings, dates become days since 1970 (times their fraction).
+        Numbers stay numbers (infinite ones become missing), categories become dictionaries of
+        strings, dates become days since 1970, and times of day a fraction of a day.
 
         Parameters
         ----------
         frame : pyarrow.Table or any data frame
             Rows with these columns, in any order; others are left out.
         infinite : Counter, optional
-            The number of infinite values of each column is added to it.
+            Incremented by the number of infinite values of each column.
         """
         frame = as_arrow(frame)
         by_name = dict(zip(frame.column_names, frame.columns, strict=True))
@@ -110,7 +110,7 @@ class ColumnKinds:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ColumnKinds:
-        """Make the kinds again from what `to_dict` gave."""
+        """Return the kinds that `to_dict` has converted."""
         columns = [
             ColumnKind(
                 **{
@@ -205,7 +205,7 @@ def decide_kinds(
 
 
 def _why(columns: list[ColumnKind]) -> str:
-    """Say why no column is of use."""
+    """Return the end of an error message: why no column can be used."""
     if not columns:
         return ""
     left = {column.kind for column in columns}
@@ -270,13 +270,13 @@ def _reading_type(column: ColumnKind) -> pa.DataType:
     if column.kind == "date" or (column.kind == "number" and column.type in _TIMES):
         return pa.time64("us") if column.has_times_of_day else pa.timestamp("us")
     if column.kind == "number":
-        return pa.float64()  # also where there were integers only: the next file may have 1.5
-    # A category is its text, except where a value has several texts.
+        return pa.float64()  # even for a column of integers: the next file may have 1.5
+    # A category is its text, except for types with several texts for a value.
     return _TIMES.get(column.type, pa.float64() if column.type == "double" else pa.string())
 
 
 def _prepare(column: ColumnKind, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Return a column as learners take it, and how many values were infinite."""
+    """Return a column in a form that models accept, and its number of infinite values."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     type_ = values.type
@@ -307,7 +307,7 @@ def _as_number(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
         ends = pc.min_max(values).as_py()
         if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) <= 2**53:
             return values
-        return pc.cast(values, pa.float64(), safe=False)  # asked for: they lose their last digits
+        return pc.cast(values, pa.float64(), safe=False)  # the user accepts the lost digits
     if pa.types.is_float64(type_) or pa.types.is_float32(type_):
         return values
     return values.cast(pa.float64())
@@ -327,7 +327,7 @@ def _without_infinite(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 def _as_category(column: ColumnKind, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-        if "int" in column.type:  # a missing value makes pandas' integers decimal
+        if "int" in column.type:  # pandas stores integers with missing values as floats
             with suppress(pa.ArrowInvalid):
                 values = values.cast(pa.int64())
     if "int" in column.type and pa.types.is_string(values.type):

@@ -1,4 +1,4 @@
-"""A delimited text file (CSV and its kin), read by pyarrow with every field as text."""
+"""Delimited text files such as CSV, read by pyarrow with every field as text."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ __all__ = ["DelimitedFile", "open_delimited"]
 
 _HEAD = 1 << 18
 _BLOCK = 1 << 22
-_BYTES_PER_COLUMN = 4096  # with fewer in a block, columns cost more than bytes
+_BYTES_PER_COLUMN = 4096  # with smaller blocks the cost per column dominates
 _MAX_BLOCK = 1 << 30
 
 
 @dataclass(frozen=True)
 class DelimitedFile:
-    """A file whose encoding and layout are known."""
+    """A file with its encoding and dialect."""
 
     text: Text
     dialect: Dialect
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the file in messages."""
         return self.text.source.name
 
     @property
     def comma(self) -> bool:
-        """Whether a comma can be a decimal one."""
+        """Whether a comma can be a decimal separator."""
         return self.dialect.delimiter != ","
 
     def batches(
         self, columns: list[str] | None = None, *, as_is: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Read batches of rows, every field as text; all in a batch fit in a block of bytes.
+        """Yield batches of rows, every field as text; a batch is one block of the file.
 
-        With `as_is` the words for missing values are texts like others.
+        With `as_is`, markers of missing values such as "NA" stay text.
         """
         with self._reader(columns, as_is) as reader:
             yield from reader
@@ -77,17 +77,18 @@ class DelimitedFile:
                     ),
                     convert_options=pacsv.ConvertOptions(
                         column_types=dict.fromkeys(names, pa.string()),
-                        include_columns=None if columns == names else columns,  # slow if many
+                        # None means all, which is faster than a long list.
+                        include_columns=None if columns == names else columns,
                         null_values=[] if as_is else MISSING,
                         strings_can_be_null=not as_is,
-                        check_utf8=False,  # the scan has
+                        check_utf8=False,  # `scan_text` has checked it
                     ),
                 )
         except pa.ArrowInvalid as error:
             raise self._bad_row(bad_rows, error) from None
 
     def _bad_row(self, bad_rows: list[Any], error: Exception) -> ValueError:
-        """Say which line is wrong, and how."""
+        """Return an error that names the first invalid line and what is wrong with it."""
         expected = len(self.dialect.columns)
         source = "in the header" if self.dialect.has_header else "in the first line"
         records = self._records()
@@ -112,14 +113,17 @@ class DelimitedFile:
 
     def line_of(self, row: int) -> int:
         """Return the line in which a row starts, counted from one."""
-        wanted = row + self.dialect.has_header
+        record_number = row + self.dialect.has_header
         for number, (line, _) in enumerate(self._records()):
-            if number == wanted:
+            if number == record_number:
                 return line
         raise IndexError(f"{self.name} has no row {row}")
 
     def check_quotes(self) -> None:
-        """Refuse a file that ends within quotes, which pyarrow takes for one long field."""
+        """Raise a ValueError if the file ends within quotes.
+
+        pyarrow would read the rest of such a file as one field.
+        """
         if self.text.n_quotes % 2 == 0:
             return
         line = 0
@@ -127,14 +131,14 @@ class DelimitedFile:
             for start, _ in self._records(strict=True):
                 line = start
         except csv.Error as error:
-            if "unexpected end" in str(error):  # others are stray quotes, a part of their text
+            if "unexpected end" in str(error):  # other errors are stray quotes, part of the text
                 raise ValueError(
                     f"{self.name}: a quote that is opened after line {line} is never closed; "
                     "is the file cut off?"
                 ) from None
 
     def _records(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-        """Go through lines that are not empty: where they start, and their fields."""
+        """Yield the first line number and the fields of each record that is not empty."""
         limit = csv.field_size_limit(sys.maxsize)
         try:
             with self.text.open() as text:
@@ -151,7 +155,7 @@ class DelimitedFile:
 def open_delimited(
     source: Source, delimiter: str | None, encoding: str | None, header: bool | None = None
 ) -> DelimitedFile:
-    """Find encoding and layout of a file."""
+    """Detect the encoding and the dialect of a file."""
     text = scan_text(source, encoding)
     head, complete = text.head(max(_HEAD, 4 * text.longest_line))
     if not complete and "\n" in head:

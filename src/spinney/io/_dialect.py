@@ -1,4 +1,4 @@
-"""How a delimited file is laid out: delimiter, header, names of the columns."""
+"""The dialect of a delimited file: delimiter, header and column names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["DELIMITERS", "MISSING", "Dialect", "find_dialect"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 
-# As they are typed where the sign itself is awkward.
+# Names of delimiters that are awkward to type in a shell.
 _NAMED = {name: sign for sign, name in DELIMITERS.items()} | {r"\t": "\t"}
 
-# What stands for a missing value.
+# Markers of missing values.
 MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
 
 _MAX_LINES = 200
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 @dataclass(frozen=True)
 class Dialect:
-    """The layout of a delimited file.
+    """The dialect of a delimited file.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Dialect:
 def find_dialect(
     head: str, name: str, delimiter: str | None, is_tsv: bool, header: bool | None = None
 ) -> Dialect:
-    """Find the layout from the first lines.
+    """Detect the dialect from the first lines.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def find_dialect(
     name : str
         The file, for messages.
     delimiter : str or None
-        Given by the user, as a sign or by its name, or None to find it.
+        The delimiter or its name, or None to detect it.
     is_tsv : bool
-        Whether the file's name says that tabs delimit.
+        Whether the file has the extension .tsv: tabs are preferred then.
     header : bool or None
-        Whether the first line is a header, if the user has said so.
+        Whether the first line is a header, or None to detect it.
     """
     notes: list[Note] = []
     if delimiter is None:
@@ -99,7 +99,7 @@ def find_dialect(
                 kind=NoteKind.HEADER,
             )
         )
-    columns, renamed = _name_apart([field.strip() if has_header else "" for field in first])
+    columns, renamed = _make_unique([field.strip() if has_header else "" for field in first])
     if not has_header:
         text = f"no header line: columns are named {columns[0]} to {columns[-1]}"
         notes.append(Note(text, kind=NoteKind.HEADER))
@@ -112,10 +112,10 @@ def find_dialect(
 
 
 def _find_delimiter(head: str, is_tsv: bool) -> str:
-    """Take the delimiter that cuts most lines into as many fields as the header has.
+    """Return the delimiter that gives most lines as many fields as the header.
 
-    Of equally good ones the one with more fields. Where none cuts the header there is one column,
-    and the delimiter is one that does not occur.
+    Ties are broken by the number of fields. If no delimiter splits the header, the file has one
+    column, and a delimiter that does not occur is returned.
     """
     if is_tsv and "\t" in head:
         return "\t"
@@ -123,7 +123,8 @@ def _find_delimiter(head: str, is_tsv: bool) -> str:
     for delimiter in DELIMITERS:
         counts = _count_fields(head, delimiter)
         if counts and counts[0] > 1:
-            # A header may have a name less than rows have fields: the error then says so.
+            # A header may lack a name. Its delimiter is accepted with a small penalty, so that
+            # the error names the line with another number of fields.
             common, _ = Counter(counts).most_common(1)[0]
             share = sum(count == counts[0] for count in counts) / len(counts)
             usual = sum(count == common for count in counts) / len(counts)
@@ -139,7 +140,7 @@ def _find_delimiter(head: str, is_tsv: bool) -> str:
 
 
 def _count_fields(head: str, delimiter: str) -> list[int]:
-    """Count the fields of the first lines, quoted ones as one, empty lines left out."""
+    """Count the fields of the first non-empty lines; quoted text is one field."""
     if delimiter not in head:
         return []
     if '"' in head:
@@ -152,28 +153,28 @@ def _count_fields(head: str, delimiter: str) -> list[int]:
 
 
 def _is_data(fields: list[str]) -> bool:
-    """Whether the first line is one of numbers, and not 0, 1, 2, … as frames number columns."""
+    """Return whether a line is numeric, but not 0, 1, 2, … (default column names)."""
     if not all(_NUMBER.fullmatch(field) for field in fields):
         return False
     return len(fields) < 3 or fields != [str(number) for number in range(len(fields))]
 
 
-def _name_apart(names: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Make names that are all different and not empty; return them, and the new ones' old names."""
-    taken = set(names)
+def _make_unique(names: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return unique names, none empty, and the old names of the renamed columns."""
+    used = set(names)
     seen: set[str] = set()
     out: list[str] = []
     renamed: dict[str, str] = {}
     for position, name in enumerate(names, start=1):
         if not name or name in seen:
             stem, number = (name, 2) if name else (f"c{position}", 1)
-            new = stem if not name and stem not in taken else f"{stem}_{number}"
-            while new in taken:
+            unique = stem if not name and stem not in used else f"{stem}_{number}"
+            while unique in used:
                 number += 1
-                new = f"{stem}_{number}"
-            taken.add(new)
-            renamed[new] = name
-            name = new
+                unique = f"{stem}_{number}"
+            used.add(unique)
+            renamed[unique] = name
+            name = unique
         seen.add(name)
         out.append(name)
     return out, renamed

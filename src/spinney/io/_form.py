@@ -1,11 +1,11 @@
-"""What the texts of a column are: numbers, truth values, dates or just texts.
+"""Types of text columns: numbers, booleans, dates or plain text.
 
-A column's **form** is found from all its values. Forms can be joined, so that a column may be
-looked at piece by piece: the form of the whole is the join of the forms of its pieces.
+The **form** of a column is inferred from all its values. Forms can be joined, so that a column can
+be read in blocks: the form of the column is the join of the forms of its blocks.
 
-Dates such as 31/12/2024 are read where their order is beyond doubt: where some value can only be a
-day, or points stand between the numbers, which nobody puts after a month. A column of which all
-values can be read both ways stays text.
+Dates such as 31/12/2024 are parsed if their order is certain. It is if some value can only be a
+day, or if the separator is a point, which follows only days. A column in which every value can be
+read both ways stays text.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = [
     "as_type",
     "date_order",
     "dated",
+    "infer_form",
     "join",
-    "settle",
     "trim",
 ]
 
 NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _COMMA_NUMBER = r"^[-+]?(\d+|(\d+,\d*|,\d+)([eE][-+]?\d+)?)$"
 _WHOLE = r"^[-+]?\d+$"
-_PADDED = r"^[-+]?0[0-9xX]"  # a code rather than a number: zip codes, article numbers, 0x1f
+_PADDED = r"^[-+]?0[0-9xX]"  # codes, not numbers: zip codes, article numbers, 0x1f
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?"
 _LATER_CLOCK = r"([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?"
@@ -41,19 +41,19 @@ _DAY_AND_MONTH = rf"^\d{{1,2}}[./-]\d{{1,2}}[./-][12]\d{{3}}{_LATER_CLOCK}$"
 _YEAR_FIRST = rf"^[12]\d{{3}}[./-]\d{{1,2}}[./-]\d{{1,2}}{_LATER_CLOCK}$"
 _ONLY_DAY_FIRST = r"^(1[3-9]|[23]\d)[/-]|^\d+\."
 _ONLY_MONTH_FIRST = r"^\d+[/.-](1[3-9]|[23]\d)[/.-]"
-_ORDER = b"order of dates"  # under which a field keeps it
+_ORDER = b"order of dates"  # key in the metadata of a field
 _BLANKS = " \t\n\v\f\r\xa0"
 _BLANK_END = f"^[{_BLANKS}]|[{_BLANKS}]$"
 _TRUTHS = ["true", "false", "True", "False", "TRUE", "FALSE"]
 
 
 class Form(Enum):
-    """What all texts of a column are."""
+    """The common form of all texts of a column."""
 
     EMPTY = "no values"
     BOOLEAN = "true and false"
     INTEGER = "integers"
-    LARGE = "integers beyond 64 bits"  # kept as texts, which tell them apart
+    LARGE = "integers beyond 64 bits"  # kept as text, as float64 would round them
     CODE = "digits with leading zeros"
     REAL = "numbers"
     COMMA = "numbers with a decimal comma"
@@ -63,7 +63,7 @@ class Form(Enum):
     DAY_FIRST = "dates, day before month"
     MONTH_FIRST = "dates, month before day"
     YEAR_FIRST = "dates, year first"
-    EITHER_FIRST = "dates of which day and month cannot be told apart"  # kept as texts
+    EITHER_FIRST = "dates with an ambiguous order of day and month"  # kept as text
     TIME = "times of the day"
     TEXT = "texts"
 
@@ -74,7 +74,7 @@ class Form(Enum):
 
     @property
     def order(self) -> str:
-        """Of dates that are not written as 2024-12-31: what comes first."""
+        """The first field of dates that are not written as 2024-12-31, else ""."""
         return _ORDERS.get(self, "")
 
 
@@ -99,7 +99,7 @@ _TIMES = {
     Form.ZONED: f"^{_DAY}[ T]{_CLOCK}(Z|[-+]\\d{{2}}:?\\d{{2}})$",
     Form.TIME: f"^{_CLOCK}$",
 }
-# Each form of a chain takes in those before it.
+# Each form of a chain includes the forms before it.
 _CHAINS = [
     [Form.INTEGER, Form.LARGE, Form.CODE, Form.REAL],
     [Form.INTEGER, Form.LARGE, Form.CODE, Form.COMMA],
@@ -110,7 +110,7 @@ _CHAINS = [
 
 
 def join(one: Form, other: Form) -> Form:
-    """Return the form that takes in both."""
+    """Return the smallest form that includes both."""
     if one is other or other is Form.EMPTY:
         return one
     if one is Form.EMPTY:
@@ -121,22 +121,22 @@ def join(one: Form, other: Form) -> Form:
     return Form.TEXT
 
 
-def settle(column: Any, *, comma: bool) -> tuple[Form, Any]:
-    """Find the form of a column of texts, and read them by it.
+def infer_form(column: Any, *, comma: bool) -> tuple[Form, Any]:
+    """Infer the form of a column of texts, and parse them.
 
-    Blanks at both ends of texts are cut off, also around missing markers.
+    Blanks at both ends of texts are removed, also around markers of missing values.
 
     Parameters
     ----------
     column : ChunkedArray of strings
     comma : bool
-        Whether 1,5 may be a number (where the comma is no delimiter).
+        Whether 1,5 may be a number: the comma is not the delimiter.
 
     Returns
     -------
     form : Form
     values : ChunkedArray
-        Of the form's type.
+        The values, with the type of the form.
     """
     if column.null_count == len(column):
         return Form.EMPTY, pa.chunked_array([pa.nulls(len(column))])
@@ -145,18 +145,18 @@ def settle(column: Any, *, comma: bool) -> tuple[Form, Any]:
         return Form.INTEGER, integers
     reals = _cast(column, pa.float64())
     if reals is not None or integers is not None:
-        form = _form_of_numbers(column, reals)
+        form = _numeric_form(column, reals)
         return form, reals if form is Form.REAL else as_type(column, form.type)
     values = pc.drop_null(pc.unique(column))
     if pc.any(pc.match_substring_regex(values, _BLANK_END)).as_py():
-        return settle(trim(column), comma=comma)
+        return infer_form(trim(column), comma=comma)
     form = _form_of_texts(values, comma)
     if form is Form.TEXT:
         return form, column
     return form, as_type(column, form.type, comma=form is Form.COMMA, order=form.order)
 
 
-def _form_of_numbers(column: Any, reals: Any) -> Form:
+def _numeric_form(column: Any, reals: Any) -> Form:
     if not _all_match(column, _WHOLE):
         return Form.TEXT if reals is None else Form.REAL
     if _any_padded(column):
@@ -171,15 +171,15 @@ def _form_of_texts(values: Any, comma: bool) -> Form:
         return Form.COMMA
     for form, pattern in _TIMES.items():
         if _all_match(values, pattern):
-            return form if _fits(values, form.type) else Form.TEXT  # there is no 30 February
+            return form if _fits(values, form.type) else Form.TEXT  # such as 30 February
     form = _form_of_dates(values)
-    # What could be either is a date in both orders, and one is tried.
+    # Ambiguous values are valid dates in both orders, so that it suffices to try one.
     is_real = form is Form.TEXT or _fits(values, pa.timestamp("us"), form.order or "day")
     return form if is_real else Form.TEXT
 
 
 def _form_of_dates(values: Any) -> Form:
-    """Find the order of dates that are not written as 2024-12-31."""
+    """Infer the order of dates that are not written as 2024-12-31."""
     if _all_match(values, _YEAR_FIRST):
         return Form.YEAR_FIRST
     if not _all_match(values, _DAY_AND_MONTH):
@@ -196,29 +196,29 @@ def _form_of_dates(values: Any) -> Form:
 
 
 def dated(name: str, type_: pa.DataType, order: str) -> pa.Field:
-    """Make a field of a schema that keeps the order in which its dates are written."""
+    """Return a schema field with the order of its dates in its metadata."""
     return pa.field(name, type_, metadata={_ORDER: order} if order else None)
 
 
 def date_order(field: pa.Field) -> str:
-    """Return the order of dates that a field keeps: "day", "month" or "year" first, or ""."""
+    """Return the order of dates in a field's metadata: "day", "month", "year" or ""."""
     return (field.metadata or {}).get(_ORDER, b"").decode()
 
 
 def trim(column: Any) -> Any:
-    """Cut off blanks, and let words for missing values be missing."""
+    """Remove blanks at both ends, and replace markers of missing values by null."""
     column = pc.utf8_trim(column, characters=_BLANKS)
     missing = pc.is_in(column, value_set=pa.array(MISSING))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
 class Misfit(ValueError):
-    """A text that is none of what its column should hold.
+    """A text that cannot be parsed as the type of its column.
 
     Attributes
     ----------
     row : int
-        Its place in the column.
+        Its index in the column.
     text : str
     """
 
@@ -229,17 +229,17 @@ class Misfit(ValueError):
 
 
 def as_type(column: Any, type_: pa.DataType, *, comma: bool = False, order: str = "") -> Any:
-    """Read texts as values of a type, or raise a `Misfit` for the first that is none.
+    """Parse texts as values of a type, or raise a `Misfit` for the first invalid one.
 
     Parameters
     ----------
     column : Array or ChunkedArray of strings
     type_ : DataType
-        One of those that forms have.
+        The type of a form.
     comma : bool, default=False
         Whether 1,5 may be a number.
     order : {"", "day", "month", "year"}, default=""
-        What comes first in dates that are not written as 2024-12-31.
+        The first field of dates that are not written as 2024-12-31.
     """
     if pa.types.is_string(type_):
         blank = pc.any(pc.match_substring_regex(column, _BLANK_END)).as_py()
@@ -257,7 +257,7 @@ def as_type(column: Any, type_: pa.DataType, *, comma: bool = False, order: str 
 
 
 def _read(column: Any, type_: pa.DataType, comma: bool, order: str = "") -> Any:
-    """Read texts as a type, or return None where that fails."""
+    """Parse texts as a type, or return None if one is invalid."""
     values = _cast(column, type_) if not pa.types.is_time(type_) else None
     if values is not None:
         return values
@@ -268,10 +268,10 @@ def _read(column: Any, type_: pa.DataType, comma: bool, order: str = "") -> Any:
         values = _cast(_as_iso(column, order), type_)
         if values is not None:
             return values
-    if pa.types.is_timestamp(type_):  # with a zone: the same moment in UTC
+    if pa.types.is_timestamp(type_):  # times with a zone are converted to UTC
         moments = _cast(column, pa.timestamp("us", "UTC"))
         return None if moments is None else pc.cast(moments, type_)
-    if pa.types.is_integer(type_):  # Arrow's integers have no plus sign
+    if pa.types.is_integer(type_):  # Arrow does not parse integers with a plus sign
         return _cast(pc.replace_substring_regex(column, r"^\+", ""), type_)
     if comma and pa.types.is_floating(type_):
         return _cast(pc.replace_substring(column, ",", ".", max_replacements=1), type_)
@@ -279,20 +279,20 @@ def _read(column: Any, type_: pa.DataType, comma: bool, order: str = "") -> Any:
 
 
 def _as_iso(texts: Any, order: str) -> Any:
-    """Write dates of an order as 2024-12-31, and their hours with two digits."""
+    """Rewrite dates of an order as 2024-12-31, and their hours with two digits."""
     part, year = r"(\d{1,2})", r"([12]\d{3})"
     parts = [year, part, part] if order == "year" else [part, part, year]
-    # A zero before every day and month; before two digits it is taken away again.
-    written = {"year": r"\1-0\2-0\3", "day": r"\3-0\2-0\1", "month": r"\3-0\1-0\2"}[order]
-    texts = pc.replace_substring_regex(texts, "^" + "[./-]".join(parts), written)
+    # Put a zero before every day and month, then remove it before two digits.
+    pattern = {"year": r"\1-0\2-0\3", "day": r"\3-0\2-0\1", "month": r"\3-0\1-0\2"}[order]
+    texts = pc.replace_substring_regex(texts, "^" + "[./-]".join(parts), pattern)
     texts = pc.replace_substring_regex(texts, r"^(\d{4})-0?(\d\d)-0?(\d\d)", r"\1-\2-\3")
     return pc.replace_substring_regex(texts, r"([ T])(\d):", r"\10\2:")
 
 
 def _cast(values: Any, type_: pa.DataType) -> Any:
-    """Cast, or return None where that fails."""
+    """Cast values, or return None if that fails."""
     try:
-        # Failing is slow, as pyarrow words an error for every value: a few are tried first.
+        # A failing cast of all values is slow, so a few are tried first.
         pc.cast(values.slice(0, 100), type_)
         return pc.cast(values, type_)
     except pa.ArrowInvalid:
@@ -304,7 +304,7 @@ def _fits(values: Any, type_: pa.DataType, order: str = "") -> bool:
 
 
 def _any_padded(column: Any) -> bool:
-    # The cheap question first: most columns have no zero in front at all.
+    # The cheap test first: most columns have no leading zero at all.
     starts = pc.or_(pc.starts_with(column, "0"), pc.starts_with(column, "-0"))
     if not pc.any(pc.or_(starts, pc.starts_with(column, "+0"))).as_py():
         return False
@@ -312,8 +312,8 @@ def _any_padded(column: Any) -> bool:
 
 
 def _all_match(values: Any, pattern: str) -> bool:
-    # The first values tell most columns apart, for a thousandth of the work.
+    # The first values rule out most patterns at a fraction of the cost.
     return all(
-        pc.all(pc.match_substring_regex(some, pattern)).as_py() is not False
-        for some in (values.slice(0, 100), values)
+        pc.all(pc.match_substring_regex(sample, pattern)).as_py() is not False
+        for sample in (values.slice(0, 100), values)
     )

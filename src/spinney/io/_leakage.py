@@ -1,4 +1,4 @@
-"""Columns that give the target away."""
+"""Detection of target leakage: columns that predict the target alone."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["suspect_leakage"]
 
 _MAX_ROWS = 20_000
 _MIN_ROWS = 50
-_MAX_COLUMNS = 500  # each gets a tree; of more, those that go most with the target
-_MAX_CLASSES = 1_000  # of more a tree learns little, in much time
-_MAX_ERROR = 0.01  # of the held-out rows
-_MAX_LEFT = {"classification": 0.05, "regression": 0.001}  # of the baseline's error, or variance
-_MIN_OTHERS = 10  # held-out rows that the baseline gets wrong
+_MAX_COLUMNS = 500  # one tree is fitted per column; of more columns, the most related are used
+_MAX_CLASSES = 1_000  # trees with more classes are slow and useless
+_MAX_ERROR = 0.01  # largest error rate on the held-out rows
+_MAX_LEFT = {"classification": 0.05, "regression": 0.001}  # largest share of the baseline's error
+_MIN_OTHERS = 10  # smallest number of held-out rows that the baseline predicts wrongly
 
 
 def suspect_leakage(
@@ -27,12 +27,12 @@ def suspect_leakage(
 ) -> list[tuple[str, float]]:
     """Find columns each of which predicts the target nearly perfectly by itself.
 
-    Such a column is often a copy of the target, or was written down after it. For each column a
-    small decision tree learns from half of the rows (of 20,000 at most) and predicts the others.
-    A classifier is suspicious where it errs in less than 1 % of them, and in less than a twentieth
-    of those in which always saying the most frequent class errs; a regression where it leaves less
-    than a thousandth of the variance. Of more than 500 columns those are looked at that go most
-    with the target; of a target with more than 1,000 classes none.
+    Such a column is often a copy of the target, or was recorded after it. For each column a
+    decision tree is fitted on half of the rows (at most 20,000 in all) and predicts the others. In
+    classification a column is suspicious if the tree's error rate is below 1 %, and below a
+    twentieth of the error rate of the most frequent class. In regression it is suspicious if the
+    tree leaves less than a thousandth of the variance. If there are more than 500 columns, the
+    500 most related to the target are tested; with more than 1,000 classes no column is.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def suspect_leakage(
         The target.
     task : {"classification", "regression"}
     kinds : ColumnKinds
-        What the columns are.
+        The kinds of the columns.
 
     Returns
     -------
     list of (str, float)
-        The columns with the share of the baseline's errors, or of the variance, that each takes
-        away by itself; the most suspicious first.
+        The suspicious columns, the worst first, with the share of the baseline's errors (or of
+        the variance) that each removes by itself.
     """
     y = np.asarray(y)
     frame = as_arrow(frame)
@@ -76,10 +76,10 @@ def suspect_leakage(
     for name in names:
         predicted = _predict(task, table.select([name]), y, half)
         errors = _errors(task, y[half:], predicted)
-        left = errors.sum() / baseline.sum()
+        remaining = errors.sum() / baseline.sum()
         few = task == "regression" or errors.mean() < _MAX_ERROR
-        if few and left < _MAX_LEFT[task]:
-            found.append((name, float(1 - left)))
+        if few and remaining < _MAX_LEFT[task]:
+            found.append((name, float(1 - remaining)))
     return sorted(found, key=lambda item: -item[1])
 
 
@@ -94,6 +94,7 @@ def _errors(task: str, y: NDArray[Any], predicted: Any) -> NDArray[np.float64]:
 
 
 def _predict(task: str, column: pa.Table, y: NDArray[Any], half: int) -> Any:
+    # Imported here, as reading a table needs no estimators.
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     tree: Any = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
@@ -103,7 +104,7 @@ def _predict(task: str, column: pa.Table, y: NDArray[Any], half: int) -> Any:
 
 
 def _most_related(table: pa.Table, y: NDArray[Any]) -> list[str]:
-    """Choose columns by how much of the target's variance the means of 20 groups explain."""
+    """Return the columns whose 20 groups explain most of the target's variance."""
     rows = min(len(y), 1000)
     target = y[:rows].astype(np.float64)
     target = target - target.mean()
@@ -116,7 +117,7 @@ def _most_related(table: pa.Table, y: NDArray[Any]) -> list[str]:
             groups = np.argsort(np.argsort(values, kind="stable")) * 20 // rows
         counts = np.bincount(groups)
         sums = np.bincount(groups, weights=target)
-        # A group of one row explains that row and nothing else: it does not count.
+        # A group of one row would explain that row perfectly, so it does not count.
         scores.append(float((sums**2 / np.maximum(counts, 1) * (counts > 1)).sum()))
     order = np.argsort(-np.array(scores), kind="stable")[:_MAX_COLUMNS]
     names = table.column_names

@@ -1,4 +1,4 @@
-"""Where a table comes from: the files behind a path, a pattern, a list or standard input."""
+"""Sources of tables: the files of a path, a pattern, a list or standard input."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Source:
     Attributes
     ----------
     name : str
-        What messages call it.
+        The name in messages.
     path : Path
-        Where its bytes are: the file itself, or the copy of standard input.
+        The file itself, or the copy of standard input.
     packing : {"", "gzip", "bz2", "xz", "zstd"}
-        How it is compressed.
+        The compression.
     format : {"delimited", "parquet", "arrow", "arrow stream"}
-        What it holds.
+        The format of the contents.
     copy : file or None
-        The copy of standard input, which is removed with the last who needs it.
+        The copy of standard input. It is deleted with the last reference to it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the bytes, unpacked; what goes wrong with them names the file."""
+        """Open the decompressed bytes; errors of decompression name the file."""
         try:
             with _open(self.path, self.packing) as stream:
                 yield stream
@@ -74,7 +74,7 @@ _CUT = "is the file cut off?"
 
 @dataclass(frozen=True)
 class Sources:
-    """The files of one table, of one format, and a short name for titles."""
+    """The files of one table, all of one format, and a short name for titles."""
 
     title: str
     files: list[Source]
@@ -110,7 +110,7 @@ def find_sources(source: Any) -> Sources:
 
 
 def _expand(item: str) -> list[Source]:
-    """Give the files that one item stands for."""
+    """Return the files of a path, a pattern or "-"."""
     if item == "-":
         copy = _keep_standard_input()
         return [replace(_recognise("standard input", Path(copy.name)), copy=copy)]
@@ -130,7 +130,7 @@ def _expand(item: str) -> list[Source]:
 
 
 def _keep_standard_input() -> IO[bytes]:
-    """Copy standard input to disk: Parquet needs seeking, and text is read more than once."""
+    """Copy standard input to disk, as Parquet needs seeking and text is read twice."""
     copy = tempfile.NamedTemporaryFile(prefix="spinney-")  # noqa: SIM115 (its Source keeps it)
     shutil.copyfileobj(getattr(sys.stdin, "buffer", sys.stdin), copy, 1 << 20)
     copy.flush()
@@ -138,7 +138,7 @@ def _keep_standard_input() -> IO[bytes]:
 
 
 def _recognise(name: str, path: Path) -> Source:
-    """Tell packing and format by the first bytes, and by the extension what was to be expected."""
+    """Detect compression and format from the first bytes, and compare the extension."""
     try:
         with path.open("rb") as file:
             start = file.read(8)
@@ -157,7 +157,10 @@ def _recognise(name: str, path: Path) -> Source:
         if start.startswith(magic):
             format_ = kind
     if packing and format_ != "delimited":
-        raise ValueError(f"{name}: expected {format_} that is not packed, got {packing}; unpack it")
+        raise ValueError(
+            f"{name}: expected an uncompressed {format_} file, got one packed by {packing}; "
+            "decompress it"
+        )
     if start.startswith(b"PK\x03\x04"):
         raise ValueError(
             f"{name} is a zip archive or an Excel workbook; expected CSV, Parquet or Arrow: "
@@ -165,7 +168,7 @@ def _recognise(name: str, path: Path) -> Source:
         )
     expected = _BY_NAME.get(path.suffix.lower())
     if expected is not None and format_ == "delimited":
-        raise ValueError(f"{name} is no {expected} file: it starts with {start!r}")
+        raise ValueError(f"{name} is not a {expected} file: it starts with {start!r}")
     return Source(name, path, packing, format_)
 
 

@@ -1,4 +1,4 @@
-"""The text of a delimited file: its encoding, found by reading all of it once."""
+"""The text of a delimited file, and the detection of its encoding."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from spinney.io._source import Source
 __all__ = ["Text", "scan_text"]
 
 _BLOCK = 1 << 20
-_MARKS = [  # the longer ones first: UTF-32's little-endian mark starts with UTF-16's
+_MARKS = [  # the longer ones first: the mark of UTF-32-LE starts with that of UTF-16-LE
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
-# Windows-1252's letters, most of which stand beside other letters, and its usual signs.
+# Letters of Windows-1252, which mostly occur next to other letters, and its usual signs.
 _LETTERS = frozenset(
     "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýŠšŽžŒœ".encode("cp1252")
 )
@@ -57,7 +57,7 @@ class Text:
 
     @contextmanager
     def open(self) -> Iterator[io.TextIOWrapper]:
-        """Open as text, with line ends as they are."""
+        """Open as text, with unchanged line ends."""
         with self.source.open() as stream:
             raw = cast(Any, stream)
             encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
@@ -83,11 +83,11 @@ class Text:
 
 
 def scan_text(source: Source, encoding: str | None) -> Text:
-    """Read a file once: find its encoding, unless it is given, and check every byte.
+    """Read a file once: check every byte, and detect the encoding if it is None.
 
-    Valid UTF-8 is that; UTF-16 and UTF-32 have a byte order mark. Otherwise it is taken for
-    Windows-1252 where its other bytes stand as that encoding's letters and signs do, and refused
-    where they do not.
+    UTF-16 and UTF-32 are detected by their byte order mark, UTF-8 by being valid. Another file is
+    read as Windows-1252 if its non-ASCII bytes occur like letters and signs of that encoding.
+    Otherwise a ValueError is raised.
     """
     if encoding is not None:
         try:
@@ -183,7 +183,7 @@ def _is_cut_off(data: bytes, encoding: str) -> bool:
 
 
 def _is_windows_1252(source: Source) -> bool:
-    """Whether the bytes beyond ASCII stand where Windows-1252 has its letters and signs."""
+    """Return whether non-ASCII bytes occur like letters and signs of Windows-1252."""
     runs = re.compile(rb"([^\x80-\xff]?)([\x80-\xff]+)(?=([^\x80-\xff]?))")
     beside, alone = 0, 0
     with source.open() as stream:

@@ -1,4 +1,4 @@
-"""A table to learn from: read, its target taken out, its columns' kinds settled."""
+"""Training tables: features, target and column kinds, read from files."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read_training_table(
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto" the target's values decide.
     overrule : dict of str to str, optional
-        Kinds of columns, see `decide_kinds`; "dropped" leaves one out.
+        Kinds of columns, see `decide_kinds`; "dropped" excludes a column.
     group : str, optional
         The column of groups. It is not a feature.
     time : str, optional

@@ -1,7 +1,7 @@
 """Delimited text as typed columns, block by block.
 
-Each block gets the form of its own values. Most columns have one to the end; where blocks differ,
-and their values do not tell the texts any more (1.50 has become 1.5), the column is read again.
+Each block is parsed by the form of its own values. Most columns have the same form in all blocks.
+If not, and the parsed values have lost the texts (1.50 has become 1.5), the column is read again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from spinney.io._delimited import DelimitedFile
-from spinney.io._form import Form, Misfit, as_type, date_order, dated, join, settle, trim
+from spinney.io._form import Form, Misfit, as_type, date_order, dated, infer_form, join, trim
 
 __all__ = ["read_typed", "settle_types", "typed_batches"]
 
@@ -42,41 +42,41 @@ def read_typed(
                 column = pa.chunked_array([texts])
                 form, values = Form.TEXT, None
                 if forms[name] is not Form.TEXT:
-                    form, values = settle(column, comma=comma)
+                    form, values = infer_form(column, comma=comma)
                     forms[name] = join(forms[name], form)
                 if form is Form.TEXT:
                     values = as_type(column, pa.string())
                 blocks[name].append(values)
     columns: dict[str, Any] = {}
-    again: list[str] = []
+    to_reread: list[str] = []
     for name in names:
         values = blocks.pop(name)
-        if len(values) == 1:  # as it is; a file of many columns has few rows
+        if len(values) == 1:  # a shortcut: files with very many columns have one block
             columns[name] = values[0]
             continue
         parts = [_recast(part, forms[name]) for part in values]
         if any(part is None for part in parts):
-            again.append(name)
+            to_reread.append(name)
         chunks = [chunk for part in parts if part is not None for chunk in part.chunks]
         columns[name] = pa.chunked_array(chunks, forms[name].type)
-    if again:
-        fields = {name: _field(name, forms[name]) for name in again}
-        tables = list(typed_batches(files, again, fields))
-        for name in again:
+    if to_reread:
+        fields = {name: _field(name, forms[name]) for name in to_reread}
+        tables = list(typed_batches(files, to_reread, fields))
+        for name in to_reread:
             columns[name] = pa.concat_tables(tables)[name]
     return forms, columns, starts
 
 
 def _recast(values: pa.ChunkedArray, form: Form) -> pa.ChunkedArray | None:
-    """Turn a block's values into those of the whole column's form, or None if they are lost."""
+    """Convert a block's values to the column's form, or None if their texts are lost."""
     if values.type == form.type:
         return values
     if pa.types.is_null(values.type):
         return values.cast(form.type)
-    if pa.types.is_string(values.type):  # digits that were kept as they are
+    if pa.types.is_string(values.type):  # codes and large integers are kept as text
         return as_type(values, form.type, comma=form is Form.COMMA, order=form.order)
     if pa.types.is_floating(form.type):
-        return values.cast(form.type, safe=False)  # rounded as reading the text would
+        return values.cast(form.type, safe=False)  # rounds like parsing the text
     return values.cast(form.type) if form in (Form.MOMENT, Form.YEAR_FIRST) else None
 
 
@@ -85,7 +85,7 @@ def _field(name: str, form: Form) -> pa.Field:
 
 
 def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.Field]:
-    """Find the types of columns from all rows, batch by batch, as fields by name."""
+    """Infer the types of columns from all rows, batch by batch; return fields by name."""
     forms = dict.fromkeys(names, Form.EMPTY)
     comma = all(file.comma for file in files)
     for file in files:
@@ -93,13 +93,14 @@ def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.F
             for name in names:
                 if forms[name] is not Form.TEXT:
                     column = pa.chunked_array([batch.column(name)])
-                    forms[name] = join(forms[name], settle(column, comma=comma)[0])
+                    forms[name] = join(forms[name], infer_form(column, comma=comma)[0])
     return {name: _field(name, form) for name, form in forms.items()}
 
 
 def typed_batches(
     files: list[DelimitedFile], names: list[str], fields: dict[str, pa.Field]
 ) -> Iterator[pa.Table]:
+    """Yield tables of columns, parsed by their fields; large strings stay text."""
     as_is = any(pa.types.is_large_string(fields[name].type) for name in names)
     for file in files:
         start = 0
@@ -129,11 +130,11 @@ def _as_typed(texts: Any, field: pa.Field, comma: bool) -> Any:
 
 
 def _words(field: pa.Field) -> str:
-    """Say what values of a field are."""
+    """Return the description of a field's values for messages."""
     order, type_ = date_order(field), field.type
     if order:
-        written = {"day": "31/12/2024", "month": "12/31/2024", "year": "2024/12/31"}[order]
-        return f"a date ({written}, {order} first)"
+        example = {"day": "31/12/2024", "month": "12/31/2024", "year": "2024/12/31"}[order]
+        return f"a date ({example}, {order} first)"
     return {
         "bool": "true or false",
         "int64": "an integer",

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 __all__ = ["replaced_file", "write_whole"]
 
 
-def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
-    """Write bytes to a file by `replaced_file`, and return how many there were."""
+def write_whole(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
+    """Write chunks of bytes to a file by `replaced_file`, and return the total size."""
     n_bytes = 0
-    with replaced_file(path, flush=False) as place:
+    with replaced_file(path, flush=False) as temporary:
         try:
-            with place.open("wb") as stream:
-                for piece in pieces:
-                    n_bytes += stream.write(piece)
+            with temporary.open("wb") as stream:
+                for chunk in chunks:
+                    n_bytes += stream.write(chunk)
                 stream.flush()
                 if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    # By the handle that wrote: the system tells others less of what went wrong.
+                    # Use the handle that wrote: the system reports write errors only to it.
                     os.fsync(stream.fileno())
         except OSError as error:
             raise _with_path(error, path) from error
@@ -31,34 +31,34 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
 
 @contextmanager
 def replaced_file(path: Path, *, flush: bool = True) -> Iterator[Path]:
-    """Give the path of an empty file beside `path` to write to, and move it there at the end.
+    """Yield the path of an empty temporary file, and move it to `path` at the end.
 
-    Where something fails in between, `path` is as it was. What is no plain file (a device, a named
-    pipe) is written to directly. A link stays a link: the file behind it is replaced. Without
-    `flush`, whoever writes sees to it that all is on the disk.
+    After an error `path` is unchanged. Special files (devices, named pipes) are written directly.
+    A link stays a link: its target is replaced. Without `flush`, the caller must flush the file to
+    disk.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
-        yield path  # not what it resolves to: a pipe of the shell's, /dev/fd/63, has no other path
+        yield path  # not its real path: /dev/fd/63, a pipe of the shell, has none
         return
     target = Path(os.path.realpath(path))
     try:
-        # A name may have 255 bytes, and a letter of it four.
+        # A name may have 255 bytes, and a character four.
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
     except OSError as error:
         raise _with_path(error, path) from error
     os.close(handle)
-    beside = Path(name)
+    temporary = Path(name)
     try:
-        yield beside
+        yield temporary
         if flush:
-            _flush_file(beside)
-        os.chmod(beside, _usual_mode(target))  # so far it is a file that nobody else may read
-        os.replace(beside, target)
+            _flush_file(temporary)
+        os.chmod(temporary, _usual_mode(target))  # mkstemp allows only its owner to read it
+        os.replace(temporary, target)
         _flush_folder(target.parent)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -67,7 +67,7 @@ def _with_path(error: OSError, path: Path) -> OSError:
 
 
 def _usual_mode(target: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of a new one."""
+    """Return the permissions of the replaced file, or the default ones of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -76,16 +76,16 @@ def _usual_mode(target: Path) -> int:
 
 
 def _flush_file(path: Path) -> None:
-    """Have the system write a file to the disk; that it cannot is an error."""
-    with path.open("rb+") as file:  # some systems flush only what could be written to
+    """Flush a file to disk, or raise an OSError."""
+    with path.open("rb+") as file:  # some systems flush only files opened for writing
         os.fsync(file.fileno())
 
 
 def _flush_folder(path: Path) -> None:
-    """Have the system write the names in a folder to the disk, where it does that."""
+    """Flush the names in a folder to disk, if the system supports it."""
     try:
         handle = os.open(path, os.O_RDONLY)
-    except OSError:  # folders cannot be opened everywhere
+    except OSError:  # some systems cannot open folders
         return
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""A table that is read from files: whole, or piece by piece."""
+"""Tables in files, read as a whole or in chunks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from spinney.io._typed_text import read_typed, settle_types, typed_batches
 
 __all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]
 
-# From this share of numbers on, the values of a text column that are none are pointed out.
+# If at least this share of a text column is numeric, the other values are noted.
 _MOSTLY = 0.9
-# What is said of a column that could have been read otherwise.
+# Notes on columns that could have been parsed in another way.
 _NOTED = {
     Form.COMMA: "decimal comma",
     Form.DAY_FIRST: "dates with the day before the month",
@@ -43,9 +43,9 @@ class TableFile:
     frame : pyarrow.Table
         The content.
     notes : list of str
-        What was found out about the files, such as "delimiter ';' (semicolon)".
+        Remarks on the files, such as "delimiter ';' (semicolon)".
     renamed : dict of str to str
-        Columns that were given a name of their own, with the name that the header has for them.
+        Columns that got a unique name, with their name in the header.
     """
 
     name: str
@@ -56,7 +56,7 @@ class TableFile:
     _place_of: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
 
     def place_of(self, row: int) -> str:
-        """Say where a row (counted from 0) is: its line in a text file, or its number."""
+        """Return the line (of a text file) or the number of a row, counted from 0."""
         return f"row {row + 1:,}" if self._place_of is None else self._place_of(row)
 
 
@@ -69,8 +69,9 @@ def read_table(
 ) -> TableFile:
     """Read a table from CSV, Parquet, Arrow or Feather.
 
-    What a file is, is told by its first bytes. Text may be packed (gzip, bz2, xz, zstd); its
-    delimiter, encoding, header and the types of its columns are found out, the types from all rows.
+    The format is detected from the first bytes of a file. Text may be compressed (gzip, bz2, xz,
+    zstd). Its delimiter, encoding and header are detected, and the types of its columns are
+    inferred from all rows.
 
     Parameters
     ----------
@@ -78,13 +79,14 @@ def read_table(
         A path, a pattern such as ``part-*.csv``, several of them, or "-" for standard input.
         Several files must have the same columns, in any order.
     delimiter : str, optional
-        What stands between fields of a text file: a character, or "comma", "semicolon", "tab",
-        "bar" or "space"; found out by default.
+        The delimiter of a text file: a character, or "comma", "semicolon", "tab", "bar" or
+        "space"; detected by default.
     encoding : str, optional
-        The encoding of a text file; found out by default.
+        The encoding of a text file; detected by default.
     header : bool, optional
-        Whether the first line of a text file has the names of the columns; without, they are called
-        c1, c2, …. By default it has, unless all its fields are numbers.
+        Whether the first line of a text file has the names of the columns; without a header they
+        are called c1, c2, …. By default the first line is a header unless all its fields are
+        numbers.
 
     Returns
     -------
@@ -93,9 +95,9 @@ def read_table(
     Raises
     ------
     OSError
-        Where a file cannot be read.
+        If a file cannot be read.
     ValueError
-        About what is in a file; the message names file and line.
+        If the contents of a file are invalid; the message names file and line.
 
     Examples
     --------
@@ -135,21 +137,20 @@ def read_pieces(
     encoding: str | None = None,
     header: bool | None = None,
 ) -> Iterator[pa.Table]:
-    """Read a table in pieces, in memory that does not grow with the file.
+    """Read a table in chunks, with memory that does not grow with the file.
 
     Parameters
     ----------
     source : str, path or list of these
         As for `read_table`.
     rows : int, default=65536
-        The rows of each piece; the last may have fewer.
+        The number of rows of each chunk; the last may have fewer.
     columns : list of str, optional
         The columns to read, in this order; all by default.
     schema : pyarrow.Schema, optional
-        Types of columns of text files, such as `ColumnKinds.schema`. A value that is none of its
-        column's type is an error; texts of type large_string stay as they are written. Columns that
-        it does not name, or all, get the types that fit all their rows, for which the file is read
-        twice.
+        Types of columns of text files, such as `ColumnKinds.schema`. A value that is not of its
+        column's type is an error; texts of type large_string are not changed. The types of
+        columns without a field are inferred from all rows, so that the file is read twice.
     delimiter, encoding, header : optional
         As for `read_table`.
 
@@ -184,7 +185,7 @@ def read_pieces(
 
 
 def unknown_column(name: str, columns: Sequence[str], where: str) -> ValueError:
-    """Say that there is no such column, and which one may have been meant."""
+    """Return the error for an unknown column, with similar names as suggestions."""
     by_lower_case = {column.lower(): column for column in columns}
     close = get_close_matches(name.lower(), by_lower_case, n=3)
     if close:
@@ -223,7 +224,7 @@ def _read_delimited(
 
 
 def _find_stray(texts: pa.ChunkedArray) -> tuple[int, int] | None:
-    """Count the texts that are no numbers where nearly all are, and find the first."""
+    """Return the count and the first row of stray texts in a mostly numeric column."""
     present = len(texts) - texts.null_count
     if _share(texts.slice(0, 1000)) < _MOSTLY / 2 or _share(texts) < _MOSTLY:
         return None
@@ -243,7 +244,7 @@ def _read_binary(files: list[Source]) -> pa.Table:
 
 
 def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
-    """Put tables below each other; integers become decimal numbers where one file has those."""
+    """Concatenate tables; integers become floats if one file has floats."""
     (first, frame), *others = tables
     names = frame.column_names
     for name, table in others:
@@ -252,7 +253,7 @@ def _promoted(tables: list[tuple[str, pa.Table]]) -> pa.Table:
             _is_coded(one) != _is_coded(two)
             for one, two in zip(frame.columns, table.columns, strict=True)
         ]
-        if any(coded):  # categories in one file, texts in another: texts
+        if any(coded):  # categories in one file and text in another: use text
             frame, table = _decoded(frame, coded), _decoded(table, coded)
         try:
             frame = pa.concat_tables([frame, table], promote_options="permissive")
@@ -285,7 +286,7 @@ def _decoded(table: pa.Table, which: list[bool]) -> pa.Table:
 
 
 def _check_same(files: list[tuple[str, list[str]]]) -> None:
-    """Refuse duplicated columns, and files whose columns are not those of the first."""
+    """Raise a ValueError for duplicate columns, and if files differ in their columns."""
     (first, names), *others = files
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -307,7 +308,7 @@ def _wanted(columns: Sequence[str] | None, names: list[str], where: str) -> list
 
 
 def _resize(batches: Iterator[Any], rows: int) -> Iterator[pa.Table]:
-    """Cut and join tables into tables of `rows` rows."""
+    """Yield tables of `rows` rows, made of batches of any size."""
     waiting: list[pa.Table] = []
     count = 0
     for batch in batches:

@@ -182,7 +182,7 @@ class LinearIntervals(IntervalMixin):
         told = super().interval_method_
         return f"{told}; the t distribution for coverages that these are too few for"
 
-    def _told_and_scale(self, X: Any) -> tuple[Floats, Any]:
+    def _predict_with_scale(self, X: Any) -> tuple[Floats, Any]:
         told = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
         if vars(self).get("_errors") is None:
             return told, None

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from spinney.conformal.mixins import HeldOut, IntervalMixin, thinned
+from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
@@ -222,7 +222,7 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
         counted = np.flatnonzero(weights > 0)
         if len(counted) < 4 * n_columns:
             return
-        rows = counted[thinned(len(counted))]
+        rows = counted[subsample_rows(len(counted))]
         design = columns.design
         matrix = (design * distinct.weights[:, None]).T @ design
         try:

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians, and classifiers that plug densities or log-odds into Bayes' rule."""
+"""Gaussian mixtures, and classifiers by Bayes' rule."""
 
 from spinney.mixture._gaussian_mixture import GaussianMixture
 from spinney.mixture._mixture_classifier import MixtureClassifier

@@ -1,4 +1,4 @@
-"""Bayes' rule: the class with the largest prior times density, or with the largest odds."""
+"""Bayes' rule: predict the class with the largest prior times density, or odds."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
 
     @abstractmethod
     def _log_joint(self, X: Array) -> Floats:
-        """Log of prior times density, (n_rows, n_classes), up to a number for each row."""
+        """Return log(prior · density), (n_rows, n_classes), up to a constant per row."""
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Array, NDArray[np.intp], Floats]:
-        """Rows with weight, codes of their classes and their weights; finds classes and priors."""
+        """Return rows of positive weight, their class codes and weights; set the priors."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -61,16 +61,16 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
             raise ValueError(f"priors: expected {expected}, got {self.priors!r}") from None
         if priors.shape != shares.shape or not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-6:
             raise ValueError(f"priors: expected {expected}, got {self.priors!r}")
-        unknown = np.flatnonzero((shares == 0) & (priors > 0))
-        if len(unknown):
+        empty = np.flatnonzero((shares == 0) & (priors > 0))
+        if len(empty):
             raise ValueError(
-                f"priors: expected 0 for class {self.classes_[unknown[0]]}, which has no row of "
-                f"positive weight; got {priors[unknown[0]]}"
+                f"priors: expected 0 for class {self.classes_[empty[0]]}, which has no row of "
+                f"positive weight; got {priors[empty[0]]}"
             )
         return priors
 
-    def _of_all_classes(self, of_present: Any, n_rows: int) -> Floats:
-        """Columns for all classes, from those with weight; -inf for the others."""
+    def _joint_of_all_classes(self, of_present: Any, n_rows: int) -> Floats:
+        """Return columns for all classes: -inf for classes without weighted rows."""
         out = np.full((n_rows, len(self.classes_)), -np.inf)
         out[:, self._class_shares > 0] = np.stack(of_present, axis=1)
         return out
@@ -80,7 +80,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return validate_data(self, X, dtype=np.float64, reset=False)
 
     def predict(self, X: Any) -> Array:
-        """Most probable class of each row.
+        """Predict the most probable class of each row.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return self.classes_[joint.argmax(axis=1)]
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logs of the probabilities of the classes.
+        """Predict the logarithms of the class probabilities.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Log-odds of the second of two classes; of more classes the logs of their probabilities.
+        """Return the log-odds of the second of two classes, else log-probabilities.
 
         Parameters
         ----------
@@ -137,7 +137,8 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            The class with the largest number is predicted; of two classes the second, above zero.
+            The class with the largest value is predicted; with two classes the second if the
+            value is positive.
         """
         joint = self._log_joint(self._read(X))
         if len(self.classes_) != 2:
@@ -145,12 +146,12 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return joint[:, 1] - joint[:, 0]
 
     def plot(self, ax: Any = None, X: Any = None, y: Any = None) -> Any:
-        """Draw the classes' regions, the boundary between them and lines of equal density.
+        """Plot the decision regions, the decision boundary and lines of equal density.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: the current axes.
+            The axes to draw on; None: the current axes.
         X : array or frame of shape (n_rows, 2), default=None
             Points to draw on top.
         y : array-like of shape (n_rows,), default=None

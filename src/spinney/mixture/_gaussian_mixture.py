@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians by EM."""
+"""Gaussian mixtures, fitted by EM."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from spinney.mixture._starts import start_by
-from spinney.mixture.em import Ascent, Components, Rows, climb, core_mixture
+from spinney.mixture._starts import initial_components
+from spinney.mixture.em import Components, EmResult, Rows, core_mixture, run_em
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 
@@ -30,9 +30,9 @@ Floats = NDArray[np.float64]
 class GaussianMixture(ModelMethods, SkGaussianMixture):
     """A mixture of Gaussians, fitted by EM.
 
-    The same model, parameters and attributes as scikit-learn's, and from the same start the same
-    fit. E and M step are one pass over blocks of rows in the core: responsibilities are used where
-    they are found and never stored.
+    The model, the parameters and the attributes are those of scikit-learn's class, and the same
+    start gives the same fit. The E and M steps are one pass over blocks of rows in the core, which
+    never stores all responsibilities.
 
     Parameters
     ----------
@@ -41,48 +41,48 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         A matrix for each component, one for all, variances for each, or one variance for each.
     tol : float, default=1e-3
-        EM ends when the mean log-likelihood changes by less.
+        EM stops when the mean log-likelihood changes by less.
     reg_covar : float, default=1e-6
         Added to the diagonals of covariances.
     max_iter : int, default=100
-        Most steps of EM.
+        Maximum number of EM steps.
     n_init : int, default=1
-        Number of starts, of which the best end counts.
+        Number of starts; the result with the largest likelihood is kept.
     init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
-        How to start: from the clusters of k-means, from rows as k-means++ or chance picks them, or
-        from responsibilities drawn by chance.
+        The start: the clusters of k-means, rows chosen by k-means++, random responsibilities, or
+        random rows.
     weights_init, means_init, precisions_init : array-like, default=None
         Parameters to start from instead.
     random_state : int, RandomState instance or None, default=None
         Seed of the start, and of `sample`.
     warm_start : bool, default=False
-        Start from the last fit.
+        Whether to start from the last fit.
     verbose : int, default=0
         1 prints steps, 2 also changes and times.
     verbose_interval : int, default=10
-        Steps from print to print.
+        Number of steps between prints.
     n_jobs : int, default=None
         Number of threads; None is `spinney.get_num_threads()`. The fit does not depend on it.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Shares of the components. A component that lost all rows has share zero, stays where it was,
-        and is told of by a warning.
+        Weights of the components. A component that lost all rows has weight zero and keeps its
+        parameters; a warning names it.
     means_ : ndarray of shape (n_components, n_features)
         Means.
     covariances_, precisions_, precisions_cholesky_ : ndarray
-        Covariances, their inverses P and factors U with P = U Uᵀ: matrices for each component
+        Covariances, their inverses P and factors U with P = U Uᵀ: a matrix for each component
         ("full"), one matrix ("tied"), (n_components, n_features) ("diag") or (n_components,)
         ("spherical").
     converged_ : bool
         Whether `tol` was reached.
     n_iter_ : int
-        Steps of the best start.
+        Number of steps of the best start.
     lower_bound_ : float
         Mean log-likelihood of the rows before the last step of the best start.
     lower_bounds_ : list of float
-        The same for each of its steps.
+        Mean log-likelihood before each of its steps.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -156,7 +156,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         y : None
             Not used.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows.
+            Weights of the rows; integer weights are equivalent to repeated rows.
 
         Returns
         -------
@@ -168,7 +168,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and return each row's most probable component: `fit(X).predict(X)`.
+        """Fit, and return the most probable component of each row: `fit(X).predict(X)`.
 
         Parameters
         ----------
@@ -203,39 +203,39 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
                 f"n_samples = {used.shape[0]}"
             )
         self._check_parameters(used, xp=get_namespace(used)[0])
-        # Results of BLAS may depend on its number of threads; matrices here are small.
+        # Results of BLAS may depend on its number of threads, and the matrices here are small.
         with threadpool_limits(limits=1, user_api="blas"):
             rows = Rows.about_their_mean(used, weights, effective_n_jobs(self.n_jobs))
-            self._climb_from_all_starts(rows)
+            self._fit_from_all_starts(rows)
         return X
 
-    def _climb_from_all_starts(self, rows: Rows) -> None:
-        goes_on = self.warm_start and hasattr(self, "converged_")
+    def _fit_from_all_starts(self, rows: Rows) -> None:
+        is_continued = self.warm_start and hasattr(self, "converged_")
         random_state = check_random_state(self.random_state)
-        best: Ascent | None = None
-        for attempt in range(1 if goes_on else self.n_init):
+        best: EmResult | None = None
+        for attempt in range(1 if is_continued else self.n_init):
             self._print_verbose_msg_init_beg(attempt)
-            start = self._last_fit(rows) if goes_on else self._start(rows, random_state)
+            start = self._last_fit(rows) if is_continued else self._start(rows, random_state)
             if self.max_iter == 0:
-                best = Ascent(start, [], False)
+                best = EmResult(start, [], False)
                 continue
-            ascent = climb(
+            result = run_em(
                 rows,
                 start,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 reg_covar=self.reg_covar,
-                lower_bound=self.lower_bound_ if goes_on else -np.inf,
-                tell=self._print_verbose_msg_iter_end,
+                lower_bound=self.lower_bound_ if is_continued else -np.inf,
+                on_step=self._print_verbose_msg_iter_end,
             )
-            self._print_verbose_msg_init_end(ascent.lower_bound, ascent.converged)
-            if best is None or ascent.lower_bound > best.lower_bound:
-                best = ascent
+            self._print_verbose_msg_init_end(result.lower_bound, result.converged)
+            if best is None or result.lower_bound > best.lower_bound:
+                best = result
         assert best is not None
         self._keep(best, rows)
         self._warn_about(best)
 
-    def _warn_about(self, best: Ascent) -> None:
+    def _warn_about(self, best: EmResult) -> None:
         def warn(text: str) -> None:
             warnings.warn(text, ConvergenceWarning, stacklevel=7)
 
@@ -254,12 +254,12 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         collapsed = best.components.collapsed
         if collapsed:
             warn(
-                f"The rows of components {', '.join(map(str, collapsed[:10]))} have "
-                "a covariance without an inverse, and the last one that had one was kept: increase "
+                f"The rows of components {', '.join(map(str, collapsed[:10]))} have a singular "
+                "covariance, and the last invertible one was kept: increase "
                 f"reg_covar={self.reg_covar}, or decrease n_components={self.n_components}"
             )
 
-    def _keep(self, best: Ascent, rows: Rows) -> None:
+    def _keep(self, best: EmResult, rows: Rows) -> None:
         found = best.components
         dtype = rows.X.dtype
         parameters = (found.weights, found.means + rows.shift, found.covariances, found.factors)
@@ -281,13 +281,13 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
     def _start(self, rows: Rows, random_state: np.random.RandomState) -> Components:
         given = (self.weights_init, self.means_init, self.precisions_init)
         if any(value is None for value in given):
-            start = start_by(
+            start = initial_components(
                 self.init_params,
                 rows,
                 self.covariance_type,
-                self.n_components,
-                self.reg_covar,
-                random_state,
+                n_components=self.n_components,
+                reg_covar=self.reg_covar,
+                random_state=random_state,
             )
             weights, means = start.weights, start.means
             covariances, factors = start.covariances, start.factors
@@ -300,12 +300,12 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
             factors = _compute_precision_cholesky_from_precisions(
                 precisions, self.covariance_type, xp=get_namespace(precisions)[0]
             )
-            matrices = self.covariance_type in ("full", "tied")
-            covariances = np.linalg.inv(precisions) if matrices else 1 / precisions
+            has_matrices = self.covariance_type in ("full", "tied")
+            covariances = np.linalg.inv(precisions) if has_matrices else 1 / precisions
         return Components(self.covariance_type, weights, means, covariances, factors)
 
-    def _score(self, X: Array, wanted: str) -> Array:
-        """Ask the core for "densities", "responsibilities" or "labels" of rows."""
+    def _score(self, X: Array, output: str) -> Array:
+        """Return "densities", "responsibilities" or "labels" of rows, from the core."""
         check_is_fitted(self)
         shift = np.asarray(self.weights_ @ self.means_, dtype=np.float64)
         components = Components(
@@ -315,19 +315,19 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
             None,
             np.asarray(self.precisions_cholesky_, dtype=np.float64),
         )
-        shape = (len(X), len(self.weights_)) if wanted == "responsibilities" else len(X)
-        out = np.empty(shape, dtype=np.int64 if wanted == "labels" else np.float64)
-        places: dict[str, Any] = dict.fromkeys(("densities", "responsibilities", "labels"))
-        places[wanted] = out
-        core_mixture(components, shift).score(X, **places, n_threads=effective_n_jobs(self.n_jobs))
-        return out if wanted == "labels" else out.astype(X.dtype, copy=False)
+        shape = (len(X), len(self.weights_)) if output == "responsibilities" else len(X)
+        out = np.empty(shape, dtype=np.int64 if output == "labels" else np.float64)
+        outputs: dict[str, Any] = dict.fromkeys(("densities", "responsibilities", "labels"))
+        outputs[output] = out
+        core_mixture(components, shift).score(X, **outputs, n_threads=effective_n_jobs(self.n_jobs))
+        return out if output == "labels" else out.astype(X.dtype, copy=False)
 
     def _read(self, X: Any) -> Array:
         check_is_fitted(self)
         return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
 
     def score_samples(self, X: Any) -> Array:
-        """Log of the density at each row.
+        """Return the log-density of each row.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         return self._score(self._read(X), "densities")
 
     def predict(self, X: Any) -> Array:
-        """Most probable component of each row.
+        """Predict the most probable component of each row.
 
         Parameters
         ----------
@@ -352,12 +352,12 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Numbers of components.
+            Indexes of components.
         """
         return self._score(self._read(X), "labels")
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the components, given each row.
+        """Predict the probabilities of the components for each row.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Mixtures that grow a component at a time, without chance, until BIC says stop."""
+"""Deterministic growth of mixtures, one component at a time, with BIC to stop."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.mixture._starts import start_from_labels
+from spinney.mixture._starts import components_of_labels
 from spinney.mixture.em import (
-    Ascent,
     Components,
+    EmResult,
     Prior,
     Rows,
-    climb,
     core_mixture,
+    run_em,
     sum_moments,
 )
 
@@ -22,28 +22,32 @@ __all__ = ["GrownMixture", "count_parameters", "grow_mixture"]
 
 Labels = NDArray[np.int32]
 
-_PATIENCE = 2  # so many components more without a better BIC end the growth
+_PATIENCE = 2  # growth stops after this many further components without a better BIC
 
 
 @dataclass(frozen=True)
 class GrownMixture:
-    """A mixture with its BIC: −2 log-likelihood + parameters · log(rows); smaller is better."""
+    """A mixture with its BIC: −2 log-likelihood + n_parameters · log(n_rows)."""
 
-    ascent: Ascent
+    result: EmResult
     bic: float
 
 
 def count_parameters(components: Components, total: float, prior: Prior) -> float:
-    """Free parameters of a mixture; of covariances by the share that rows, not the prior, have.
+    """Return the number of free parameters of a mixture.
 
-    Counted whole, BIC would choose variances where matrices that lean on the prior are better.
+    The parameters of a covariance are weighted by the share of the rows, as opposed to the prior,
+    in its estimate. Otherwise BIC would choose "diag" even if full matrices with the prior are
+    better.
     """
     n_components, n_features = components.means.shape
     matrix = n_features * (n_features + 1) / 2
-    a_matrix = {"full": matrix, "tied": matrix, "diag": n_features, "spherical": 1}[components.kind]
+    n_per_matrix = {"full": matrix, "tied": matrix, "diag": n_features, "spherical": 1}[
+        components.kind
+    ]
     weights = np.ones(1) if components.kind == "tied" else components.weights
     shares = weights * total / (weights * total + prior.n_rows)
-    return float(a_matrix * shares.sum()) + n_components * n_features + n_components - 1
+    return float(n_per_matrix * shares.sum()) + n_components * n_features + n_components - 1
 
 
 def grow_mixture(
@@ -56,61 +60,67 @@ def grow_mixture(
     tol: float,
     max_iter: int,
 ) -> GrownMixture:
-    """Fit a component, divide the widest in two, fit again, and so on.
+    """Fit one component, split the widest one, fit again, and so on.
 
-    Ends at `n_components`; for None where BIC is best, at `most` components or fewer.
+    Return the mixture with `n_components`, or if it is None, the mixture with the best BIC of at
+    most `most` components.
     """
     labels: Labels | None = np.zeros(len(rows.X), dtype=np.int32)
-    goal = most if n_components is None else n_components
+    largest_size = most if n_components is None else n_components
     best: GrownMixture | None = None
-    worse = 0
-    for size in range(1, goal + 1):
-        if labels is None:  # all rows of each component are the same: nothing to divide
+    n_worse = 0
+    for size in range(1, largest_size + 1):
+        if labels is None:  # the rows of the widest component are equal: it cannot be split
             break
-        start = start_from_labels(rows, kind, labels, size, 0.0, prior)
-        ascent = climb(rows, start, tol=tol, max_iter=max_iter, reg_covar=0.0, prior=prior)
-        n_parameters = count_parameters(ascent.components, rows.total, prior)
-        bic = -2 * ascent.lower_bound * rows.total + n_parameters * np.log(rows.total)
-        grown = GrownMixture(ascent, bic)
+        start = components_of_labels(
+            rows, kind, labels, n_components=size, reg_covar=0.0, prior=prior
+        )
+        result = run_em(rows, start, tol=tol, max_iter=max_iter, reg_covar=0.0, prior=prior)
+        n_parameters = count_parameters(result.components, rows.total, prior)
+        # Smaller is better.
+        bic = -2 * result.lower_bound * rows.total + n_parameters * np.log(rows.total)
+        grown = GrownMixture(result, bic)
         if best is None or n_components is not None or bic < best.bic:
-            best, worse = grown, 0
+            best, n_worse = grown, 0
         else:
-            worse += 1
-            if worse == _PATIENCE:
+            n_worse += 1
+            if n_worse == _PATIENCE:
                 break
-        if size < goal:
-            labels = divide_widest(rows, ascent.components, prior)
+        if size < largest_size:
+            labels = split_widest(rows, result.components, prior)
     assert best is not None
     return best
 
 
-def divide_widest(rows: Rows, components: Components, prior: Prior) -> Labels | None:
-    """Label rows by component, those of the widest cut in two across its longest axis.
+def split_widest(rows: Rows, components: Components, prior: Prior) -> Labels | None:
+    """Return labels of rows by component, with the widest component split in two.
 
-    Width is the scatter along that axis, features measured in units of the prior's deviations.
+    The split is at its mean, across its principal axis. The width of a component is its scatter
+    along that axis, with features in units of the prior's standard deviations. Return None if the
+    rows of the widest component are equal.
     """
     n_components = len(components.weights)
     found = np.empty(len(rows.X), dtype=np.int64)
     core_mixture(components, rows.shift).score(rows.X, None, None, found, rows.n_threads)
     labels = found.astype(np.int32)
-    plain = Components("full", components.weights, components.means, None, None)
-    moments = sum_moments(rows, plain, labels=labels)
+    full = Components("full", components.weights, components.means, None, None)
+    moments = sum_moments(rows, full, labels=labels)
     counts = np.maximum(moments.counts, 1e-300)
     steps = moments.sums / counts[:, None]
-    moved = moments.counts[:, None, None] * steps[:, :, None] * steps[:, None, :]
+    mean_shifts = moments.counts[:, None, None] * steps[:, :, None] * steps[:, None, :]
     units = np.sqrt(np.diag(prior.covariance))
-    scatter = (moments.products - moved) / np.outer(units, units)
+    scatter = (moments.products - mean_shifts) / np.outer(units, units)
     values, vectors = np.linalg.eigh(scatter)
     widest = int(values[:, -1].argmax())
     middle = rows.shift + components.means[widest] + steps[widest]
-    own = np.flatnonzero(labels == widest)
-    # Added feature by feature, in an order that no library chooses.
-    along = np.zeros(len(own))
+    members = np.flatnonzero(labels == widest)
+    # A fixed order of summation: that of a library's product may differ between machines.
+    position = np.zeros(len(members))
     for f, slope in enumerate(vectors[widest][:, -1] / units):
-        along += (rows.X[own, f] - middle[f]) * slope
-    above = along > 0
-    spread = np.abs(along).max(initial=0.0)
+        position += (rows.X[members, f] - middle[f]) * slope
+    above = position > 0
+    spread = np.abs(position).max(initial=0.0)
     if not above.any() or above.all() or spread < 1e-9:
         return None
-    labels[own[above]] = n_components
+    labels[members[above]] = n_components
     return labels

@@ -32,34 +32,35 @@ class MixtureClassifier(BayesRule):
     """A mixture of Gaussians for each class, and Bayes' rule.
 
     The density of each class is a mixture; a row gets the class whose prior times density is
-    largest. Mixtures grow a component at a time: the widest one is cut in two across its longest
-    axis and EM goes on from there, until the Bayesian information criterion gets worse. There is no
-    chance in it.
+    largest. Mixtures grow one component at a time: the widest one is split across its principal
+    axis and EM continues from there, until the Bayesian information criterion gets worse. The
+    growth is deterministic.
 
-    Covariances lean on the covariance within all classes, which counts as `prior_rows` rows in each
-    component and leans in turn on its diagonal. So they have an inverse whatever the rows (few of
-    them, collinear or constant columns), and a class of few rows has the shape of the others. The
-    parameters of a covariance count for BIC by the share that the rows have in it.
+    Covariances are regularized by a prior, the covariance within all classes, which counts as
+    `prior_rows` rows in each component and is itself shrunk towards its diagonal. So they are
+    always invertible (with few rows, collinear or constant columns), and a class with few rows has
+    the shape of the others. In BIC the parameters of a covariance are weighted by the share of the
+    rows in its estimate.
 
     Parameters
     ----------
     n_components : "bic", int or array-like of int, default="bic"
-        Components of each class: as BIC says, the same number for all, or one for each class in
-        the order of `classes_`. Classes of fewer distinct rows get fewer.
+        Number of components of each class: chosen by BIC, the same for all, or one for each class
+        in the order of `classes_`. Classes with fewer distinct rows get fewer.
     covariance_type : {"bic", "full", "tied", "diag", "spherical"}, default="bic"
         Covariances within each class: a matrix for each component, one for all components of the
-        class, variances, or one variance for each component. "bic": of "diag", "tied" and "full"
-        the one with the smallest sum of BIC over classes.
+        class, variances, or one variance for each component. "bic": the one of "diag", "tied" and
+        "full" with the smallest sum of BIC over classes.
     priors : array-like of shape (n_classes,), default=None
         Probabilities of the classes; None: their shares of the rows.
     max_components : int, default=10
-        Most components of a class that BIC may choose.
+        Maximum number of components of a class with "bic".
     prior_rows : float, default=None
-        How many rows the covariance within classes counts as; None: 2 n_features + 4.
+        The number of rows that the prior covariance counts as; None: 2 n_features + 4.
     tol : float, default=1e-3
-        EM ends when the mean log-likelihood changes by less.
+        EM stops when the mean log-likelihood changes by less.
     max_iter : int, default=100
-        Most steps of EM for each number of components.
+        Maximum number of EM steps for each number of components.
     n_jobs : int, default=None
         Number of threads; None is `spinney.get_num_threads()`. The fit does not depend on it.
 
@@ -74,9 +75,9 @@ class MixtureClassifier(BayesRule):
     n_components_ : ndarray of shape (n_classes,)
         Their numbers of components; 0 for such a class.
     covariance_type_ : str
-        What covariances are like.
+        The covariance type, given or chosen by BIC.
     n_iter_ : ndarray of shape (n_classes,)
-        Steps of EM with that number of components.
+        Number of EM steps with that number of components.
     bic_ : dict of float
         For each covariance type that was tried, the sum of BIC over classes.
     n_features_in_, feature_names_in_
@@ -104,7 +105,7 @@ class MixtureClassifier(BayesRule):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        # Read where they are used, with texts that say what was expected.
+        # Checked in fit, with errors in the form of the other estimators.
         "n_components": "no_validation",
         "covariance_type": "no_validation",
         "priors": "no_validation",
@@ -147,8 +148,8 @@ class MixtureClassifier(BayesRule):
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows. A class whose rows all
-            have weight zero has probability 0.
+            Weights of the rows; integer weights are equivalent to repeated rows. A class whose
+            rows all have weight zero has probability 0.
 
         Returns
         -------
@@ -158,7 +159,7 @@ class MixtureClassifier(BayesRule):
         self._check_parameters()
         X, codes, weights = self._read_training(X, y, sample_weight)
         sizes = self._read_sizes()
-        # Results of BLAS may depend on its number of threads; matrices here are small.
+        # Results of BLAS may depend on its number of threads, and the matrices here are small.
         with threadpool_limits(limits=1, user_api="blas"):
             n_threads = effective_n_jobs(self.n_jobs)
             groups = []
@@ -167,17 +168,17 @@ class MixtureClassifier(BayesRule):
                 own = codes == c
                 groups.append(Rows.about_their_mean(X[own], weights[own], n_threads))
             sizes = [sizes[c] for c in present]
-            best = self._choose(groups, sizes, self._know_covariance(groups))
+            best = self._choose(groups, sizes, self._estimate_prior(groups))
         self.mixtures_: list[GaussianMixture | None] = [None] * len(self.classes_)
         for c, rows, grown in zip(present, groups, best, strict=True):
             mixture = GaussianMixture(
-                len(grown.ascent.components.weights),
+                len(grown.result.components.weights),
                 covariance_type=self.covariance_type_,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 n_jobs=self.n_jobs,
             )
-            mixture._keep(grown.ascent, rows)
+            mixture._keep(grown.result, rows)
             mixture.n_features_in_ = self.n_features_in_
             self.mixtures_[c] = mixture
         self.n_components_ = np.array([m.n_components if m else 0 for m in self.mixtures_])
@@ -203,38 +204,38 @@ class MixtureClassifier(BayesRule):
                 for rows, size in zip(groups, sizes, strict=True)
             ]
         self.bic_ = {kind: sum(grown.bic for grown in found[kind]) for kind in kinds}
-        # The simplest of those that differ by rounding: of one component "tied" is "full".
-        least = min(self.bic_.values())
-        enough = least + 1e-9 * abs(least)
-        self.covariance_type_ = next(kind for kind in kinds if self.bic_[kind] <= enough)
+        # The simplest type within rounding errors: with one component "tied" equals "full".
+        best_bic = min(self.bic_.values())
+        limit = best_bic + 1e-9 * abs(best_bic)
+        self.covariance_type_ = next(kind for kind in kinds if self.bic_[kind] <= limit)
         return found[self.covariance_type_]
 
-    def _know_covariance(self, groups: list[Rows]) -> Prior:
-        """The covariance within classes, leaning on its diagonal as classes lean on it."""
+    def _estimate_prior(self, groups: list[Rows]) -> Prior:
+        """Return the prior: the covariance within classes, shrunk towards its diagonal."""
         n_features = groups[0].X.shape[1]
         n_rows = float(2 * n_features + 4 if self.prior_rows is None else self.prior_rows)
-        middle = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)
+        zero_means = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)
         total = sum(rows.total for rows in groups)
         means = np.array([rows.shift for rows in groups])
         within = np.zeros((n_features, n_features))
         for rows in groups:
             labels = np.zeros(len(rows.X), dtype=np.int32)
-            within += sum_moments(rows, middle, labels=labels).products[0] / total
+            within += sum_moments(rows, zero_means, labels=labels).products[0] / total
         if not np.isfinite(within).all():
             raise ValueError(_BEYOND_SQUARES)
         variances = np.diag(within)
-        # Columns that are constant in every class, but for rounding. They tell classes apart if
-        # their means differ, and nothing else.
+        # Columns that are constant in every class, up to rounding. They separate classes if their
+        # means differ, and have no effect otherwise.
         rounding = 1e-14 * np.abs(means).max(axis=0)
         constant = variances <= rounding**2
-        apart = np.ptp(means, axis=0)
-        silent = constant & (apart <= rounding)
-        variances = np.where(constant, np.where(silent, 1.0, (0.1 * apart) ** 2), variances)
-        known = (total * within + n_rows * np.diag(variances)) / (total + n_rows)
-        known[silent, silent] = 1.0
-        if not (np.diag(known) > 0).all():
+        mean_range = np.ptp(means, axis=0)
+        ignored = constant & (mean_range <= rounding)
+        variances = np.where(constant, np.where(ignored, 1.0, (0.1 * mean_range) ** 2), variances)
+        covariance = (total * within + n_rows * np.diag(variances)) / (total + n_rows)
+        covariance[ignored, ignored] = 1.0
+        if not (np.diag(covariance) > 0).all():
             raise ValueError(_BEYOND_SQUARES)
-        return Prior(n_rows, known, silent)
+        return Prior(n_rows, covariance, ignored)
 
     def _check_parameters(self) -> None:
         def refuse(name: str, expected: str) -> None:
@@ -251,7 +252,7 @@ class MixtureClassifier(BayesRule):
             refuse("covariance_type", f"one of {', '.join(kinds)}")
         for name in ("max_components", "max_iter"):
             if not is_count(getattr(self, name)):
-                refuse(name, "a whole number >= 1")
+                refuse(name, "an integer >= 1")
         if self.prior_rows is not None and not (
             is_number(self.prior_rows) and 0 < self.prior_rows < np.inf
         ):
@@ -261,14 +262,14 @@ class MixtureClassifier(BayesRule):
         given = self.n_components
         if isinstance(given, str):
             if given != "bic":
-                refuse("n_components", "'bic' or whole numbers >= 1")
+                refuse("n_components", "'bic' or integers >= 1")
         else:
             try:
                 numbers = list(np.atleast_1d(given))
             except (TypeError, ValueError):
                 numbers = [None]
             if not numbers or not all(is_count(number) for number in numbers):
-                refuse("n_components", "'bic' or whole numbers >= 1")
+                refuse("n_components", "'bic' or integers >= 1")
 
     def _read_sizes(self) -> list[int | None]:
         n_classes = len(self.classes_)
@@ -288,10 +289,10 @@ class MixtureClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         densities = [m._score(X, "densities") for m in self.mixtures_ if m is not None]
-        return self._of_all_classes(densities, len(X)) + log_priors
+        return self._joint_of_all_classes(densities, len(X)) + log_priors
 
     def score_samples(self, X: Any) -> Floats:
-        """Log of the density of rows, whatever their class: log Σ prior · density.
+        """Return the log-density of rows over all classes: log Σ prior · density.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Pictures of plug-in rules in the plane."""
+"""Plots of classifiers by Bayes' rule with two features."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from spinney.tree.export.colors import DOTS, FILLS, label_colours
 
 __all__ = ["plot_rule"]
 
-_STEPS = 200  # of the grid, across and up
-_MARGIN = 0.1  # beyond the training rows, in units of their range
-# Heights of the lines of equal density, in units of the highest: half, a tenth, a hundredth.
+_STEPS = 200  # grid points per axis
+_MARGIN = 0.1  # margin around the training rows, as a share of their range
+# Levels of the lines of equal density, as shares of the largest density.
 _HEIGHTS = (0.01, 0.1, 0.5)
 
 
 def plot_rule(model: Any, X: Any, y: Any, ax: Any) -> Any:
-    """Draw what a rule of two features says; see `BayesRule.plot`."""
+    """Plot a classifier with two features; see `BayesRule.plot`."""
     check_is_fitted(model)
     if model.n_features_in_ != 2:
         raise ValueError(f"plot: expected a model of 2 features, got {model.n_features_in_}")
     if y is not None and X is None:
-        raise ValueError("y: expected X with it, got None")
+        raise ValueError("y: expected X together with y, got X=None")
     low, high = model._range
-    wide = np.where(high > low, high - low, 1.0)
-    across, up = np.linspace(low - _MARGIN * wide, high + _MARGIN * wide, _STEPS).T
-    places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    joint = model._log_joint(places)
-    told = joint.argmax(axis=1).reshape(_STEPS, _STEPS)
+    span = np.where(high > low, high - low, 1.0)
+    across, up = np.linspace(low - _MARGIN * span, high + _MARGIN * span, _STEPS).T
+    grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    joint = model._log_joint(grid)
+    predicted = joint.argmax(axis=1).reshape(_STEPS, _STEPS)
 
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
@@ -37,11 +37,11 @@ def plot_rule(model: Any, X: Any, y: Any, ax: Any) -> Any:
     ax = plt.gca() if ax is None else ax
     n_classes = len(model.classes_)
     fills = ListedColormap([FILLS[c % len(FILLS)] for c in range(n_classes)])
-    ax.pcolormesh(across, up, told, cmap=fills, vmin=-0.5, vmax=n_classes - 0.5, zorder=0)
+    ax.pcolormesh(across, up, predicted, cmap=fills, vmin=-0.5, vmax=n_classes - 0.5, zorder=0)
     for c in range(n_classes):
-        beaten = np.delete(joint, c, axis=1)
+        others = np.delete(joint, c, axis=1)
         if n_classes > 1:
-            lead = (joint[:, c] - beaten.max(axis=1)).reshape(_STEPS, _STEPS)
+            lead = (joint[:, c] - others.max(axis=1)).reshape(_STEPS, _STEPS)
             if lead.min() < 0 < lead.max():
                 ax.contour(across, up, np.clip(lead, -1, 1), [0.0], colors="#333333", linewidths=1)
         if hasattr(model, "score_samples"):

@@ -1,4 +1,4 @@
-"""Plug-in rules: Bayes' rule with estimated densities or log-odds in the place of the truth."""
+"""Plug-in rules: Bayes' rule with estimated densities or log-odds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["PlugInClassifier"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-_MOST_ODDS = 30.0  # log-odds beyond this are cut: classes that can be parted have no largest ones
-_LEAST_SPREAD = 1e-6  # of p (1 − p), so that a row far on the wrong side does not rule a fit
+_MOST_ODDS = 30.0  # clip log-odds: for separable classes they would grow without limit
+_LEAST_SPREAD = 1e-6  # lower limit of p (1 − p): bounds the targets of misclassified rows
 
 
 def _uses_densities(model: PlugInClassifier) -> bool:
@@ -29,17 +29,17 @@ def _uses_densities(model: PlugInClassifier) -> bool:
 
 
 class PlugInClassifier(BayesRule):
-    """Bayes' rule with an estimate in the place of the truth.
+    """Bayes' rule with estimated densities or log-odds.
 
     Either a density is fitted to the rows of each class, and a row gets the class whose prior times
     density is largest; or a regression method fits the log-odds γ(x) = log P(1 | x) / P(0 | x).
 
-    The regression sees numbers that it can fit by least squares, again and again, as Fisher's
-    scoring does: with p = 1 / (1 + e^−γ) of the fit before, the targets γ + (y − p) / (p (1 − p))
-    with weights p (1 − p). With straight lines that is logistic regression; with smoothers it is
-    local scoring. With ``step="bounded"``, and for a method whose `fit` takes no `sample_weight`,
-    the targets are γ + 4 (y − p) without these weights, which lead to the same end in more steps.
-    Several classes: each against the rest, the probabilities divided by their sum.
+    The regression is fitted repeatedly by least squares, as in Fisher scoring: with
+    p = 1 / (1 + e^−γ) of the previous fit, the targets are γ + (y − p) / (p (1 − p)) with weights
+    p (1 − p). With linear functions this is logistic regression, with smoothers local scoring.
+    With ``step="bounded"``, and for a method whose `fit` has no `sample_weight`, the targets are
+    γ + 4 (y − p) without these weights, which converge to the same solution in more steps. With
+    more than two classes each is fitted against the rest, and the probabilities are normalized.
 
     Parameters
     ----------
@@ -48,17 +48,17 @@ class PlugInClassifier(BayesRule):
         and no regressor: scikit-learn's KernelDensity with Scott's bandwidth for each class,
         s n^(−1 / (n_features + 4)), s being the root of the mean variance of its features.
     regressor : regressor, default=None
-        Cloned for the log-odds of each class. Give one of both.
+        Cloned for the log-odds of each class. Only one of `density` and `regressor` may be given.
     priors : array-like of shape (n_classes,), default=None
-        Probabilities of the classes; None: their shares of the rows. Log-odds are moved to them.
+        Probabilities of the classes; None: their shares of the rows. Log-odds are shifted to them.
     step : {"newton", "bounded"}, default="newton"
-        How log-odds are fitted, see above. "bounded" is for methods to which weights mean more than
-        how much a row counts in a sum: to `LocalRegression` also how many rows are near.
+        How log-odds are fitted, see above. "bounded" is for methods that use weights not only as
+        factors in a sum, such as `LocalRegression`, where they also determine the neighborhood.
     max_iter : int, default=20
-        Most fits of each log-odds. Methods that can fit any rows exactly drive log-odds to the ends
-        (±30): for those few fits are better.
+        Maximum number of fits of each log-odds. Use few for methods that can fit any rows exactly,
+        as these drive log-odds to the limits (±30).
     tol : float, default=1e-6
-        Log-odds are done when no probability of a training row changes by more.
+        Fits stop when no probability of a training row changes by more.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class PlugInClassifier(BayesRule):
         A density for each class; or a regressor for each class against the rest, for two classes
         one for the second. None for a class whose rows all have weight zero: its probability is 0.
     n_iter_ : ndarray
-        Fits that the log-odds of each took; of densities one.
+        Number of fits of the log-odds of each class; 1 for densities.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -93,7 +93,7 @@ class PlugInClassifier(BayesRule):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        # Read where they are used, with texts that say what was expected.
+        # Checked in fit, with errors in the form of the other estimators.
         "density": "no_validation",
         "regressor": "no_validation",
         "priors": "no_validation",
@@ -144,8 +144,7 @@ class PlugInClassifier(BayesRule):
         takes_weights = has_fit_parameter(method, "sample_weight")
         if sample_weight is not None and not takes_weights:
             raise ValueError(
-                "sample_weight: expected None, since "
-                f"{type(method).__name__}.fit takes none, got weights"
+                f"sample_weight: expected None, as {type(method).__name__}.fit does not accept it"
             )
         X, codes, weights = self._read_training(X, y, sample_weight)
         if self.regressor is None:
@@ -179,7 +178,7 @@ class PlugInClassifier(BayesRule):
 
     def _check_parameters(self) -> None:
         if self.density is not None and self.regressor is not None:
-            raise ValueError("density, regressor: expected one of both, got both")
+            raise ValueError("density, regressor: expected at most one of both, got both")
         for name, needed in (("density", "score_samples"), ("regressor", "predict")):
             method = getattr(self, name)
             if method is not None and not (hasattr(method, "fit") and hasattr(method, needed)):
@@ -190,7 +189,7 @@ class PlugInClassifier(BayesRule):
             raise ValueError(f"step: expected 'newton' or 'bounded', got {self.step!r}")
         number, small = self.max_iter, self.tol
         if not isinstance(number, Integral) or isinstance(number, bool) or int(number) < 1:
-            raise ValueError(f"max_iter: expected a whole number >= 1, got {number!r}")
+            raise ValueError(f"max_iter: expected an integer >= 1, got {number!r}")
         if not isinstance(small, Real) or isinstance(small, bool) or not 0 <= small < np.inf:
             raise ValueError(f"tol: expected a number >= 0, got {small!r}")
 
@@ -203,14 +202,14 @@ class PlugInClassifier(BayesRule):
         takes_weights: bool,
         weighted: bool,
     ) -> tuple[Any, int]:
-        """Fit the regressor to one class's log-odds; also say how often."""
+        """Fit the regressor to one class's log-odds; return it and the number of fits."""
         share = float(weights @ indicator / weights.sum())
         odds = np.full(len(X), np.log(share / (1 - share)))
         p = expit(odds)
         n_fits, change = 0, np.inf
         while n_fits < self.max_iter and change > self.tol:
             newton = takes_weights and self.step == "newton"
-            # A quarter is the most that p (1 − p) can be: with it no step goes too far.
+            # p (1 − p) is at most a quarter, so that this step is never too long.
             spread = np.maximum(p * (1 - p), _LEAST_SPREAD) if newton else np.full(len(X), 0.25)
             targets = odds + (indicator - p) / spread
             extra = {}
@@ -219,7 +218,7 @@ class PlugInClassifier(BayesRule):
             elif weighted:
                 extra = {"sample_weight": weights}
             model = clone(self.regressor).fit(X, targets, **extra)
-            odds = _cut(model.predict(X))
+            odds = _clip_odds(model.predict(X))
             before, p = p, expit(odds)
             change = float(np.abs(p - before).max())
             n_fits += 1
@@ -229,28 +228,28 @@ class PlugInClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         if self.regressor is None:
-            densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
-            joint = self._of_all_classes(densities, len(X)) + log_priors
-            # Where no class has any density, the priors are all that is known.
+            densities = [d.score_samples(X) for d in self.estimators_ if d is not None]
+            joint = self._joint_of_all_classes(densities, len(X)) + log_priors
+            # A row at which all densities are zero gets the priors.
             joint[np.isneginf(joint).all(axis=1)] = log_priors
             return joint
         present = self._class_shares > 0
         if present.sum() == 1:
-            return self._of_all_classes([np.zeros(len(X))], len(X))
+            return self._joint_of_all_classes([np.zeros(len(X))], len(X))
         models = [model for model in self.estimators_ if model is not None]
-        odds = [_cut(model.predict(X)) for model in models]
+        odds = [_clip_odds(model.predict(X)) for model in models]
         if len(self.classes_) == 2:
             posterior = [np.zeros(len(X)), *odds]
         else:
-            posterior = [log_expit(of) for of in odds]
-        moved = log_priors[present] - np.log(self._class_shares[present])
-        return self._of_all_classes(
-            [of + m for of, m in zip(posterior, moved, strict=True)], len(X)
+            posterior = [log_expit(o) for o in odds]
+        shifts = log_priors[present] - np.log(self._class_shares[present])
+        return self._joint_of_all_classes(
+            [p + shift for p, shift in zip(posterior, shifts, strict=True)], len(X)
         )
 
     @available_if(_uses_densities)
     def score_samples(self, X: Any) -> Floats:
-        """Log of the density of rows, whatever their class: log Σ prior · density.
+        """Return the log-density of rows over all classes: log Σ prior · density.
 
         Parameters
         ----------
@@ -266,7 +265,7 @@ class PlugInClassifier(BayesRule):
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
         densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
-        return logsumexp(self._of_all_classes(densities, len(X)) + log_priors, axis=1)
+        return logsumexp(self._joint_of_all_classes(densities, len(X)) + log_priors, axis=1)
 
 
 def _scott_bandwidth(X: Array, weights: Floats) -> float:
@@ -276,5 +275,5 @@ def _scott_bandwidth(X: Array, weights: Floats) -> float:
     return float(spread * weights.sum() ** (-1 / (X.shape[1] + 4)))
 
 
-def _cut(odds: Any) -> Floats:
+def _clip_odds(odds: Any) -> Floats:
     return np.clip(np.asarray(odds, dtype=np.float64).reshape(-1), -_MOST_ODDS, _MOST_ODDS)

@@ -1,4 +1,4 @@
-"""Where EM starts."""
+"""Initial components of EM."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from spinney.mixture.em import Components, Prior, Rows, estimate, sum_moments
 
-__all__ = ["start_by", "start_from_labels"]
+__all__ = ["components_of_labels", "initial_components"]
 
-_DRAWN_AT_ONCE = 1 << 16  # rows of random responsibilities
+_DRAWN_AT_ONCE = 1 << 16  # rows of random responsibilities in memory at once
 
 
-def start_by(
-    way: str,
+def initial_components(
+    init_params: str,
     rows: Rows,
     kind: str,
+    *,
     n_components: int,
     reg_covar: float,
     random_state: np.random.RandomState,
 ) -> Components:
-    """Start as scikit-learn's `init_params` says, with the same draws."""
-    if way == "random":
-        return _start_by_chance(rows, kind, n_components, reg_covar, random_state)
-    if way == "kmeans":
+    """Return the start by scikit-learn's `init_params`, with the same random numbers."""
+    if init_params == "random":
+        return _random_components(rows, kind, n_components, reg_covar, random_state)
+    if init_params == "kmeans":
         clusters = KMeans(n_components, n_init=1, random_state=random_state)
         labels = clusters.fit(rows.X, sample_weight=rows.weights).labels_.astype(np.int32)
-        return start_from_labels(rows, kind, labels, n_components, reg_covar)
-    if way == "k-means++":
+        return components_of_labels(
+            rows, kind, labels, n_components=n_components, reg_covar=reg_covar
+        )
+    if init_params == "k-means++":
         _, chosen = kmeans_plusplus(
             rows.X, n_components, random_state=random_state, sample_weight=rows.weights
         )
@@ -38,42 +41,46 @@ def start_by(
         chosen = random_state.choice(len(rows.X), size=n_components, replace=False)
     labels = np.full(len(rows.X), -1, dtype=np.int32)
     labels[chosen] = np.arange(n_components)
-    return start_from_labels(rows, kind, labels, n_components, reg_covar)
+    return components_of_labels(rows, kind, labels, n_components=n_components, reg_covar=reg_covar)
 
 
-def _start_by_chance(
+def _random_components(
     rows: Rows,
     kind: str,
     n_components: int,
     reg_covar: float,
     random_state: np.random.RandomState,
 ) -> Components:
-    """Responsibilities by chance, some rows at a time, about the mean of all."""
+    """Return components of random responsibilities, drawn for blocks of rows."""
     means = np.zeros((n_components, rows.X.shape[1]))
-    middle = Components(kind, np.ones(n_components), means, None, None)
-    parts = []
+    zero_means = Components(kind, np.ones(n_components), means, None, None)
+    block_moments = []
     for first in range(0, len(rows.X), _DRAWN_AT_ONCE):
-        some = rows.some(slice(first, first + _DRAWN_AT_ONCE))
-        shares = random_state.uniform(size=(len(some.X), n_components))
+        block = rows.block(slice(first, first + _DRAWN_AT_ONCE))
+        shares = random_state.uniform(size=(len(block.X), n_components))
         shares /= shares.sum(axis=1, keepdims=True)
-        parts.append(sum_moments(some, middle, shares=shares))
-    return estimate(sum(parts[1:], start=parts[0]), middle, reg_covar)
+        block_moments.append(sum_moments(block, zero_means, shares=shares))
+    return estimate(sum(block_moments[1:], start=block_moments[0]), zero_means, reg_covar)
 
 
-def start_from_labels(
+def components_of_labels(
     rows: Rows,
     kind: str,
     labels: NDArray[np.int32],
+    *,
     n_components: int,
     reg_covar: float,
     prior: Prior | None = None,
 ) -> Components:
-    """Components of rows that are divided already: their means first, then about those the rest."""
+    """Return the components of labeled rows (label -1: unused).
+
+    A first pass computes the means, a second one the covariances about them.
+    """
     means = np.zeros((n_components, rows.X.shape[1]))
-    rough = Components("diag", np.ones(n_components), means, None, None)
-    moments = sum_moments(rows, rough, labels=labels)
+    zero_means = Components("diag", np.ones(n_components), means, None, None)
+    moments = sum_moments(rows, zero_means, labels=labels)
     centred = replace(
-        rough, kind=kind, means=moments.sums / np.maximum(moments.counts, 1e-300)[:, None]
+        zero_means, kind=kind, means=moments.sums / np.maximum(moments.counts, 1e-300)[:, None]
     )
     moments = sum_moments(rows, centred, labels=labels)
     return estimate(moments, centred, reg_covar, prior)

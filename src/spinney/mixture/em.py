@@ -1,4 +1,4 @@
-"""The EM algorithm over passes of the core."""
+"""The EM algorithm, with passes over the rows in the core."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from sklearn.mixture._gaussian_mixture import (
 from spinney import _core
 
 __all__ = [
-    "Ascent",
     "Components",
+    "EmResult",
     "Moments",
     "Prior",
     "Rows",
-    "climb",
     "core_mixture",
     "estimate",
+    "run_em",
     "sum_moments",
 ]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# A component with less than this share of all weight has no rows.
+# A component with at most this share of the total weight counts as empty.
 _EMPTY = 1e-12
-# A difference of squares below this share of them is rounding.
+# A difference of squares is treated as zero up to this share of the squares.
 _NOISE = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows with their weights, and what is taken from each so that offsets cost no digits.
+    """Rows with weights, and a shift that avoids the loss of digits by large offsets.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features), float32 or float64
         The rows, with any strides.
     weights : ndarray of shape (n_rows,) or None
-        Positive weights; None: one each.
+        Positive weights; None: all one.
     shift : ndarray of shape (n_features,)
-        Taken from each row; means of components are relative to it.
+        Subtracted from each row; means of components are relative to it.
     n_threads : int
-        Threads that passes may use.
+        Number of threads of a pass.
     """
 
     X: Array
@@ -59,27 +59,27 @@ class Rows:
 
     @classmethod
     def about_their_mean(cls, X: Array, weights: Floats | None, n_threads: int) -> Rows:
-        """Rows whose shift is their mean."""
+        """Return rows with their mean as the shift."""
         rows = cls(X, weights, np.array(X[0], dtype=np.float64), n_threads)
         n_rows, n_features = X.shape
-        everything = Components("diag", np.ones(1), np.zeros((1, n_features)), None, None)
+        zero_mean = Components("diag", np.ones(1), np.zeros((1, n_features)), None, None)
         labels = np.zeros(n_rows, dtype=np.int32)
-        # The mean relative to the first row, then relative to that: the second time few digits are
-        # lost whatever the offset.
+        # Compute the mean relative to the first row, then relative to that mean: the second pass
+        # loses few digits for any offset.
         for _ in range(2):
-            moments = sum_moments(rows, everything, labels=labels)
+            moments = sum_moments(rows, zero_mean, labels=labels)
             rows = replace(rows, shift=rows.shift + moments.sums[0] / moments.counts[0])
         return rows
 
     @property
     def total(self) -> float:
-        """Weight of all rows."""
+        """Total weight of the rows."""
         return float(len(self.X) if self.weights is None else self.weights.sum())
 
-    def some(self, part: slice) -> Rows:
-        """A part of the rows, with the shift of all."""
-        weights = None if self.weights is None else self.weights[part]
-        return replace(self, X=self.X[part], weights=weights)
+    def block(self, rows: slice) -> Rows:
+        """Return a block of the rows, with the same shift."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=self.X[rows], weights=weights)
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Components:
     Attributes
     ----------
     kind : {"full", "tied", "diag", "spherical"}
-        What the covariances are like.
+        The covariance type.
     weights, means, covariances, factors : ndarray
         In scikit-learn's shapes; the factors are its Cholesky factors of the precisions.
     collapsed : tuple of int
-        Components whose covariance had no inverse after the last step and was left as it was.
+        Components whose covariance was singular after the last step, and was not updated.
     """
 
     kind: str
@@ -106,26 +106,26 @@ class Components:
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of covariances before any row: so many rows with this covariance.
+    """Prior of the covariances: pseudo-rows with a given covariance.
 
     Attributes
     ----------
     n_rows : float
-        How many rows it counts as, in each component.
+        Number of pseudo-rows in each component.
     covariance : ndarray of shape (n_features, n_features)
         Their covariance; positive definite.
     silent : ndarray of shape (n_features,), bool
-        Features that are to say nothing: their variance stays what it is here, whatever the rows.
+        Features without effect: their variance is always that of the prior.
     """
 
     n_rows: float
     covariance: Floats
-    silent: NDArray[np.bool_]
+    ignored: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows about the means of components; see passes.h."""
+    """Sums over rows relative to the means of components; see passes.h."""
 
     log_likelihood: float
     counts: Floats
@@ -138,8 +138,8 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Ascent:
-    """What EM found: components, the mean log-likelihood before each step, and the end."""
+class EmResult:
+    """Result of EM: components, mean log-likelihood before each step, and convergence."""
 
     components: Components
     lower_bounds: list[float]
@@ -151,7 +151,7 @@ class Ascent:
 
 
 def core_mixture(components: Components, shift: Floats) -> Any:
-    """Hand components to the core."""
+    """Return the core's form of components."""
     n_components, n_features = components.means.shape
     kind, factors = components.kind, components.factors
     if factors is None:
@@ -179,11 +179,11 @@ def sum_moments(
     labels: NDArray[np.int32] | None = None,
     shares: Floats | None = None,
 ) -> Moments:
-    """Sum over all rows, with responsibilities from the components unless they are given."""
-    found = core_mixture(components, rows.shift).sum_moments(
+    """Sum over all rows; `labels` or `shares` replace the responsibilities if given."""
+    sums_of_core = core_mixture(components, rows.shift).sum_moments(
         rows.X, rows.weights, labels, shares, rows.n_threads
     )
-    log_likelihood, counts, sums, products, overlaps = found
+    log_likelihood, counts, sums, products, overlaps = sums_of_core
     n_components, n_features = components.means.shape
     shapes = {
         "full": (n_components, n_features, n_features),
@@ -201,40 +201,41 @@ def sum_moments(
 def estimate(
     moments: Moments, before: Components, reg_covar: float, prior: Prior | None = None
 ) -> Components:
-    """Do an M step: the components that the moments about the means `before` stand for.
+    """Return the components after an M step.
 
-    A component that no row belongs to keeps its place, with weight zero. One whose covariance has
-    no inverse keeps the covariance `before`; where there is none yet, it is an error.
+    The moments are relative to the means of `before`. An empty component keeps its mean and gets
+    weight zero. A component with a singular covariance keeps the covariance of `before`; if
+    `before` has none, a ValueError is raised.
     """
     if not np.isfinite(moments.products).all():
         raise ValueError("X: expected numbers whose squares are finite, got larger ones; scale X")
     counts, kind = moments.counts, before.kind
     empty = counts <= _EMPTY * counts.sum()
-    known = np.where(empty, 1.0, counts)
-    steps = np.where(empty[:, None], 0.0, moments.sums / known[:, None])
+    sizes = np.where(empty, 1.0, counts)
+    steps = np.where(empty[:, None], 0.0, moments.sums / sizes[:, None])
     weights = np.where(empty, 0.0, counts)
     n_features = before.means.shape[1]
-    n_imagined = prior.n_rows if prior else 0.0
-    imagined = n_imagined * prior.covariance if prior else np.zeros((n_features, n_features))
+    n_prior = prior.n_rows if prior else 0.0
+    prior_scatter = n_prior * prior.covariance if prior else np.zeros((n_features, n_features))
     if kind == "tied":
         a, b = np.tril_indices(len(counts), -1)
         apart = before.means[a] - before.means[b]
         between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], apart, apart)
-        moved = np.einsum("k,ki,kj->ij", counts, steps, steps)
-        scatter = _without_noise(moments.products + between - moved, moments.products)
-        covariances = (scatter + imagined) / (counts.sum() + n_imagined)
+        mean_shifts = np.einsum("k,ki,kj->ij", counts, steps, steps)
+        scatter = _without_noise(moments.products + between - mean_shifts, moments.products)
+        covariances = (scatter + prior_scatter) / (counts.sum() + n_prior)
         covariances += reg_covar * np.eye(n_features)
     elif kind == "full":
-        moved = known[:, None, None] * steps[:, :, None] * steps[:, None, :]
-        scatter = _without_noise(moments.products - moved, moments.products)
-        covariances = (scatter + imagined) / (known + n_imagined)[:, None, None]
+        mean_shifts = sizes[:, None, None] * steps[:, :, None] * steps[:, None, :]
+        scatter = _without_noise(moments.products - mean_shifts, moments.products)
+        covariances = (scatter + prior_scatter) / (sizes + n_prior)[:, None, None]
         covariances += reg_covar * np.eye(n_features)
     else:
-        scatter = moments.products - known[:, None] * steps**2
+        scatter = moments.products - sizes[:, None] * steps**2
         scatter = np.where(scatter > _NOISE * moments.products, scatter, 0.0)
-        covariances = (scatter + np.diag(imagined)) / (known + n_imagined)[:, None] + reg_covar
-    if prior is not None and prior.silent.any():
-        _keep_silent(covariances, kind, prior)
+        covariances = (scatter + np.diag(prior_scatter)) / (sizes + n_prior)[:, None] + reg_covar
+    if prior is not None and prior.ignored.any():
+        _reset_ignored(covariances, kind, prior)
     if kind == "spherical":
         covariances = covariances.mean(axis=1)
     if kind != "tied" and empty.any():
@@ -247,26 +248,26 @@ def estimate(
 
 
 def _without_noise(scatter: Floats, products: Floats) -> Floats:
-    """Variances that are but the rounding of a difference are none."""
+    """Set variances to zero that are only rounding errors of a difference."""
     d = np.arange(scatter.shape[-1])
     kept = scatter[..., d, d]
     scatter[..., d, d] = np.where(kept > _NOISE * products[..., d, d], kept, 0.0)
     return scatter
 
 
-def _keep_silent(covariances: Floats, kind: str, prior: Prior) -> None:
-    silent = np.flatnonzero(prior.silent)
-    fixed = np.diag(prior.covariance)[silent]
+def _reset_ignored(covariances: Floats, kind: str, prior: Prior) -> None:
+    ignored = np.flatnonzero(prior.ignored)
+    fixed = np.diag(prior.covariance)[ignored]
     if kind in ("diag", "spherical"):
-        covariances[:, silent] = fixed
+        covariances[:, ignored] = fixed
         return
-    covariances[..., silent, :] = 0.0
-    covariances[..., :, silent] = 0.0
-    covariances[..., silent, silent] = fixed
+    covariances[..., ignored, :] = 0.0
+    covariances[..., :, ignored] = 0.0
+    covariances[..., ignored, ignored] = fixed
 
 
 def _factor(covariances: Floats, before: Components) -> tuple[Floats, tuple[int, ...]]:
-    """Factors of precisions; covariances that have none are replaced by those before."""
+    """Return factors of the precisions; singular covariances are replaced by old ones."""
     kind = before.kind
     try:
         return _compute_precision_cholesky(covariances, kind), ()
@@ -286,7 +287,7 @@ def _factor(covariances: Floats, before: Components) -> tuple[Floats, tuple[int,
     return _compute_precision_cholesky(covariances, kind), tuple(collapsed)
 
 
-def climb(
+def run_em(
     rows: Rows,
     start: Components,
     *,
@@ -295,8 +296,8 @@ def climb(
     reg_covar: float,
     prior: Prior | None = None,
     lower_bound: float = -np.inf,
-    tell: Callable[[int, float], None] | None = None,
-) -> Ascent:
+    on_step: Callable[[int, float], None] | None = None,
+) -> EmResult:
     """Repeat E and M steps until the mean log-likelihood changes by less than `tol`."""
     components, bounds, converged = start, [], False
     for step in range(1, max_iter + 1):
@@ -304,9 +305,9 @@ def climb(
         components = estimate(moments, components, reg_covar, prior)
         before, lower_bound = lower_bound, moments.log_likelihood / rows.total
         bounds.append(lower_bound)
-        if tell is not None:
-            tell(step, lower_bound - before)
+        if on_step is not None:
+            on_step(step, lower_bound - before)
         if abs(lower_bound - before) < tol:
             converged = True
             break
-    return Ascent(components, bounds, converged)
+    return EmResult(components, bounds, converged)

@@ -1,8 +1,8 @@
-"""Arrays as safetensors can hold them: numbers as they are, text as bytes and lengths.
+"""Arrays in the form of safetensors: numbers unchanged, text as bytes and lengths.
 
-An array becomes a small record (plain JSON) and one or two *tensors*, arrays of the few types that
-the container knows. The record has the dtype, and the memory order where it is Fortran's: products
-of matrices may depend on it in the last bit.
+An array becomes a small record (plain JSON) and one or two *tensors*: arrays of the few types that
+the container supports. The record has the dtype, and the memory order if it is Fortran's, because
+the last bit of matrix products may depend on it.
 """
 
 from __future__ import annotations
@@ -13,38 +13,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array_from_record", "dtype_called", "is_plain_array", "record_of_array"]
+__all__ = ["array_from_record", "dtype_by_name", "is_plain_array", "record_of_array"]
 
 Record = dict[str, Any]
 Store = Callable[[NDArray[Any]], str]  # keeps a tensor and returns its name
 
 _MOST_AXES = 32
-_NUMBERS = frozenset("?bhilqBHILQefd")  # type characters of what goes in as it is
+_NUMBERS = frozenset("?bhilqBHILQefd")  # type characters of numbers that are stored unchanged
 _MISSING = -1  # length of a None among strings
-# A text in an array takes the room of the widest. Wider ones than a file could need are refused:
-# a few bytes must not ask for gigabytes.
-_ROOM = 1 << 26  # bytes that any array of texts may take …
-_GROWTH = 64  # … and how many times those that it takes in the file
+# NumPy pads all strings of an array to the width of its dtype. A damaged file of a few bytes must
+# not allocate gigabytes, so that an array of strings may take at most _ROOM bytes, or _GROWTH times
+# its size in the file.
+_ROOM = 1 << 26
+_GROWTH = 64
 
 
 def is_plain_array(array: NDArray[Any]) -> bool:
-    """Whether an array's values are numbers, texts or times, and not objects of other kinds."""
+    """Return whether an array has only numbers, strings, times and None."""
     if array.dtype == object:
         return all(value is None or type(value) is str for value in array.flat)
     return array.dtype.char in _NUMBERS or array.dtype.kind in "cmMUS"
 
 
 def record_of_array(array: NDArray[Any], store: Store) -> Record:
-    """Describe an array for which `is_plain_array` holds."""
+    """Store the tensors of an array (see `is_plain_array`), and return its record."""
     record: Record = {"dtype": array.dtype.newbyteorder("=").str, "shape": list(array.shape)}
     if array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous:
         record["order"] = "F"
-        array = array.T  # its values in the order in which they lie in memory
+        array = array.T  # the values in memory order
     values = np.ascontiguousarray(array).reshape(-1)
     if array.dtype.kind in "USO":
         encoded = [_encode(value) for value in values]
-        lengths = [_MISSING if code is None else len(code) for code in encoded]
-        text = b"".join(code for code in encoded if code is not None)
+        lengths = [_MISSING if data is None else len(data) for data in encoded]
+        text = b"".join(data for data in encoded if data is not None)
         if not _fits(array.dtype, len(lengths), len(text)):
             longest = max(map(len, values.tolist()))
             record["dtype"] = np.dtype(f"{array.dtype.kind}{max(longest, 1)}").str
@@ -52,45 +53,45 @@ def record_of_array(array: NDArray[Any], store: Store) -> Record:
         record["lengths"] = store(np.array(lengths, dtype=np.int64))
         return record
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    record["numbers"] = store(values.view(_held_as(values.dtype)))
+    record["numbers"] = store(values.view(_stored_dtype(values.dtype)))
     return record
 
 
 def array_from_record(record: Record, tensors: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """Make the array again; a record that does not fit its tensors is a ValueError.
+    """Return the array of a record; raise a ValueError if its tensors do not match.
 
-    Its tensors are taken out of `tensors`: two arrays with the same memory could change each other
-    after one of them was checked.
+    The tensors are removed from `tensors`, so that no two arrays share memory. Otherwise a change
+    of one array could invalidate another one that was already checked.
     """
-    dtype = dtype_called(record["dtype"])
+    dtype = dtype_by_name(record["dtype"])
     shape = tuple(int(length) for length in record["shape"])
     if len(shape) > _MOST_AXES or any(length < 0 for length in shape):
-        raise ValueError(f"an array of shape {shape}")
+        raise ValueError(f"invalid array of shape {shape}")
     if dtype.kind in "USO":
         values = _decode(tensors.pop(record["text"]), tensors.pop(record["lengths"]), dtype)
     else:
         values = tensors.pop(record["numbers"])
-        if values.dtype != _held_as(dtype):
-            raise ValueError(f"an array of {dtype} kept as {values.dtype}")
+        if values.dtype != _stored_dtype(dtype):
+            raise ValueError(f"an array of {dtype} is stored as {values.dtype}")
         values = values.view(dtype) if dtype.kind in "cmM" else values
     order = record.get("order", "C")
     if order not in ("C", "F"):
-        raise ValueError(f"an array in order {order!r}")
+        raise ValueError(f"expected an array in order 'C' or 'F', got {order!r}")
     return values.reshape(shape, order=order)
 
 
-def dtype_called(name: Any) -> np.dtype[Any]:
-    """Return a type of values: numbers, texts, times, or objects (which are texts and None)."""
+def dtype_by_name(name: Any) -> np.dtype[Any]:
+    """Return a dtype of numbers, strings, times, or objects (strings and None)."""
     if type(name) is not str or "," in name:
-        raise ValueError(f"no type of values: {name!r}")
+        raise ValueError(f"invalid dtype {name!r}")
     dtype = np.dtype(name)
     if not (dtype.char in _NUMBERS or dtype.kind in "mMUSO" or dtype.char in "FD"):
-        raise ValueError(f"no type of values that a model file has: {name!r}")
+        raise ValueError(f"unsupported dtype {name!r}")
     return dtype
 
 
-def _held_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type of the tensor that has the values of an array of numbers or times."""
+def _stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of the tensor for an array of numbers or times."""
     if dtype.kind == "c":
         return np.dtype(f"f{dtype.itemsize // 2}")
     return np.dtype(np.int64) if dtype.kind in "mM" else dtype
@@ -104,29 +105,29 @@ def _encode(value: Any) -> bytes | None:
 
 def _decode(text: NDArray[Any], lengths: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if text.dtype != np.uint8 or lengths.dtype != np.int64 or (lengths < _MISSING).any():
-        raise ValueError("texts are not kept as bytes and lengths")
+        raise ValueError("strings must be stored as bytes and lengths")
     ends = np.cumsum(np.maximum(lengths, 0))
     if (ends[-1] if len(ends) else 0) != len(text):
-        raise ValueError("the lengths of texts do not add up")
+        raise ValueError("the lengths of strings do not add up to the number of bytes")
     if not _fits(dtype, len(lengths), len(text)):
-        raise ValueError(f"{len(lengths)} texts as {dtype}, for which they are far too short")
+        raise ValueError(f"{len(lengths)} strings are far too short for {dtype}")
     if dtype.kind != "O" and (lengths == _MISSING).any():
-        raise ValueError(f"None among texts of {dtype}")
+        raise ValueError(f"None among strings of {dtype}")
     raw = text.tobytes()
     values: list[Any] = []
     for end, length in zip(ends.tolist(), lengths.tolist(), strict=True):
-        piece = None if length == _MISSING else raw[end - length : end]
-        if piece is not None and dtype.kind != "S":
-            values.append(piece.decode("utf-8", "surrogatepass"))
+        encoded = None if length == _MISSING else raw[end - length : end]
+        if encoded is not None and dtype.kind != "S":
+            values.append(encoded.decode("utf-8", "surrogatepass"))
         else:
-            values.append(piece)
+            values.append(encoded)
     out = np.empty(len(values), dtype=dtype)
     out[:] = values
     if dtype.kind != "O" and out.tolist() != values:
-        raise ValueError(f"texts that are longer than {dtype}")
+        raise ValueError(f"strings are longer than {dtype}")
     return out
 
 
 def _fits(dtype: np.dtype[Any], n: int, n_bytes: int) -> bool:
-    """Whether so many texts may take the room that their type asks for."""
+    """Return whether an array of `n` strings of this dtype is small enough."""
     return dtype.itemsize * n <= max(_ROOM, _GROWTH * (8 * n + n_bytes))

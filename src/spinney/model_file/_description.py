@@ -1,13 +1,13 @@
-"""A fitted model as data: a list of nodes and the arrays they mention.
+"""A fitted model as data: a list of nodes and the arrays that they refer to.
 
-A *value* is plain JSON (null, true, a number, a text), or ``{"ref": i}``, the node number i, or
-``{"float": "nan"}`` for what JSON lacks. A *node* is a record of a `kind`: a list, a dict, an
-array, an object of a class from `_classes`. Nodes refer only to nodes before them, so that they can
-be made one after another, and the last one is the model. What is shared is one node.
+A *value* is plain JSON (null, true, a number, a string), or ``{"ref": i}`` for node i, or
+``{"float": "nan"}`` for a float that JSON lacks. A *node* is a record with a `kind`: a list, a
+dict, an array, an object of a class in `allowed_classes`. Nodes refer only to earlier nodes, so
+that they can be built one after another. The last node is the model. A shared object is one node.
 
-The state of an object is what pickle would take (``__reduce_ex__``), but only data ever gets into a
-file: a function, an open file or a class from elsewhere is refused by its place in the model. The
-one exception are a few functions of scikit-learn's that select columns, by their names.
+The state of an object is what pickle would store (``__reduce_ex__``), but a file contains only
+data. For a function, an open file or a foreign class an error is raised, with its location in the
+model. The only exceptions are scikit-learn's score functions for feature selection, stored by name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLLECTIONS: dict[type[Any], str] = {
     set: "set",
     frozenset: "frozenset",
 }
-_MANY = 64  # values of a list that are kept as an array
+_MANY = 64  # lists of at least this many values are stored as an array
 _SPARSE = {
     (sp.csr_matrix, "csr_matrix"),
     (sp.csc_matrix, "csc_matrix"),
@@ -43,35 +43,35 @@ _SPARSE = {
 
 
 class Description:
-    """The nodes and tensors of one model, as far as it is described."""
+    """The nodes and tensors of a model, filled while the model is described."""
 
     def __init__(self) -> None:
         self.nodes: list[Record] = []
         self.tensors: dict[str, NDArray[Any]] = {}
         self._known: dict[int, int] = {}
-        self._under_way: set[int] = set()
-        self._kept_alive: list[Any] = []  # an id means nothing once its object is gone
+        self._in_progress: set[int] = set()
+        self._kept_alive: list[Any] = []  # Python may reuse the id of a deleted object
 
-    def value(self, thing: Any, place: str) -> Any:
-        """Describe anything; `place` is where it was found, for messages."""
+    def value(self, thing: Any, location: str) -> Any:
+        """Return the value of an object; `location` is its path in the model, for errors."""
         if thing is None or type(thing) in (bool, int, str):
             return thing
         if type(thing) is float:
             return thing if math.isfinite(thing) else {"float": str(thing)}
         number = self._known.get(id(thing))
         if number is None:
-            if id(thing) in self._under_way:
-                raise TypeError(f"{place} refers back to what it is part of")
-            self._under_way.add(id(thing))
-            node = self._node(thing, place)
-            self._under_way.remove(id(thing))
+            if id(thing) in self._in_progress:
+                raise TypeError(f"{location} refers back to what it is part of")
+            self._in_progress.add(id(thing))
+            node = self._node(thing, location)
+            self._in_progress.remove(id(thing))
             number = len(self.nodes)
             self.nodes.append(node)
             self._known[id(thing)] = number
             self._kept_alive.append(thing)
         return {"ref": number}
 
-    def _node(self, thing: Any, place: str) -> Record:
+    def _node(self, thing: Any, location: str) -> Record:
         kind = type(thing)
         if kind in _COLLECTIONS:
             items = sorted(thing, key=repr) if kind in (set, frozenset) else thing
@@ -79,93 +79,98 @@ class Description:
             if packed is not None:
                 record = record_of_array(packed, self._store)
                 return {"kind": _COLLECTIONS[kind], "packed": record}
-            values = [self.value(item, f"{place}[{i}]") for i, item in enumerate(items)]
+            values = [self.value(item, f"{location}[{i}]") for i, item in enumerate(items)]
             return {"kind": _COLLECTIONS[kind], "items": values}
         if kind is dict:
-            return {"kind": "dict", "items": self._pairs(thing, place)}
+            return {"kind": "dict", "items": self._pairs(thing, location)}
         if kind in (np.ndarray, np.memmap):
-            return self._array(thing, place)
+            return self._array(thing, location)
         if isinstance(thing, np.generic):
-            return self._scalar(thing, place)
+            return self._scalar(thing, location)
         if kind is bytes:
             return {"kind": "bytes", "numbers": self._store(np.frombuffer(thing, dtype=np.uint8))}
         if kind is complex:
-            parts = [self.value(thing.real, place), self.value(thing.imag, place)]
+            parts = [self.value(thing.real, location), self.value(thing.imag, location)]
             return {"kind": "complex", "items": parts}
         if kind in (slice, range):
-            parts = [self.value(part, place) for part in (thing.start, thing.stop, thing.step)]
+            parts = [self.value(part, location) for part in (thing.start, thing.stop, thing.step)]
             return {"kind": kind.__name__, "items": parts}
         if isinstance(thing, np.dtype) and thing.names is None:
             return {"kind": "dtype", "name": thing.str}
         if isinstance(thing, type) and issubclass(thing, np.generic):
             return {"kind": "numpy_type", "name": thing.__name__}
         if kind is np.random.RandomState:
-            state = self.value(thing.get_state(legacy=False), place)
+            state = self.value(thing.get_state(legacy=False), location)
             return {"kind": "random_state", "state": state}
         for matrix, name in _SPARSE:
             if kind is matrix:
                 arrays = {key: getattr(thing, key) for key in ("data", "indices", "indptr")}
                 shape = tuple(int(length) for length in thing.shape)
-                return {"kind": name, "parts": self.value({**arrays, "shape": shape}, place)}
+                return {"kind": name, "parts": self.value({**arrays, "shape": shape}, location)}
         if kind is np.polynomial.Polynomial:
             parts = [np.asarray(part) for part in (thing.coef, thing.domain, thing.window)]
-            return {"kind": "polynomial", "parts": self.value([*parts, thing.symbol], place)}
+            return {"kind": "polynomial", "parts": self.value([*parts, thing.symbol], location)}
         if is_search_tree(thing):
-            return {"kind": "search_tree", "parts": self.value(parts_of_search_tree(thing), place)}
-        return self._object(thing, place)
+            return {
+                "kind": "search_tree",
+                "parts": self.value(parts_of_search_tree(thing), location),
+            }
+        return self._object(thing, location)
 
-    def _array(self, array: NDArray[Any], place: str) -> Record:
+    def _array(self, array: NDArray[Any], location: str) -> Record:
         if is_plain_array(array):
             return {"kind": "array", **record_of_array(array, self._store)}
         if array.dtype != object:
-            raise TypeError(f"{place} is an array of {array.dtype}, which a model file cannot hold")
-        items = [self.value(item, f"{place}[{i}]") for i, item in enumerate(array.flat)]
+            raise TypeError(
+                f"{location} is an array of {array.dtype}, which a model file cannot hold"
+            )
+        items = [self.value(item, f"{location}[{i}]") for i, item in enumerate(array.flat)]
         return {"kind": "objects", "shape": list(array.shape), "items": items}
 
-    def _scalar(self, scalar: np.generic, place: str) -> Record:
+    def _scalar(self, scalar: np.generic, location: str) -> Record:
         array = np.asarray(scalar)
         if array.dtype.kind not in "biufmMUS" or array.dtype.char == "g":
-            raise TypeError(f"{place} is a {array.dtype}, which a model file cannot hold")
-        is_time = array.dtype.kind in "mM"  # kept as the number of its units
+            raise TypeError(f"{location} is a {array.dtype}, which a model file cannot hold")
+        is_time = array.dtype.kind in "mM"  # stored as its number of time units
         value = array.view(np.int64).item() if is_time else scalar.item()
         return {
             "kind": "scalar",
             "dtype": array.dtype.newbyteorder("=").str,
-            "value": self.value(value, place),
+            "value": self.value(value, location),
         }
 
-    def _object(self, thing: Any, place: str) -> Record:
+    def _object(self, thing: Any, location: str) -> Record:
         name = name_of_class(type(thing))
         if name is None:
-            raise TypeError(_refusal(thing, place))
+            raise TypeError(_refusal(thing, location))
         function, arguments, state, _, entries = (*thing.__reduce_ex__(2), *[None] * 3)[:5]
         if function is copyreg.__newobj__:  # type: ignore[attr-defined]
             arguments = arguments[1:]
         elif function is not type(thing):
-            raise TypeError(_refusal(thing, place))
+            raise TypeError(_refusal(thing, location))
         node: Record = {"kind": "object", "class": name}
         if arguments:
-            node["arguments"] = [self.value(a, f"{place}({i})") for i, a in enumerate(arguments)]
+            node["arguments"] = [self.value(a, f"{location}({i})") for i, a in enumerate(arguments)]
         if name == "sklearn.preprocessing.FunctionTransformer":
-            for key in ("func", "inverse_func"):  # NumPy's types are data, but not there
+            for key in ("func", "inverse_func"):  # loading refuses even NumPy's types here
                 if state[key] is not None:
-                    raise TypeError(_refusal(state[key], f"{place}.{key}"))
+                    raise TypeError(_refusal(state[key], f"{location}.{key}"))
         if name == "sklearn.feature_selection.SelectKBest":
-            scoring = name_of_score_function(state["score_func"])
-            if scoring is not None:  # any other is refused below, by its place
-                node["score_function"] = scoring
+            score_function = name_of_score_function(state["score_func"])
+            if score_function is not None:  # for any other function `_pairs` raises the error
+                node["score_function"] = score_function
                 state = {key: item for key, item in state.items() if key != "score_func"}
         if type(state) is dict:
-            node["state"] = self._pairs(state, place)
+            node["state"] = self._pairs(state, location)
         elif state is not None:
-            raise TypeError(_refusal(thing, place))
+            raise TypeError(_refusal(thing, location))
         if entries is not None:
-            node["entries"] = self._pairs(dict(entries), place)
+            node["entries"] = self._pairs(dict(entries), location)
         return node
 
-    def _pairs(self, mapping: dict[Any, Any], place: str) -> list[Any]:
+    def _pairs(self, mapping: dict[Any, Any], location: str) -> list[Any]:
         return [
-            [self.value(key, f"{place} key {key!r}"), self.value(item, f"{place}.{key}")]
+            [self.value(key, f"{location} key {key!r}"), self.value(item, f"{location}.{key}")]
             for key, item in mapping.items()
         ]
 
@@ -176,14 +181,14 @@ class Description:
 
 
 def describe(model: Any) -> Description:
-    """Describe a model; what cannot be data is a TypeError that says where it is."""
+    """Describe a model; raise a TypeError if a part of it is not data."""
     description = Description()
     description.value(model, type(model).__name__)
     return description
 
 
 def _as_plain_array(items: Sequence[Any]) -> NDArray[Any] | None:
-    """Return many values of one kind as an array, which takes less room than JSON."""
+    """Return a long list of one type as an array (smaller than JSON), else None."""
     if len(items) < _MANY:
         return None
     kinds = {type(item) for item in items}
@@ -196,14 +201,14 @@ def _as_plain_array(items: Sequence[Any]) -> NDArray[Any] | None:
     return None
 
 
-def _refusal(thing: Any, place: str) -> str:
+def _refusal(thing: Any, location: str) -> str:
     kind = type(thing)
     if callable(thing) and hasattr(thing, "__qualname__"):
-        what = f"the function {thing.__module__}.{thing.__qualname__}"
+        label = f"the function {thing.__module__}.{thing.__qualname__}"
         if isinstance(thing, type):
-            what = f"the class {thing.__module__}.{thing.__qualname__}"
+            label = f"the class {thing.__module__}.{thing.__qualname__}"
     else:
-        what = f"a {kind.__module__}.{kind.__qualname__}"
+        label = f"a {kind.__module__}.{kind.__qualname__}"
     if kind.__name__.endswith("SearchCV"):
-        return f"{place} is {what}, which a model file cannot hold: save its best_estimator_"
-    return f"{place} is {what}: a model file holds data of known classes, no code"
+        return f"{location} is {label}, which a model file cannot hold: save its best_estimator_"
+    return f"{location} is {label}: a model file holds only data of known classes, no code"

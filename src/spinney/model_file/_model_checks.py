@@ -1,4 +1,4 @@
-"""Models from files are checked before use: in the core, and where arrays are made, nothing is."""
+"""Checks of models from files, as the core and the estimators trust their arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _NODE_ARRAYS = (
     "value",
 )
 
-# Ensembles whose trees see the table; of others they may see some columns, or columns made of them.
+# Ensembles whose trees split the table's columns. Those of others may use a subset of the columns,
+# or derived columns.
 _WHOLE_TABLE = frozenset(
     {
         "AdaBoostClassifier",
@@ -32,7 +33,7 @@ _WHOLE_TABLE = frozenset(
     }
 )
 
-# How many numbers a model tells about a row: places for them are made as they say.
+# Attributes with the number of outputs per row: they determine the size of allocated arrays.
 _WIDTHS = (
     "n_outputs_",
     "n_outputs",
@@ -48,14 +49,14 @@ _WIDTHS = (
     "_trees_per_round",
 )
 _WIDEST = 1 << 20
-_MOST_COLUMNS = 1 << 24  # of a table: names are made for them
+_MOST_COLUMNS = 1 << 24  # a name is generated for each column of a table
 
-# Neighbours that vote: by codes of classes, in `_y`.
+# Neighbors classifiers that store the codes of classes in `_y`.
 _VOTING = frozenset({"KNeighborsClassifier", "RadiusNeighborsClassifier"})
 
 
 def check_tree(tree: Any) -> None:
-    """Refuse a `spinney.tree.Tree` that points beyond its nodes, columns or categories."""
+    """Raise a ValueError if a `spinney.tree.Tree` has indexes that are out of range."""
     n = tree.node_count
     if any(len(getattr(tree, name)) != n for name in _NODE_ARRAYS) or n == 0:
         raise ValueError("a tree whose arrays differ in length")
@@ -69,29 +70,32 @@ def check_tree(tree: Any) -> None:
     if (left[inner] <= inner).any() or (right[inner] <= inner).any():
         raise ValueError("a tree with a child before its parent")
     if ((feature[inner] < 0) | (feature[inner] >= tree.n_features)).any():
-        raise ValueError("a tree that asks about a column that there is not")
+        raise ValueError("a tree that splits on a column out of range")
     if tree.n_categories.shape != (tree.n_features,) or (tree.n_categories < 0).any():
-        raise ValueError("a tree that does not know the categories of each column")
-    asking = inner[tree.category_start[inner] >= 0]
-    n_words = (tree.n_categories[feature[asking]].astype(np.int64) + 31) // 32
+        raise ValueError("a tree without the number of categories of each column")
+    categorical = inner[tree.category_start[inner] >= 0]
+    n_words = (tree.n_categories[feature[categorical]].astype(np.int64) + 31) // 32
     most = len(tree.category_bits) - 2 * n_words
-    if (n_words == 0).any() or (tree.category_start[asking] > most).any():
-        raise ValueError("a tree that asks about categories that there are not")
+    if (n_words == 0).any() or (tree.category_start[categorical] > most).any():
+        raise ValueError("a tree that splits on categories out of range")
 
 
 def check_multiway_tree(tree: Any) -> None:
-    """Refuse a `spinney.tree.MultiwayTree` that leads back or out, or knows other nodes."""
+    """Raise a ValueError if a `spinney.tree.MultiwayTree` is inconsistent."""
     n = tree.node_count
     if any(len(getattr(tree, name)) != n for name in ("counts", "fractions", "weight", "n_rows")):
         raise ValueError("a tree whose arrays differ in length")
-    tree.reader  # noqa: B018 (the core looks at the children)
-    asked = tree.feature[np.diff(tree.child_start) > 0]
-    if not _are_codes(asked, tree.n_features):
-        raise ValueError("a tree that asks about a column that there is not")
+    tree.reader  # noqa: B018 (the core checks the children)
+    split_features = tree.feature[np.diff(tree.child_start) > 0]
+    if not _are_codes(split_features, tree.n_features):
+        raise ValueError("a tree that splits on a column out of range")
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model whose parts do not fit together where its methods take that for granted."""
+    """Raise a ValueError if parts of a model contradict each other.
+
+    Only what the methods of the model rely on is checked.
+    """
     _check_widths(model)
     name = type(model).__name__
     if name == "ComparisonTree":
@@ -108,33 +112,33 @@ def check_model(model: Any) -> None:
 
 
 def _check_identity(transformer: Any) -> None:
-    """Refuse anything to call: `save` writes those alone that pass columns through."""
+    """Refuse functions: `save` writes only transformers that pass columns through."""
     for name in ("func", "inverse_func"):
         if vars(transformer).get(name) is not None:
             raise ValueError(f"a FunctionTransformer with a {name}")
 
 
 def _check_widths(model: Any) -> None:
-    """Refuse answers of more numbers than any model has."""
+    """Refuse more outputs or columns than any model has."""
     attributes = getattr(model, "__dict__", {})
     for name in _WIDTHS:
         for width in np.ravel(attributes.get(name, 0)).tolist():
             if isinstance(width, int | float) and not 0 <= width <= _WIDEST:
-                raise ValueError(f"{name} = {width}, where at most {_WIDEST:,} make sense")
+                raise ValueError(f"{name} = {width}, expected at most {_WIDEST:,}")
     n_columns = attributes.get("n_features_in_", 0)
     if isinstance(n_columns, int | float) and not 0 <= n_columns <= _MOST_COLUMNS:
-        raise ValueError(f"{n_columns} columns, where at most {_MOST_COLUMNS:,} make sense")
+        raise ValueError(f"{n_columns} columns, expected at most {_MOST_COLUMNS:,}")
     baseline = attributes.get("_baseline")
     if baseline is not None and np.size(baseline) != attributes.get("_n_scores"):
-        raise ValueError("a booster of other scores than it begins with")
+        raise ValueError("a booster whose baseline has another number of scores")
 
 
 def _check_degree(model: Any) -> None:
-    """Refuse a polynomial of a higher degree than its terms have: all powers are computed."""
+    """Refuse a degree above that of all terms, as predict computes all powers."""
     degree, exponents = vars(model).get("degree_"), vars(model).get("exponents_")
     if degree is None:
         return
-    # There is a term of each degree for each column.
+    # Each column has a term of each degree.
     if type(degree) is not int or not 0 <= degree < len(exponents):
         raise ValueError("a polynomial of another degree than its terms have")
     if not _are_codes(exponents, degree + 1):
@@ -142,7 +146,7 @@ def _check_degree(model: Any) -> None:
 
 
 def _check_comparisons(tree: Any) -> None:
-    """Refuse comparison trees, one or several after another, that lead back or out."""
+    """Refuse comparison trees, one or several in a row, with invalid children."""
     n = tree.node_count
     for name in ("right", "pivot_a", "pivot_b", "value", "n_node_samples", "depth"):
         if len(getattr(tree, name)) != n:
@@ -154,25 +158,25 @@ def _check_comparisons(tree: Any) -> None:
 
 
 def _check_quadrants(tree: Any) -> None:
-    """Refuse a quad tree that leads back or out."""
+    """Refuse a quad tree with invalid children."""
     n = tree.n_nodes
     for name in ("low", "high", "center", "value", "impurity", "_inner"):
         if len(getattr(tree, name)) != n:
             raise ValueError("a quad tree whose arrays differ in length")
     inner = np.flatnonzero(tree._inner >= 0)
     if tree._slots.ndim != 2 or not np.array_equal(tree._inner[inner], np.arange(len(inner))):
-        raise ValueError("a quad tree whose nodes do not have their children")
+        raise ValueError("a quad tree whose inner nodes lack children")
     if tree._slots.shape[1] != 2 ** tree.center.shape[1]:
-        raise ValueError("a quad tree with other quadrants than its columns give")
+        raise ValueError("a quad tree whose number of quadrants is not 2 ** n_columns")
     if len(tree._slots) != len(inner):
-        raise ValueError("a quad tree with children of no node")
-    there = tree._slots >= 0
+        raise ValueError("a quad tree with children that have no parent")
+    exists = tree._slots >= 0
     parents = np.repeat(inner, tree._slots.shape[1]).reshape(tree._slots.shape)
-    _check_children(parents[there], tree._slots[there], n)
+    _check_children(parents[exists], tree._slots[exists], n)
 
 
 def _check_children(parents: Any, children: Any, n: int) -> None:
-    """Refuse children that are not after their parents, or of two of them: ways without end."""
+    """Refuse children before their parents or with two parents, as in cycles."""
     if (children >= n).any() or (children <= parents).any():
         raise ValueError("a tree with a child before its parent")
     if len(np.unique(children)) != len(children):
@@ -180,32 +184,35 @@ def _check_children(parents: Any, children: Any, n: int) -> None:
 
 
 def _check_classes(model: Any) -> None:
-    """Refuse codes of classes that there are not: arrays are as long as the largest code."""
+    """Refuse class codes out of range: arrays are allocated for the largest code."""
     attributes = getattr(model, "__dict__", {})
     classes: Any = attributes.get("classes_")
     if classes is None:
         return
     lists = classes if isinstance(classes, list) else [classes]
     n_classes = [len(names) for names in lists]
-    told: Any = attributes.get("n_classes_")
-    if told is not None and np.ravel(told).tolist() != n_classes:
-        raise ValueError("a model that counts other classes than it has")
+    n_stated: Any = attributes.get("n_classes_")
+    if n_stated is not None and np.ravel(n_stated).tolist() != n_classes:
+        raise ValueError("a model whose n_classes_ does not match its classes_")
     store: Any = attributes.get("_store")
     if store is not None and store.shape[1] and store.shape[1] != n_classes:
-        raise ValueError("a forest of other classes than its model has")
+        raise ValueError("a forest whose number of classes is not that of its model")
     if type(model).__name__ == "VotingClassifier":
-        # Its members answer by codes of classes, which are counted.
+        # Its members predict codes of classes, which are counted.
         for member in attributes.get("estimators_", ()):
-            known = np.asarray(getattr(member, "classes_", ()))
-            if known.size and (known.dtype.kind not in "iu" or not _are_codes(known, n_classes[0])):
-                raise ValueError("a vote of members that know other classes")
+            member_classes = np.asarray(getattr(member, "classes_", ()))
+            if member_classes.size and (
+                member_classes.dtype.kind not in "iu"
+                or not _are_codes(member_classes, n_classes[0])
+            ):
+                raise ValueError("a vote whose members have other classes")
     codes: Any = attributes.get("_y")
     if type(model).__name__ in _VOTING and codes is not None:
         columns = codes.reshape(len(codes), -1)
         if columns.dtype.kind not in "iu" or columns.shape[1] != len(lists):
-            raise ValueError("neighbours without codes of their classes")
+            raise ValueError("neighbors without codes of their classes")
         if not _are_codes(columns, np.array(n_classes)):
-            raise ValueError("neighbours of classes that there are not")
+            raise ValueError("neighbors with codes of classes out of range")
 
 
 def _are_codes(values: Any, n: Any) -> bool:
@@ -213,7 +220,7 @@ def _are_codes(values: Any, n: Any) -> bool:
 
 
 def _check_trees(model: Any) -> None:
-    """Refuse a model whose trees read other columns than its table has."""
+    """Refuse a model whose trees were grown on other columns than its schema has."""
     attributes = getattr(model, "__dict__", {})
     schema: Any = attributes.get("_schema")
     tree: Any = attributes.get("tree_")

@@ -1,7 +1,7 @@
-"""From nodes and arrays back to a model; `_description` says what nodes are.
+"""Rebuild a model from nodes and arrays; see `_description` for the nodes.
 
-Everything is made by the few functions below, from data alone. The only code that runs is that of
-the classes on the list in `_classes`: their ``__setstate__`` and, for a few, their constructors.
+The functions below build everything from data. The only other code that runs is that of the
+classes in `allowed_classes`: their ``__setstate__`` and, for a few, their constructors.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from spinney.model_file._array_parts import Record, array_from_record, dtype_called
+from spinney.model_file._array_parts import Record, array_from_record, dtype_by_name
 from spinney.model_file._model_checks import check_model, check_multiway_tree, check_tree
 from spinney.model_file._search_trees import search_tree_from_parts
-from spinney.model_file.allowed_classes import class_called, score_function_called
+from spinney.model_file.allowed_classes import class_by_name, score_function_by_name
 
 __all__ = ["rebuild"]
 
@@ -30,10 +30,11 @@ _SPARSE = {
     "csc_array": sp.csc_array,
 }
 _LONGEST_RANGE = 10_000_000
-# Lists that each hold the one before ten times take few bytes in a file, and nothing that walks
-# through them (hash, repr, a copy) would end. What models share is far from this.
-_FEW_REPEATS, _REPEATS = 10_000_000, 1000
-_WIDEST = 4096  # bytes of a value whose type alone is kept
+# Lists that each contain the previous one ten times take few bytes in a file, but hash, repr or a
+# copy of the last one would never end. So the size of a node, with everything it refers to counted
+# at each reference, is limited. Valid models stay far below the limit.
+_REPEATS_BASE, _REPEATS_PER_NODE = 10_000_000, 1000
+_WIDEST = 4096  # largest itemsize of a stored dtype, in bytes
 _SCALARS: dict[str, tuple[type, ...]] = {  # by kind of dtype
     "b": (bool,),
     "i": (int,),
@@ -45,41 +46,43 @@ _SCALARS: dict[str, tuple[type, ...]] = {  # by kind of dtype
     "S": (bytes,),
 }
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-# Classes that are made by a call; of all others a file has the state and no arguments.
+# Classes with constructor arguments in a file. Other classes have only state.
 _CALLED = frozenset(
     {"spinney.tree.Tree", "spinney.tree.MultiwayTree", "sklearn.linear_model._sgd_fast.Hinge"}
 )
 
 
 def rebuild(nodes: Sequence[Record], tensors: Mapping[str, NDArray[Any]]) -> Any:
-    """Make the model that the last node is; nodes that make no sense are a ValueError."""
-    made: list[Any] = []
-    maker = _Maker(made, dict(tensors), _FEW_REPEATS + _REPEATS * len(nodes))
+    """Return the model of the last node; raise a ValueError if a node is invalid."""
+    built: list[Any] = []
+    builder = _Builder(built, dict(tensors), _REPEATS_BASE + _REPEATS_PER_NODE * len(nodes))
     for number, node in enumerate(nodes):
         try:
-            made.append(maker.make(node))
-            maker.finish()
+            built.append(builder.build(node))
+            builder.finish()
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
-            raise ValueError(f"node {number} cannot be made: {error}") from error
-    if not made:
-        raise ValueError("there is no model in it")
-    return made[-1]
+            raise ValueError(f"node {number} is invalid: {error}") from error
+    if not built:
+        raise ValueError("the file contains no model")
+    return built[-1]
 
 
-class _Maker:
+class _Builder:
+    """Builds the objects of nodes, and limits their total size."""
+
     def __init__(
-        self, made: list[Any], tensors: dict[str, NDArray[Any]], largest_size: int
+        self, built: list[Any], tensors: dict[str, NDArray[Any]], largest_size: int
     ) -> None:
-        self._made = made
-        self._sizes: list[int] = []  # of what was made, counting what is referred to each time
-        self._size = 1  # of what is being made
+        self._built = built
+        self._sizes: list[int] = []  # sizes of the nodes, including those they refer to
+        self._size = 1  # size of the current node so far
         self._largest_size = largest_size
         self._tensors = tensors
         self._n_uses: Counter[int] = Counter()  # by id of an array
         self._sealed: set[int] = set()
 
     def finish(self) -> None:
-        """Note the size of what was just made."""
+        """Record the size of the node that was just built."""
         self._sizes.append(self._size)
         self._size = 1
 
@@ -87,12 +90,12 @@ class _Maker:
         if not isinstance(value, dict):
             return value
         if "ref" in value:
-            if not 0 <= value["ref"] < len(self._made):
-                raise ValueError(f"a reference to {value['ref']!r}, which is not before it")
+            if not 0 <= value["ref"] < len(self._built):
+                raise ValueError(f"a reference to {value['ref']!r}, which is not an earlier node")
             self._size += self._sizes[value["ref"]]
             if self._size > self._largest_size:
-                raise ValueError("parts that refer to each other again and again")
-            thing = self._made[value["ref"]]
+                raise ValueError("nodes that refer to each other again and again")
+            thing = self._built[value["ref"]]
             if isinstance(thing, np.ndarray):
                 self._n_uses[id(thing)] += 1
                 if id(thing) in self._sealed:
@@ -106,7 +109,7 @@ class _Maker:
     def pairs(self, items: Any) -> dict[Any, Any]:
         return {self.value(key): self.value(item) for key, item in items}
 
-    def make(self, node: Record) -> Any:
+    def build(self, node: Record) -> Any:
         kind = node["kind"]
         if kind == "object":
             return self._object(node)
@@ -126,16 +129,16 @@ class _Maker:
         if kind == "scalar":
             return self._scalar(node)
         if kind in _RANGES:
-            made = _RANGES[kind](*self.values(node["items"]))
-            if isinstance(made, range) and len(made) > _LONGEST_RANGE:
-                raise ValueError(f"a range of {len(made)} numbers")
-            return made
+            built = _RANGES[kind](*self.values(node["items"]))
+            if isinstance(built, range) and len(built) > _LONGEST_RANGE:
+                raise ValueError(f"a range of {len(built)} numbers")
+            return built
         if kind in _SPARSE:
             return self._sparse(kind, self.value(node["parts"]))
-        return self._rarity(kind, node)
+        return self._rare_value(kind, node)
 
     def _scalar(self, node: Record) -> Any:
-        dtype = dtype_called(node["dtype"])
+        dtype = dtype_by_name(node["dtype"])
         value = self.value(node["value"])
         if dtype.kind not in _SCALARS or type(value) not in _SCALARS[dtype.kind]:
             raise ValueError(f"a {dtype} that is {type(value).__name__}")
@@ -143,20 +146,20 @@ class _Maker:
             return np.array(value, dtype=np.int64).view(dtype)[()]
         return dtype.type(value)
 
-    def _rarity(self, kind: str, node: Record) -> Any:
+    def _rare_value(self, kind: str, node: Record) -> Any:
         if kind == "bytes":
             return self._tensors.pop(node["numbers"]).astype(np.uint8, casting="no").tobytes()
         if kind == "complex":
             return complex(*self.values(node["items"]))
         if kind == "dtype":
-            dtype = dtype_called(node["name"])
+            dtype = dtype_by_name(node["name"])
             if dtype.itemsize > _WIDEST:
-                raise ValueError(f"a type of values that takes {dtype.itemsize} bytes")
+                raise ValueError(f"a dtype of {dtype.itemsize} bytes")
             return dtype
         if kind == "numpy_type":
             found = getattr(np, node["name"])
             if not (isinstance(found, type) and issubclass(found, np.generic)):
-                raise ValueError(f"no type of NumPy's: {node['name']!r}")
+                raise ValueError(f"not a NumPy type: {node['name']!r}")
             return found
         if kind == "random_state":
             random = np.random.RandomState()
@@ -179,17 +182,17 @@ class _Maker:
         return matrix
 
     def _object(self, node: Record) -> Any:
-        cls: Any = class_called(node["class"])
+        cls: Any = class_by_name(node["class"])
         if "arguments" in node:
             if node["class"] not in _CALLED:
-                raise ValueError(f"arguments for a {node['class']}, which takes none")
+                raise ValueError(f"arguments for {node['class']}, which does not accept any")
             thing = cls(*self.values(node["arguments"]))
         else:
             thing = cls.__new__(cls)
         if "state" in node:
             state = self.pairs(node["state"])
             if not all(isinstance(name, str) for name in state):
-                raise ValueError(f"an attribute of a {node['class']} that is not named by text")
+                raise ValueError(f"an attribute name of {node['class']} that is not a string")
             if node["class"] == "spinney.ensemble.ForestStore":
                 self._seal(state.get("arrays", {}))
             if hasattr(cls, "__setstate__"):
@@ -198,8 +201,8 @@ class _Maker:
                 vars(thing).update(state)
         if "score_function" in node:
             if node["class"] != "sklearn.feature_selection.SelectKBest":
-                raise ValueError(f"a function for a {node['class']}, which selects no columns")
-            thing.score_func = score_function_called(node["score_function"])
+                raise ValueError(f"a score function for {node['class']}; only SelectKBest has one")
+            thing.score_func = score_function_by_name(node["score_function"])
         if node["class"] == "spinney.tree.Tree":
             check_tree(thing)
         elif node["class"] == "spinney.tree.MultiwayTree":
@@ -211,7 +214,7 @@ class _Maker:
         return thing
 
     def _seal(self, arrays: dict[str, Any]) -> None:
-        """Refuse arrays that anything but one forest has: it views them, and checks them once."""
+        """Refuse shared arrays: a forest checks its arrays only once, and then views them."""
         for array in arrays.values():
             if self._n_uses[id(array)] != 1:
                 raise ValueError("an array of a forest that is used elsewhere too")
@@ -219,19 +222,19 @@ class _Maker:
 
 
 def _check_sparse(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
-    """Refuse rows (or columns) that end elsewhere than their values: SciPy's check has holes.
+    """Raise a ValueError if the index arrays of a sparse matrix are invalid.
 
-    It looks no further where the last end is not positive, and takes differences that overflow.
+    SciPy's own check stops if the last end is not positive, and its differences can overflow.
     """
     n, width = shape
     if any(type(length) is not int or length < 0 for length in (n, width)):
         raise ValueError(f"a sparse matrix of shape {shape}")
     if any(part.ndim != 1 or part.dtype.kind != "i" for part in (indices, indptr)):
-        raise ValueError("a sparse matrix whose places are no whole numbers")
+        raise ValueError("a sparse matrix whose indexes are not integers")
     ends = indptr.astype(np.int64)
     if len(ends) != n + 1 or ends[0] != 0 or (ends[1:] < ends[:-1]).any():
-        raise ValueError("a sparse matrix with rows that do not follow each other")
+        raise ValueError("a sparse matrix whose row ends are not ascending from 0")
     if data.ndim != 1 or len(indices) != len(data) or ends[-1] > len(data):
-        raise ValueError("a sparse matrix that ends elsewhere than its values")
+        raise ValueError("a sparse matrix whose row ends do not match its values")
     if ((indices < 0) | (indices >= width)).any():
-        raise ValueError("a sparse matrix with values beyond its columns")
+        raise ValueError("a sparse matrix with column indexes out of range")

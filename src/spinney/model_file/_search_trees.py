@@ -1,7 +1,7 @@
-"""scikit-learn's search trees as data: their points and how to measure, not their nodes.
+"""scikit-learn's search trees as data: their points and metric, not their nodes.
 
-A tree is built again from its points when a file is read. The same points give the same tree, and
-no file can bring nodes that point beyond them.
+A tree is built again from its points when a file is read. The same points give the same tree, so
+that a file cannot contain nodes with indexes out of range.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["is_search_tree", "parts_of_search_tree", "search_tree_from_parts"]
 
-_TREES = ("KDTree", "BallTree")  # by name: scikit-learn is imported where a tree is met
+_TREES = ("KDTree", "BallTree")  # names instead of classes, to import scikit-learn only if needed
 _METRICS = {
     "EuclideanDistance64": "euclidean",
     "ManhattanDistance64": "manhattan",
@@ -33,20 +33,20 @@ _METRICS = {
 
 
 def is_search_tree(thing: Any) -> bool:
-    """Whether this is a tree of scikit-learn's."""
+    """Return whether an object is a search tree of scikit-learn."""
     kind = type(thing)
     return kind.__name__ in _TREES and kind.__module__.startswith("sklearn.neighbors.")
 
 
 def parts_of_search_tree(tree: Any) -> dict[str, Any]:
-    """Take a tree apart; one that measures by a user's function is a TypeError."""
+    """Return the data of a tree; raise a TypeError if its metric is a user's function."""
     state = tree.__getstate__()
     points, leaf_size, distance, weights = state[0], state[4], state[11], state[12]
     metric = _METRICS.get(type(distance).__name__)
     if metric is None:
         raise TypeError(
-            f"a {type(tree).__name__} that measures by {type(distance).__name__}: "
-            "a model file holds data of known classes, no code"
+            f"a {type(tree).__name__} with the metric {type(distance).__name__}: "
+            "a model file holds only data of known classes, no code"
         )
     p, vector, matrix = distance.__getstate__()[:3]
     params: dict[str, Any] = {}
@@ -67,11 +67,11 @@ def parts_of_search_tree(tree: Any) -> dict[str, Any]:
 
 
 def search_tree_from_parts(parts: dict[str, Any]) -> Any:
-    """Build the tree again."""
-    from sklearn import neighbors
+    """Build a tree from its data."""
+    from sklearn import neighbors  # only if a model has a search tree: it takes time to import
 
     if parts["tree"] not in _TREES or parts["metric"] not in _METRICS.values():
-        raise ValueError(f"an unknown search tree: {parts['tree']!r} by {parts['metric']!r}")
+        raise ValueError(f"unknown search tree {parts['tree']!r} or metric {parts['metric']!r}")
     weights = {} if parts["weights"] is None else {"sample_weight": parts["weights"]}
     return getattr(neighbors, parts["tree"])(
         parts["points"], parts["leaf_size"], metric=parts["metric"], **parts["params"], **weights

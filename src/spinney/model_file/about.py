@@ -1,4 +1,4 @@
-"""What a model file tells about its model without the model being loaded."""
+"""Metadata of a model file, which can be read without loading the model."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ import numpy as np
 __all__ = ["about_model", "changed_parameters"]
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
-_MOST_CLASSES = 1000  # that are listed
+_MOST_CLASSES = 1000  # a longer list of classes is cut off
 
 
 def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Collect what is worth knowing, as JSON."""
+    """Return the metadata of a model: plain values for JSON."""
+    # Here, because `spinney` imports this package.
     from spinney import __version__
     from spinney.model_file.allowed_classes import name_of_class
 
     parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     classes = getattr(model, "classes_", None)
     if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
-        classes = None  # of several outputs
+        classes = None  # several outputs
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": name_of_class(type(model)) or _public_name(type(model)),
@@ -48,7 +49,7 @@ def about_model(model: Any, training: Mapping[str, Any] | None) -> dict[str, Any
 
 
 def _public_name(kind: type[Any]) -> str:
-    """Name a class that files cannot have, such as one of Dask's, by the package it is in."""
+    """Return the name, without private modules, of a class that files cannot have."""
     packages = [part for part in kind.__module__.split(".") if not part.startswith("_")]
     return ".".join([*packages, kind.__qualname__])
 
@@ -71,26 +72,28 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _plain(value: Any, place: str) -> Any:
-    """Return a value of JSON, with null for what JSON has no number for."""
+def _plain(value: Any, location: str) -> Any:
+    """Convert a value to plain JSON types, with null for NaN and infinity."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, dict):
-        return {_key(key, place): _plain(item, f"{place}[{key!r}]") for key, item in value.items()}
+        return {
+            _key(key, location): _plain(item, f"{location}[{key!r}]") for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
+        return [_plain(item, f"{location}[{number}]") for number, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, str | int | float):
         return value
-    raise TypeError(f"{place}: expected what JSON can say, got a {type(value).__name__}")
+    raise TypeError(f"{location}: expected a JSON value, got a {type(value).__name__}")
 
 
-def _key(key: Any, place: str) -> Any:
+def _key(key: Any, location: str) -> Any:
     key = key.item() if isinstance(key, np.generic) else key
     if key is None or isinstance(key, str | int | float):
         return key
-    raise TypeError(f"{place}: expected texts as keys, got a {type(key).__name__}")
+    raise TypeError(f"{location}: expected strings as keys, got a {type(key).__name__}")
 
 
 def _int_or_none(value: Any) -> int | None:

@@ -1,8 +1,8 @@
-"""Which classes a model file may name: a list, so that no file can ask for anything else.
+"""The classes that a model file may name; no file can load any other class.
 
-A class is written by the public package it belongs to and its own name, never by the private file
-that defines it: ``spinney.tree.DecisionTreeClassifier``. Files stay readable when code moves; the
-tables here are then what has to follow. Importing this module imports no learner.
+A file names a class by its public package and its own name, never by the private module that
+defines it: ``spinney.tree.DecisionTreeClassifier``. When code moves, only the tables here change,
+and old files stay readable. Importing this module imports no estimator.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["class_called", "name_of_class", "name_of_score_function", "score_function_called"]
+__all__ = ["class_by_name", "name_of_class", "name_of_score_function", "score_function_by_name"]
 
-# Everything in `__all__` of these that is a class of Spinney's.
+# Packages whose classes in `__all__` are allowed.
 _PUBLIC = frozenset(
     {
         "spinney.calibration",
@@ -34,7 +34,7 @@ _PUBLISHED_BY = {
     "spinney.models.tree": "spinney.tree",
 }
 
-# Parts of fitted models that users do not import, and where they are defined now.
+# Private parts of fitted models, and the modules that define them now.
 _PARTS = {
     "spinney.GroupScale": "spinney.conformal.group_scale",
     "spinney.HeldOut": "spinney.conformal.mixins",
@@ -85,11 +85,11 @@ _PARTS = {
     "spinney.tree.VectorRows": "spinney.tree.triplet.queries",
 }
 
-# Classes of scikit-learn's whose fitted state is data, by the module that users import them from.
+# scikit-learn classes whose fitted state is data, by the module that users import them from.
 _THEIRS = {
     "sklearn.calibration": (
         "CalibratedClassifierCV",
-        "_CalibratedClassifier",  # in every one of the above, as are the next two
+        "_CalibratedClassifier",  # this and the next two are parts of CalibratedClassifierCV
         "_SigmoidCalibration",
         "_TemperatureScaling",
     ),
@@ -118,7 +118,7 @@ _THEIRS = {
         "Ridge",
         "RidgeCV",
     ),
-    "sklearn.linear_model._sgd_fast": ("Hinge",),  # in every perceptron
+    "sklearn.linear_model._sgd_fast": ("Hinge",),  # part of each Perceptron
     "sklearn.mixture": ("GaussianMixture",),
     "sklearn.multiclass": ("OneVsRestClassifier", "_ConstantPredictor"),
     "sklearn.multioutput": ("MultiOutputClassifier", "MultiOutputRegressor"),
@@ -127,7 +127,7 @@ _THEIRS = {
     "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
     "sklearn.preprocessing": (
         "Binarizer",
-        "FunctionTransformer",  # of no function: what column transformers pass through
+        "FunctionTransformer",  # only without a function: `passthrough` of ColumnTransformer
         "KBinsDiscretizer",
         "LabelBinarizer",
         "LabelEncoder",
@@ -146,7 +146,7 @@ _THEIRS = {
     "sklearn.utils": ("Bunch",),
 }
 
-# Functions of scikit-learn's that select columns; only selections may name them.
+# scikit-learn's score functions for feature selection; only SelectKBest may name them.
 _SCORE_FUNCTIONS = (
     "chi2",
     "f_classif",
@@ -156,24 +156,24 @@ _SCORE_FUNCTIONS = (
 )
 
 
-def class_called(name: str) -> type[Any]:
-    """Return the class that a file names; one that is not on the list is a ValueError."""
+def class_by_name(name: str) -> type[Any]:
+    """Return the class of a name in a file; raise a ValueError if it is not allowed."""
     package, _, attribute = name.rpartition(".")
     if name in _PARTS:
-        package, attribute = _place_of_part(name)
+        package, attribute = _definition_of_part(name)
     elif attribute not in _listed(package):
-        raise ValueError(f"no class that a model file may name: {name!r}")
+        raise ValueError(f"class {name!r} is not allowed in a model file")
     found = getattr(importlib.import_module(package), attribute)
     if not isinstance(found, type):
-        raise ValueError(f"{name!r} is no class")
+        raise ValueError(f"{name!r} is not a class")
     return found
 
 
 def name_of_class(kind: type[Any]) -> str | None:
-    """Return the name of a class in files, or None where files cannot have it."""
-    place = (kind.__module__, kind.__qualname__)
+    """Return the name of a class in files, or None if it is not allowed."""
+    definition = (kind.__module__, kind.__qualname__)
     for name in _PARTS:
-        if _place_of_part(name) == place:
+        if _definition_of_part(name) == definition:
             return name
     defined_in = kind.__module__
     for owner, public in _PUBLISHED_BY.items():
@@ -184,27 +184,27 @@ def name_of_class(kind: type[Any]) -> str | None:
         within = f"{defined_in}.".startswith(f"{package}.")
         if within and kind.__qualname__ in _listed(package):
             name = f"{package}.{kind.__qualname__}"
-            return name if class_called(name) is kind else None
+            return name if class_by_name(name) is kind else None
     return None
 
 
-def score_function_called(name: str) -> Any:
-    """Return scikit-learn's function that a file names; any other is a ValueError."""
+def score_function_by_name(name: str) -> Any:
+    """Return the score function with a name; raise a ValueError if it is not allowed."""
     if name not in _SCORE_FUNCTIONS:
-        raise ValueError(f"no function that selects columns: {name!r}")
+        raise ValueError(f"not a score function for feature selection: {name!r}")
     return getattr(importlib.import_module("sklearn.feature_selection"), name)
 
 
 def name_of_score_function(function: Any) -> str | None:
-    """Return the name of a function in files, or None where files cannot have it."""
+    """Return the name of a score function in files, or None if it is not allowed."""
     for name in _SCORE_FUNCTIONS:
-        if function is score_function_called(name):
+        if function is score_function_by_name(name):
             return name
     return None
 
 
-def _place_of_part(name: str) -> tuple[str, str]:
-    """Return module and class name of a part, which are the name in files unless it is private."""
+def _definition_of_part(name: str) -> tuple[str, str]:
+    """Return the module and the name of the class that a part has in code."""
     module, _, private = _PARTS[name].partition(":")
     return module, private or name.rpartition(".")[2]
 

@@ -1,9 +1,8 @@
-"""The safetensors container: a header of JSON, then arrays one after another.
+"""The safetensors container: a header of JSON, followed by arrays.
 
-It is read in place: the arrays view the file's bytes and are no copies of them. Of a large file the
-bytes are *mapped*: the system reads a page when it is first looked at, and processes that map the
-same file share it. Nothing in the header is believed before it is checked against the size of the
-file.
+The arrays are views of the file's bytes, not copies. A large file is memory-mapped: the system
+reads a page at its first access, and processes that map the same file share it. The header is
+checked against the size of the file before use.
 """
 
 from __future__ import annotations
@@ -19,16 +18,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Container", "Mapped", "container_pieces", "read_container", "read_header"]
+__all__ = ["Container", "Mapped", "container_chunks", "read_container", "read_header"]
 
 Mapped = bool | Literal["auto"]
 
-_LARGE = 1 << 22  # bytes of a file from which on it is mapped
-_LONGEST_HEADER = 100_000_000  # as in safetensors' own reader
+_LARGE = 1 << 22  # smallest file to map with mapped="auto", in bytes
+_LONGEST_HEADER = 100_000_000  # the limit of safetensors' own reader
 _MOST_AXES = 32
-_DTYPES: dict[
-    str, np.dtype[Any]
-] = {  # those with the widest values are written first, so that all are aligned
+# In the order of writing: arrays with the widest values come first, so that all are aligned.
+_DTYPES: dict[str, np.dtype[Any]] = {
     "U64": np.dtype("<u8"),
     "I64": np.dtype("<i8"),
     "F64": np.dtype("<f8"),
@@ -42,29 +40,32 @@ _DTYPES: dict[
     "U8": np.dtype("u1"),
     "BOOL": np.dtype("?"),
 }
-_WORD = 8  # the body begins at a multiple of so many bytes
+_WORD = 8  # alignment of the body, in bytes
 
 
 class Container(NamedTuple):
-    """What a file holds: texts, and arrays by name."""
+    """The contents of a file: strings of the header, and arrays by name."""
 
     texts: dict[str, str]
     tensors: dict[str, NDArray[Any]]
 
 
-class _Place(NamedTuple):
+class _Extent(NamedTuple):
+    """Type, shape and byte range of an array in the body."""
+
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    start: int  # in the body
+    start: int
     end: int
 
 
-def container_pieces(
+def container_chunks(
     texts: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]
 ) -> Iterator[bytes | memoryview]:
-    """Give the bytes of a container piece by piece, in the order of safetensors' own writer.
+    """Yield the bytes of a container in chunks.
 
-    That one would hold them all a second time, or replace whatever is at the path it writes to.
+    They equal the output of safetensors' own writer. That writer would copy all arrays in memory,
+    or overwrite the target path in place.
     """
     dtypes = list(_DTYPES.values())
     order = sorted(tensors, key=lambda name: (dtypes.index(_on_disk(tensors[name].dtype)), name))
@@ -81,7 +82,7 @@ def container_pieces(
     written = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     written += b" " * (-len(written) % _WORD)
     if len(written) > _LONGEST_HEADER:
-        raise ValueError(f"{len(tensors)} arrays are too many for a file")
+        raise ValueError(f"{len(tensors)} arrays are too many for a model file")
     yield len(written).to_bytes(8, "little") + written
     for name in order:
         values = np.ascontiguousarray(tensors[name], _on_disk(tensors[name].dtype))
@@ -89,27 +90,31 @@ def container_pieces(
 
 
 def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, str], int]:
-    """Read the texts of a file, and how many bytes its arrays take."""
+    """Return the header's strings, and the total size of the arrays in bytes."""
     with _open(path) as file:
-        texts, places, _ = _header(file, path)
-    return texts, sum(place.end - place.start for place in places.values())
+        texts, extents, _ = _header(file, path)
+    return texts, sum(extent.end - extent.start for extent in extents.values())
 
 
 def read_container(path: str | os.PathLike[str], mapped: Mapped) -> Container:
-    """Read a file, or map it; `mapped` is whether to."""
+    """Read a file, or map it into memory (`mapped`: True, False or "auto" by size)."""
     with _open(path) as file:
-        texts, places, body = _header(file, path)
+        texts, extents, body = _header(file, path)
         size = os.fstat(file.fileno()).st_size
         if mapped is True or (mapped == "auto" and size >= _LARGE and os.name != "nt"):
-            # Private: whoever writes to an array gets a page of its own, and the file stays.
+            # Copy-on-write: writing to an array changes only this process's memory, not the file.
             memory: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
         else:
             memory = np.empty(size - body, dtype=np.uint8)
             file.seek(body)
             if file.readinto(memory) != len(memory):
-                raise ValueError(f"{path}: no model file, or not all of one (it became shorter)")
+                raise ValueError(
+                    f"{path}: not a model file, or incomplete (it became shorter while reading)"
+                )
             body = 0
-    return Container(texts, {name: _array(memory, body, place) for name, place in places.items()})
+    return Container(
+        texts, {name: _array(memory, body, extent) for name, extent in extents.items()}
+    )
 
 
 def _open(path: str | os.PathLike[str]) -> Any:
@@ -118,7 +123,7 @@ def _open(path: str | os.PathLike[str]) -> Any:
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
     if not Path(path).is_file():
-        raise OSError(f"{path} is not a file that can be read more than once")
+        raise OSError(f"{path} is not a regular file; expected one that can be read repeatedly")
     return open(path, "rb", buffering=0)
 
 
@@ -126,53 +131,53 @@ def _on_disk(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("<")
 
 
-def _array(memory: Any, body: int, place: _Place) -> NDArray[Any]:
-    array = np.frombuffer(memory, place.dtype, math.prod(place.shape), body + place.start).reshape(
-        place.shape
-    )
+def _array(memory: Any, body: int, extent: _Extent) -> NDArray[Any]:
+    array = np.frombuffer(
+        memory, extent.dtype, math.prod(extent.shape), body + extent.start
+    ).reshape(extent.shape)
     return array if array.flags.aligned else array.copy()
 
 
 def _header(
     file: Any, path: str | os.PathLike[str]
-) -> tuple[dict[str, str], dict[str, _Place], int]:
-    """Return the texts, the places of arrays, and where the body begins."""
+) -> tuple[dict[str, str], dict[str, _Extent], int]:
+    """Return the strings, the extents of the arrays, and the start of the body."""
     try:
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(size - 8, _LONGEST_HEADER):
-            raise ValueError("its header does not fit in it")
+            raise ValueError("the header is longer than the file")
         header = json.loads(file.read(length).decode())
         if type(header) is not dict:
-            raise ValueError("its header is no list of arrays")
+            raise ValueError("the header is not a JSON object")
         texts = header.pop("__metadata__", {})
         if type(texts) is not dict or not all(type(text) is str for text in texts.values()):
-            raise ValueError("its texts are no texts")
-        places = {name: _place(record) for name, record in header.items()}
-        _check_order(places, size - 8 - length)
+            raise ValueError("the __metadata__ values must be strings")
+        extents = {name: _extent(record) for name, record in header.items()}
+        _check_order(extents, size - 8 - length)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: no model file, or not all of one ({error})") from error
-    return texts, places, 8 + length
+        raise ValueError(f"{path}: not a model file, or incomplete ({error})") from error
+    return texts, extents, 8 + length
 
 
-def _place(record: Any) -> _Place:
+def _extent(record: Any) -> _Extent:
     if record["dtype"] not in _DTYPES:
-        raise ValueError(f"arrays of {record['dtype']}, which no model has")
+        raise ValueError(f"unsupported dtype {record['dtype']}")
     dtype = _DTYPES[record["dtype"]]
     shape, (start, end) = record["shape"], record["data_offsets"]
     if len(shape) > _MOST_AXES or any(type(n) is not int or n < 0 for n in (*shape, start, end)):
-        raise ValueError("a shape or place that is no whole number")
+        raise ValueError("shapes and offsets must be integers >= 0")
     if math.prod(shape) * dtype.itemsize != end - start:
-        raise ValueError("an array that does not fit its place")
-    return _Place(dtype, tuple(shape), start, end)
+        raise ValueError("the offsets of an array do not match its shape")
+    return _Extent(dtype, tuple(shape), start, end)
 
 
-def _check_order(places: Mapping[str, _Place], size: int) -> None:
-    """Refuse arrays that share bytes, and bytes of no array."""
-    at = 0
-    for place in sorted(places.values(), key=lambda place: (place.start, place.end)):
-        if place.start != at:
-            raise ValueError("arrays that do not follow each other")
-        at = place.end
-    if at != size:
-        raise ValueError("it ends elsewhere than its arrays")
+def _check_order(extents: Mapping[str, _Extent], size: int) -> None:
+    """Raise a ValueError if arrays overlap or leave unused bytes."""
+    end = 0
+    for extent in sorted(extents.values(), key=lambda extent: (extent.start, extent.end)):
+        if extent.start != end:
+            raise ValueError("arrays overlap or leave unused bytes")
+        end = extent.end
+    if end != size:
+        raise ValueError("the file does not end with the last array")

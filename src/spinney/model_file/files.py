@@ -1,9 +1,9 @@
-"""Model files: a fitted model as arrays and JSON in the safetensors format, nothing that is run.
+"""Model files: a fitted model as arrays and JSON in the safetensors format.
 
-The header of the file has four texts: ``format`` ("spinney.model"), ``about`` (what the model is
-and what it was fitted on, readable without the rest), ``state`` (the nodes, see `_description`) and
-``checksums``. The body has the arrays. `VERSION` goes up when older versions of Spinney could no
-longer read what is written; every version that was ever released stays readable.
+The header of the file has five strings: ``format`` ("spinney.model"), ``version``, ``about``
+(metadata of the model and its fit, readable without the rest), ``state`` (the nodes, see
+`_description`) and ``checksums``. The body has the arrays. `VERSION` increases when older versions
+of Spinney cannot read new files. Files of all released versions stay readable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["VERSION", "describe", "load", "model_to_bytes", "read_about", "save"
 
 VERSION = 1
 _FORMAT = "spinney.model"
-_MOST_JSON = 45_000_000  # the header may have 100 MB, in which every quotation mark takes two bytes
+_MOST_JSON = 45_000_000  # the header may have 100 MB, and escaped quotation marks take two bytes
 
 
 def save(
@@ -31,20 +31,20 @@ def save(
 ) -> None:
     """Write a model to a file.
 
-    The file has data alone: reading it runs no code that came with it. It is written beside its
-    place and then moved there, so that `path` has the old file or the new one at any moment.
+    The file contains only data: reading it runs no code from the file. It is written to a
+    temporary file and then moved, so that `path` is the old file or the new one at any moment.
 
     Parameters
     ----------
     model : estimator
-        An estimator of Spinney's, fitted or not, or one of scikit-learn's own (a pipeline, a
-        scaler, a vote) around them. What cannot be data, such as a function as a parameter, is a
-        TypeError that says where it is.
+        A Spinney estimator, fitted or not, or a scikit-learn estimator (pipeline, scaler, vote)
+        around some. Parts that are not data, such as a function as a parameter, raise a TypeError
+        with their location in the model.
     path : str or path
         The file; an existing one is replaced. A device or a named pipe is written to.
     training : dict or None, default=None
-        Facts about the fit to keep beside the model, such as the name of the table: anything that
-        JSON can say, and NumPy's numbers. `read_about` returns them as ``["training"]``.
+        Facts about the fit to store with the model, such as the name of the table: JSON values
+        and NumPy's numbers. `read_about` returns them as ``["training"]``.
 
     See Also
     --------
@@ -65,25 +65,25 @@ def save(
 
 
 def write_model(model: Any, path: Path, training: Mapping[str, Any] | None) -> int:
-    """Write a model as `save` does, and return how many bytes it takes."""
+    """Write a model as `save` does, and return the size of the file in bytes."""
     from spinney.io.atomic_write import write_whole
-    from spinney.model_file.container import container_pieces
+    from spinney.model_file.container import container_chunks
 
-    return write_whole(path, container_pieces(*_contents(model, training)))
+    return write_whole(path, container_chunks(*_contents(model, training)))
 
 
 def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> bytes:
-    """Return what `save` would write, for a pipe."""
-    from spinney.model_file.container import container_pieces
+    """Return the bytes that `save` would write, for a pipe."""
+    from spinney.model_file.container import container_chunks
 
-    return b"".join(container_pieces(*_contents(model, training)))
+    return b"".join(container_chunks(*_contents(model, training)))
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto") -> Any:
     """Read a model from a file that `save` wrote.
 
-    Only data is read, and only classes of Spinney's and some of scikit-learn's are made of it: a
-    file from elsewhere can be wrong, but it cannot run code.
+    Only data is read, and only Spinney's classes and some of scikit-learn's are created from it.
+    A file from an untrusted source can be wrong, but it cannot run code.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     mmap : bool or "auto", default="auto"
         Whether the model's arrays stay in the file and are mapped into memory: processes that load
         the same file then share one copy of its forests. A mapped file may be replaced (`save`
-        does) or deleted at any time, but must not be written into or cut off while a model uses
-        it. "auto" maps files of 4 MiB and more, except on Windows, where a mapped file could not
-        be replaced. Memory that is written to is the process's own; the file never changes.
+        does) or deleted at any time, but must not be modified or truncated while a model uses it.
+        "auto" maps files of 4 MiB and more, except on Windows, where a mapped file could not be
+        replaced. Changes of the arrays stay in the process; the file never changes.
 
     Returns
     -------
@@ -106,12 +106,12 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     OSError
         The file cannot be read.
     ValueError
-        It is no model file, it is damaged, or a later version of Spinney wrote it.
+        It is not a model file, it is damaged, or a later version of Spinney wrote it.
 
     See Also
     --------
     save : Write a model.
-    describe : Say what is in a file.
+    describe : Describe the contents of a file.
     """
     from spinney.model_file._rebuilding import rebuild
     from spinney.model_file.container import read_container
@@ -121,24 +121,24 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     path = os.fsdecode(path)
     header, tensors = read_container(path, "auto" if mmap == "auto" else bool(mmap))
     _check_version(header, path)
-    _about(header, path)  # damage is told wherever it is
+    _about(header, path)  # not used, but its checksum is checked, too
     checksums = _json(header, "checksums", path)
     written = str(checksums.get("arrays"))
     check = _checksum_of_tensors if written.startswith("crc32:") else _digest_of_tensors
     if check(tensors) != written:
-        raise ValueError(f"{path}: damaged (the arrays are not those that were written)")
+        raise ValueError(f"{path}: damaged (the checksum of the arrays does not match)")
     nodes = _json(header, "state", path)
     try:
         model = rebuild(nodes, tensors)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: damaged ({error})") from error
-    if not hasattr(type(model), "get_params"):  # as `save` asks of what it writes
-        raise ValueError(f"{path}: damaged (a {type(model).__name__}, which is no model)")
+    if not hasattr(type(model), "get_params"):  # `save` requires the same
+        raise ValueError(f"{path}: damaged (a {type(model).__name__}, which is not a model)")
     return model
 
 
 def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a model file says about its model, and nothing else of it.
+    """Read the metadata of a model file, without the model.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``class``, ``parameters`` (as texts), ``changed`` (names of those that are not the
-        defaults), ``features``, ``classes``, ``versions``, ``written`` and ``training``.
+        ``class``, ``parameters`` (as strings), ``changed`` (names of the parameters that are not
+        at their defaults), ``features``, ``classes``, ``versions``, ``written`` and ``training``.
     """
     from spinney.model_file.container import read_header
 
@@ -160,7 +160,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Say what is in a model file, without loading its arrays.
+    """Describe the contents of a model file, without loading its arrays.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        What `spinney.io.read_about` returns, and ``format_version``, ``n_bytes`` (of the file)
-        and ``array_bytes`` (of the arrays in it). ``compaction`` says what
-        `compact` has changed, None if nothing.
+        The result of `spinney.io.read_about`, and ``format_version``, ``n_bytes`` (of the file)
+        and ``array_bytes`` (of the arrays in it). ``compaction`` has the changes by `compact`, or
+        None.
 
     Examples
     --------
@@ -207,22 +207,22 @@ def _contents(
     from spinney.model_file.about import about_model
 
     if not hasattr(model, "get_params") or isinstance(model, type):
-        what = (
+        label = (
             f"the class {model.__name__}"
             if isinstance(model, type)
             else f"a {type(model).__name__}"
         )
-        raise TypeError(f"model: expected an estimator, got {what}")
+        raise TypeError(f"model: expected an estimator, got {label}")
     if type(model).__module__.startswith("spinney.dask."):
-        model = model.to_local()  # a file knows nothing of Dask
+        model = model.to_local()  # files contain no Dask estimators
     description = describe_state(model)
     about = json.dumps(about_model(model, training), allow_nan=False)
     state = json.dumps(description.nodes, allow_nan=False, separators=(",", ":"))
     if len(about) + len(state) > _MOST_JSON:
         size = f"{(len(about) + len(state)) / 1e6:,.0f} MB"
         raise ValueError(
-            f"{type(model).__name__} has too many parts for a file: {size} of JSON, "
-            f"and safetensors takes {_MOST_JSON / 1e6:.0f} MB"
+            f"{type(model).__name__} has too many parts for a model file: {size} of JSON, "
+            f"expected at most {_MOST_JSON / 1e6:.0f} MB"
         )
     checksums = {
         "about": _checksum(about),
@@ -241,7 +241,7 @@ def _contents(
 
 def _check_version(header: Mapping[str, str], path: str | os.PathLike[str]) -> None:
     if header.get("format") != _FORMAT:
-        raise ValueError(f"{path}: a safetensors file, but not a model of Spinney's")
+        raise ValueError(f"{path}: a safetensors file, but not a Spinney model")
     version = header.get("version", "")
     if version not in map(str, range(1, VERSION + 1)):
         from spinney import __version__
@@ -255,16 +255,16 @@ def _check_version(header: Mapping[str, str], path: str | os.PathLike[str]) -> N
 def _about(header: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, Any]:
     about = _json(header, "about", path)
     if not isinstance(about, dict) or type(about.get("class")) is not str:
-        raise ValueError(f"{path}: damaged (about: it names no class)")
+        raise ValueError(f"{path}: damaged (about: the class is missing)")
     return about
 
 
 def _json(header: Mapping[str, str], part: str, path: str | os.PathLike[str]) -> Any:
-    """Read one text of the header as JSON, by its checksum (which has none itself)."""
+    """Read a string of the header as JSON, and verify its checksum, if it has one."""
     text = header.get(part, "")
     try:
         if part != "checksums" and _checksum(text) != _json(header, "checksums", path).get(part):
-            raise ValueError("it is not what was written")
+            raise ValueError("the checksum does not match")
         return json.loads(text)
     except (AttributeError, RecursionError, ValueError) as error:
         raise ValueError(f"{path}: damaged ({part}: {error})") from error
@@ -275,7 +275,7 @@ def _checksum(text: str) -> str:
 
 
 def _checksum_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
-    """Return a sum that tells damage; a fast one, for it is most of what loading takes."""
+    """Return the CRC-32 of the arrays: fast, as it takes most of the time of loading."""
     from spinney import _core
     from spinney.runtime.threads import effective_n_jobs
 
@@ -287,7 +287,7 @@ def _checksum_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _digest_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
-    """Return what the first files of version 1 have in its place."""
+    """Return the SHA-256 of the arrays, which the first files of version 1 have."""
     total = hashlib.sha256()
     for title, numbers in _bytes_of(tensors):
         total.update(title)

@@ -1,4 +1,4 @@
-"""How good a model is, and why: the bootstrap, and bias and variance."""
+"""Bootstrap, and decomposition of the error into bias and variance."""
 
 from spinney.model_selection._bias_variance import BiasVariance, bias_variance
 from spinney.model_selection._bootstrap import Bootstrap, bootstrap

@@ -1,4 +1,4 @@
-"""Where errors come from: noise, bias and variance."""
+"""Decomposition of the expected error into noise, bias and variance."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["BiasVariance", "bias_variance"]
 
 @dataclass(frozen=True)
 class BiasVariance:
-    """Parts of the expected error.
+    """Decomposition of the expected error.
 
     Attributes
     ----------
     error : float
         Mean loss over training sets and test rows.
     noise : float or None
-        What no model can avoid; None where the truth is not known, and then part of the bias.
+        The irreducible error. None if the truth is unknown; it is then part of the bias.
     bias : float
         Squared error: mean square of (mean prediction − truth). Classes: share of rows whose
-        commonest prediction is not the true one.
+        most frequent prediction is not the true class.
     variance : float
         Squared error: mean variance of the predictions. Classes: share of predictions that are not
-        the commonest one of their row.
+        the most frequent one of their row.
     net_variance : float
-        What variance adds to the error: for squared error the same; for classes less, since it
-        helps where the commonest prediction is wrong. error = noise + bias + net_variance where
-        there is no noise (Domingos 2000).
+        The contribution of the variance to the error. For squared error it is the variance. For
+        classes it is less, as variance reduces the error of rows whose most frequent prediction is
+        wrong. Without noise, error = bias + net_variance (Domingos 2000).
     main : ndarray of shape (n_test,)
-        Mean, or commonest, prediction of each row.
+        Mean, or most frequent, prediction of each row.
     predictions : ndarray of shape (n_repeats, n_test)
-        All of them.
+        All predictions.
     """
 
     error: float
@@ -64,15 +64,15 @@ def bias_variance(
     verbose: int = 0,
     callbacks: Any = None,
 ) -> BiasVariance:
-    """Fit a model to many training sets and split its expected error.
+    """Fit a model to many training sets, and decompose its expected error.
 
     Parameters
     ----------
     estimator : estimator
         A regressor (squared error) or a classifier (0–1 loss).
     data : callable or tuple (X, y)
-        A function of a ``numpy.random.Generator`` that returns a new training set (X, y); or rows
-        from which training sets are drawn, with replacement.
+        A function of a ``numpy.random.Generator`` that returns a new training set (X, y); or a
+        table from whose rows training sets are drawn with replacement.
     X_test : array or frame of shape (n_test, n_features)
         Rows to predict.
     y_test : array-like of shape (n_test,)
@@ -80,13 +80,13 @@ def bias_variance(
     truth : array-like of shape (n_test,), default=None
         Their targets without noise (for classes: the most probable one), if known.
     n_repeats : int, default=100
-        Training sets.
+        Number of training sets.
     train_size : int or float, default=1.0
-        Rows drawn from `data`, if it is a table: a number, or a share.
+        Rows of each training set if `data` is a table: a number, or a share of its rows.
     random_state : int, RandomState instance or None, default=None
-        For the draws.
+        Seed of the training sets.
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; it does not change the result.
     verbose : int, default=0
         1 shows a progress bar.
     callbacks : callable or list of callables, default=None
@@ -95,7 +95,7 @@ def bias_variance(
     Returns
     -------
     BiasVariance
-        The parts.
+        The decomposition.
 
     Examples
     --------
@@ -117,21 +117,31 @@ def bias_variance(
     if n_repeats < 2:
         raise ValueError(f"n_repeats: expected at least 2, got {n_repeats}")
     seeds = seeds_for(random_state, n_repeats)
-    draw = data if callable(data) else _drawing(data, train_size)
+    draw = data if callable(data) else _sampler(data, train_size)
 
-    def use(i: int, model: Any) -> Any:
+    def fit_and_predict(i: int, model: Any) -> Any:
         X, y = draw(np.random.default_rng(seeds[i]))
         return model.fit(X, y).predict(X_test)
 
     predictions = np.array(
-        list(fit_again("bias_variance", estimator, n_repeats, use, n_jobs, verbose, callbacks))
+        list(
+            fit_again(
+                "bias_variance",
+                estimator,
+                n_repeats,
+                fit_and_predict,
+                n_jobs=n_jobs,
+                verbose=verbose,
+                callbacks=callbacks,
+            )
+        )
     )
     y_test = np.asarray(y_test)
-    known = truth is not None
-    truth = np.asarray(truth) if known else y_test
+    has_truth = truth is not None
+    truth = np.asarray(truth) if has_truth else y_test
     if truth.shape != y_test.shape or predictions.shape[1:] != y_test.shape:
         raise ValueError(
-            f"y_test: expected shape {predictions.shape[1:]} for it and for truth, got "
+            f"y_test: expected shape {predictions.shape[1:]} for y_test and truth, got "
             f"{y_test.shape} and {truth.shape}"
         )
     if not is_classifier(estimator):
@@ -139,7 +149,7 @@ def bias_variance(
         variance = float(predictions.var(axis=0).mean())
         return BiasVariance(
             error=float(np.mean((predictions - y_test) ** 2)),
-            noise=float(np.mean((y_test - truth) ** 2)) if known else None,
+            noise=float(np.mean((y_test - truth) ** 2)) if has_truth else None,
             bias=float(np.mean((main - truth) ** 2)),
             variance=variance,
             net_variance=variance,
@@ -151,11 +161,12 @@ def bias_variance(
     main = labels[counts.argmax(axis=0)]
     wrong = main != truth
     varies = (predictions != main).mean(axis=0)
-    # Where the commonest is right every change is a mistake; where it is wrong, one may help.
+    # If the most frequent prediction is right, every other one is an error; if it is wrong, others
+    # may be right.
     misses = (predictions != truth).mean(axis=0)
     return BiasVariance(
         error=float(np.mean(predictions != y_test)),
-        noise=float(np.mean(y_test != truth)) if known else None,
+        noise=float(np.mean(y_test != truth)) if has_truth else None,
         bias=float(wrong.mean()),
         variance=float(varies.mean()),
         net_variance=float(np.mean(np.where(wrong, misses - 1, misses))),
@@ -164,10 +175,10 @@ def bias_variance(
     )
 
 
-def _drawing(data: Any, train_size: int | float) -> Any:
-    """Make a function that draws training sets from a table."""
+def _sampler(data: Any, train_size: int | float) -> Any:
+    """Return a function that draws training sets from a table."""
     if not isinstance(data, (tuple, list)) or len(data) != 2:
-        raise ValueError("data: expected a function that draws (X, y), or a tuple (X, y)")
+        raise ValueError("data: expected a function that returns (X, y), or a tuple (X, y)")
     X, y = indexable(*data)
     n_rows = len(np.asarray(y))
     n = train_size if isinstance(train_size, int) else round(train_size * n_rows)

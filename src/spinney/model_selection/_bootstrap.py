@@ -1,4 +1,4 @@
-"""The bootstrap: what would other samples have told?"""
+"""The bootstrap: variation of a model and its error over resamples of the rows."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ __all__ = ["Bootstrap", "bootstrap"]
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """What a bootstrap told.
+    """Result of a bootstrap.
 
     Attributes
     ----------
     predictions : ndarray of shape (n_resamples, n_new)
-        Of `X_new` by each refitted model; empty without `X_new`.
+        Predictions of `X_new` by each refitted model; empty without `X_new`.
     parameters : ndarray of shape (n_resamples, n_parameters)
-        What `parameters` told of each model; empty without it.
+        Values of `parameters` of each model; empty without `parameters`.
     apparent_error : float
-        Of the model fitted to all rows, on the same rows: too good.
+        Training error of the model fitted to all rows; too low.
     out_of_bag_error : float
-        Of rows by the models whose samples do not have them: a little too bad.
+        Error of models on the rows that are not in their samples; slightly too high.
     no_information_error : float
-        That the model would have if rows and targets had nothing to do with each other.
+        Expected error of the model if targets did not depend on the rows.
     overfitting : float
-        How far from the apparent to the no-information error the rows out of the bag are: 0 to 1.
+        Relative overfitting rate: (out-of-bag − apparent) / (no-information − apparent), clipped
+        to 0 to 1.
     error_632 : float
-        0.368 apparent + 0.632 out of the bag.
+        0.368 apparent + 0.632 out-of-bag error.
     error_632_plus : float
-        The same with a weight that grows with overfitting, up to the error out of the bag.
+        The same with a weight that grows with overfitting, up to the out-of-bag error.
     """
 
     predictions: NDArray[Any]
@@ -49,14 +50,14 @@ class Bootstrap:
     error_632_plus: float
 
     def interval(self, level: float = 0.9, of: str = "predictions") -> NDArray[np.float64]:
-        """Percentile intervals.
+        """Return percentile intervals.
 
         Parameters
         ----------
         level : float, default=0.9
-            Share of the refitted models inside.
+            Share of the refitted models inside, between 0 and 1.
         of : {"predictions", "parameters"}, default="predictions"
-            Of what.
+            The values to return intervals for.
 
         Returns
         -------
@@ -84,7 +85,7 @@ def bootstrap(
     verbose: int = 0,
     callbacks: Any = None,
 ) -> Bootstrap:
-    """Refit a model to samples drawn with replacement, and see what varies.
+    """Refit a model to samples drawn with replacement, and estimate its error.
 
     Parameters
     ----------
@@ -95,16 +96,16 @@ def bootstrap(
     y : array-like of shape (n_rows,)
         The targets.
     n_resamples : int, default=200
-        Samples, each of as many rows as there are.
+        Number of samples, each with as many rows as X.
     X_new : array or frame, default=None
         Rows to predict with each model.
     parameters : callable or str, default=None
-        What to keep of each fitted model: the name of an attribute (``"coef_"``), or a function of
-        the model that returns numbers.
+        The values to collect from each fitted model: the name of an attribute (``"coef_"``), or a
+        function of the model that returns numbers.
     random_state : int, RandomState instance or None, default=None
-        For the draws.
+        Seed of the samples.
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; it does not change the result.
     verbose : int, default=0
         1 shows a progress bar.
     callbacks : callable or list of callables, default=None
@@ -125,10 +126,10 @@ def bootstrap(
     >>> from sklearn.linear_model import LinearRegression
     >>> from spinney.model_selection import bootstrap
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> told = bootstrap(LinearRegression(), X, y, parameters="coef_", random_state=0)
-    >>> bool(told.apparent_error < told.error_632_plus < told.out_of_bag_error)
+    >>> result = bootstrap(LinearRegression(), X, y, parameters="coef_", random_state=0)
+    >>> bool(result.apparent_error < result.error_632_plus < result.out_of_bag_error)
     True
-    >>> low, high = told.interval(0.95, of="parameters")[2]  # of the body mass index
+    >>> low, high = result.interval(0.95, of="parameters")[2]  # the body mass index
     >>> bool(0 < low < high)
     True
     """
@@ -139,64 +140,72 @@ def bootstrap(
     n_rows = len(targets)
     if n_rows < 2:
         raise ValueError(f"X: expected at least 2 rows, got {n_rows}")
-    classifies = is_classifier(estimator)
-    tell = (lambda model: getattr(model, parameters)) if isinstance(parameters, str) else parameters
+    is_classification = is_classifier(estimator)
+    read = (lambda model: getattr(model, parameters)) if isinstance(parameters, str) else parameters
     seeds = seeds_for(random_state, n_resamples)
 
     def losses(predicted: Any) -> Any:
-        return (predicted != targets) if classifies else (predicted - targets) ** 2
+        return (predicted != targets) if is_classification else (predicted - targets) ** 2
 
-    def use(i: int, model: Any) -> Any:
+    def fit_sample(i: int, model: Any) -> Any:
         rows = np.random.default_rng(seeds[i]).integers(n_rows, size=n_rows)
         model.fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
-        outside = np.ones(n_rows, dtype=bool)
-        outside[rows] = False
+        out_of_sample = np.ones(n_rows, dtype=bool)
+        out_of_sample[rows] = False
         return (
-            losses(model.predict(X)) * outside,
-            outside,
+            losses(model.predict(X)) * out_of_sample,
+            out_of_sample,
             None if X_new is None else model.predict(X_new),
-            None if tell is None else np.ravel(np.asarray(tell(model), dtype=np.float64)),
+            None if read is None else np.ravel(np.asarray(read(model), dtype=np.float64)),
         )
 
-    total, n_outside = np.zeros(n_rows), np.zeros(n_rows)
-    predictions, told = [], []
-    for lost, outside, predicted, said in fit_again(
-        "bootstrap", estimator, n_resamples, use, n_jobs, verbose, callbacks
+    total, n_out_of_sample = np.zeros(n_rows), np.zeros(n_rows)
+    predictions, values = [], []
+    for sample_losses, out_of_sample, predicted, found in fit_again(
+        "bootstrap",
+        estimator,
+        n_resamples,
+        fit_sample,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        callbacks=callbacks,
     ):
-        total += lost
-        n_outside += outside
+        total += sample_losses
+        n_out_of_sample += out_of_sample
         predictions.append(predicted)
-        told.append(said)
+        values.append(found)
     fitted = clone(estimator).fit(X, y)
     predicted = fitted.predict(X)
     apparent = float(np.mean(losses(predicted)))
-    seen = n_outside > 0
+    seen = n_out_of_sample > 0
     if not seen.any():
-        raise ValueError("n_resamples: expected enough that some rows are left out, got too few")
-    out_of_bag = float(np.mean(total[seen] / n_outside[seen]))
-    without = _no_information(targets, predicted, classifies)
-    # As Efron and Tibshirani bound it: rows out of the bag cannot be worse than no information.
-    capped = min(out_of_bag, without)
-    overfits = capped > apparent and without > apparent
-    overfitting = (capped - apparent) / (without - apparent) if overfits else 0.0
+        raise ValueError(
+            f"n_resamples: no row is out of the bag of any of {n_resamples} samples; increase it"
+        )
+    out_of_bag = float(np.mean(total[seen] / n_out_of_sample[seen]))
+    no_information = _no_information(targets, predicted, is_classification)
+    # Efron and Tibshirani bound the out-of-bag error by the no-information error.
+    capped = min(out_of_bag, no_information)
+    overfits = capped > apparent and no_information > apparent
+    overfitting = (capped - apparent) / (no_information - apparent) if overfits else 0.0
     weight = 0.632 / (1 - 0.368 * overfitting)
     return Bootstrap(
         predictions=np.array([] if X_new is None else predictions),
-        parameters=np.array([] if tell is None else told),
+        parameters=np.array([] if read is None else values),
         apparent_error=apparent,
         out_of_bag_error=out_of_bag,
-        no_information_error=without,
+        no_information_error=no_information,
         overfitting=float(overfitting),
         error_632=0.368 * apparent + 0.632 * out_of_bag,
         error_632_plus=(1 - weight) * apparent + weight * capped,
     )
 
 
-def _no_information(targets: Any, predicted: Any, classifies: bool) -> float:
-    """Mean loss over all pairs of a target and a prediction."""
-    if classifies:
+def _no_information(targets: Any, predicted: Any, is_classification: bool) -> float:
+    """Return the mean loss over all pairs of a target and a prediction."""
+    if is_classification:
         labels = np.unique(np.concatenate([targets, predicted]))
-        share = np.array([(targets == label).mean() for label in labels])
-        told = np.array([(predicted == label).mean() for label in labels])
-        return float(1 - share @ told)
+        target_shares = np.array([(targets == label).mean() for label in labels])
+        predicted_shares = np.array([(predicted == label).mean() for label in labels])
+        return float(1 - target_shares @ predicted_shares)
     return float(np.var(targets) + np.var(predicted) + (targets.mean() - predicted.mean()) ** 2)

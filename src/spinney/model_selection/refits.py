@@ -1,4 +1,4 @@
-"""The same model fitted again and again, on several threads, with progress."""
+"""Repeated fits of a model, on several threads, with progress."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ def fit_again(
     estimator: Any,
     n: int,
     use: Callable[[int, Any], Any],
+    *,
     n_jobs: int | None,
     verbose: int,
     callbacks: Any,
 ) -> Iterator[Any]:
-    """Give the results of ``use(i, clone)`` for i in 0 … n-1, in their order.
+    """Yield the results of ``use(i, clone)`` for i in 0 … n-1, in this order.
 
     Parameters
     ----------
     title : str
-        What the progress bar shows.
+        The title of the progress bar.
     estimator : estimator
-        Cloned for each use.
+        Cloned for each fit.
     n : int
-        How often.
+        Number of fits.
     use : callable
-        Fits the clone and returns what is wanted of it.
+        Fits the clone and returns a result.
     n_jobs : int or None
-        Threads.
+        Number of threads.
     verbose : int
-        1 shows a bar.
+        1 shows a progress bar.
     callbacks : callable, list of callables or None
         Called with (done, n).
     """

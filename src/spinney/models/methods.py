@@ -46,13 +46,13 @@ class ModelMethods:
             The file contains a model of another class.
         """
         # Imported here because `spinney.model_file` is a higher layer.
-        from spinney.model_file.allowed_classes import class_called
+        from spinney.model_file.allowed_classes import class_by_name
         from spinney.model_file.files import load, read_about
 
         path = os.fsdecode(path)
         name = str(read_about(path)["class"])
         try:
-            kind = class_called(name)
+            kind = class_by_name(name)
         except ValueError as error:
             raise ValueError(f"{path}: damaged ({error})") from error
         if not issubclass(kind, cls):

@@ -104,7 +104,7 @@ class LearnerIntervals:
         if groups is None or held is None or method != "auto":
             return learner.predict_interval(points, coverage, method)
         coverage = check_coverage(coverage)
-        predicted, scale = learner._told_and_scale(points)
+        predicted, scale = learner._predict_with_scale(points)
         factors = groups.of(read_table(self, X, self._schema))  # type: ignore[attr-defined]
         ends = held.interval(predicted[:, None], (scale * factors)[:, None], coverage)
         return ends.reshape(len(predicted), 2)

@@ -11,7 +11,7 @@ from sklearn import neighbors
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.group_limits import RowCategories, categories_of
-from spinney.conformal.mixins import HeldOut, SetMixin, thinned
+from spinney.conformal.mixins import HeldOut, SetMixin, subsample_rows
 from spinney.data.table import read_table
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
@@ -129,7 +129,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
             if self.outputs_2d_:
                 raise ValueError("predict_set: expected a model of one output, got several")
             # Each row by the others: asked for when it is first needed, as it costs many queries.
-            rows: Any = thinned(len(self._y))
+            rows: Any = subsample_rows(len(self._y))
             if len(self._y) > int(self.n_neighbors or 1):
                 shares = np.asarray(self.predict_proba(None))[rows]
             else:  # there are too few others to ask
@@ -291,7 +291,7 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
             # Without a label for them, rows that nobody is near get no prediction either.
             counted = np.flatnonzero(~is_alone) if self.outlier_label_ is None else slice(None)
             told = shares[0][counted]
-            rows = thinned(len(told))
+            rows = subsample_rows(len(told))
             codes = np.asarray(self._y[counted][rows]).astype(np.int32).ravel()
             if len(codes):
                 self._held_out = HeldOut("rows, each by the others", codes, told[rows])

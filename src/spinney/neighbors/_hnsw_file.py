@@ -28,14 +28,14 @@ _SCALARS = ("code_scale", "top", "ground")
 def write_index(path: Path, state: dict[str, Any], kept: dict[str, Any]) -> None:
     """Write to a file beside `path` and move it there: no reader ever sees half of it."""
     from spinney.io.atomic_write import write_whole
-    from spinney.model_file.container import container_pieces
+    from spinney.model_file.container import container_chunks
 
     arrays = {name: state[name] for name in _ARRAYS if name in state}
     arrays["ids"] = kept["ids"]
     values = {name: value for name, value in kept.items() if name != "ids"}
     values.update({name: state[name] for name in _SCALARS})
     head = {"format": _FORMAT, "version": str(_VERSION), "values": json.dumps(values)}
-    write_whole(path, container_pieces(head, arrays))
+    write_whole(path, container_chunks(head, arrays))
 
 
 def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -18,7 +18,7 @@ from sklearn.base import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
 from spinney.models.methods import ModelMethods
 from spinney.neighbors._neighborhoods import METRICS
@@ -412,14 +412,14 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
             every = np.arange(smoother.n_rows)
             scale = self._scale(self._squares.leave_one_out(every, self._width, threads))
             known = np.flatnonzero(np.isfinite(told) & np.isfinite(scale))
-            rows = known[thinned(len(known))]
+            rows = known[subsample_rows(len(known))]
             weights = None if smoother.counted is None else smoother.counted[rows]
             self._held_out = HeldOut(
                 "rows, each by the others", truth[rows], told[rows], scale[rows], weights
             )
         return super()._held_out_rows()
 
-    def _told_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+    def _predict_with_scale(self, X: Any) -> tuple[Floats, Floats]:
         self._held_out_rows()  # which smooths the squared errors
         X = validate_data(self, X, dtype=np.float64, reset=False)
         X = np.ascontiguousarray(X)
@@ -606,7 +606,7 @@ class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
         if vars(self).get("_held_out") is None:
             shares = self._leave_one_out()
             known = np.flatnonzero(np.isfinite(shares).all(axis=1))
-            rows = known[thinned(len(known))]
+            rows = known[subsample_rows(len(known))]
             codes = self._smoother.targets[rows].argmax(axis=1).astype(np.int32)
             counted = self._smoother.counted
             weights = None if counted is None else counted[rows]

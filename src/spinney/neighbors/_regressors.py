@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import neighbors
 
 from spinney.conformal.group_scale import learn_group_scale
-from spinney.conformal.mixins import HeldOut, IntervalMixin, thinned
+from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
 from spinney.data.table import read_table
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
@@ -115,7 +115,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
             # Each row by the others: asked for when it is first needed, as it costs many queries.
             told, variance = self._by_the_others()
             truth = np.asarray(self._y[: len(told)], dtype=np.float64).reshape(told.shape)
-            rows = thinned(len(truth))
+            rows = subsample_rows(len(truth))
             self._usual_square = np.sum((truth - told) ** 2, axis=0) / max(len(truth), 1)
             scale = self._scale(variance) * self._learn_groups(truth, told, self._scale(variance))
             shape = (-1,) if self._y.ndim == 1 else (-1, told.shape[1])
@@ -123,7 +123,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
             self._held_out = HeldOut("rows, each by the others", *parts)
         return super()._held_out_rows()
 
-    def _told_and_scale(self, X: Any) -> tuple[Any, Any]:
+    def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
         self._held_out_rows()  # which finds the usual error
         told, variance = self._mean_and_variance(X)
         scale = self._scale(variance)
@@ -273,7 +273,7 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
             # Of new rows those without neighbours get all numbers: here they do not count.
             known = np.isfinite(told.reshape(len(told), -1)).all(axis=1)
             rows = np.flatnonzero(known)
-            rows = rows[thinned(len(rows))]
+            rows = rows[subsample_rows(len(rows))]
             truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
             if len(rows):
                 self._held_out = HeldOut("rows, each by the others", truth[rows], told[rows])

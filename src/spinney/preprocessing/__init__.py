@@ -1,4 +1,4 @@
-"""Centring, scaling and whitening."""
+"""Centering, scaling and whitening."""
 
 from spinney.preprocessing._whitener import Whitener
 

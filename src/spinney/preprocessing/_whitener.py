@@ -1,4 +1,4 @@
-"""Whitening: a linear map after which features are uncorrelated and have variance one."""
+"""Whitening: linear maps to uncorrelated features of variance one."""
 
 from __future__ import annotations
 
@@ -30,33 +30,34 @@ METHODS = ("center", "standard", "cholesky", "pca", "zca")
 
 
 class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimator):
-    """Centre, scale or whiten: after whitening the variance of the rows is the identity.
+    """Center, scale or whiten rows.
 
-    With mean μ and variance A = Σ (x − μ)(x − μ)ᵀ / n, a row x becomes M⁻¹ (x − μ), where A = M Mᵀ.
-    Many M do that; `method` says which.
+    With mean μ and covariance A = Σ (x − μ)(x − μ)ᵀ / n, a row x becomes M⁻¹ (x − μ), where
+    A = M Mᵀ. After whitening the covariance of the rows is the identity. Several M fulfil this;
+    `method` selects one.
 
     Rows may lie in a subspace (constant, repeated or collinear columns, fewer rows than columns).
-    Directions across it have no variance to be scaled to one: they are left out, so that the
-    variance of what remains is the identity. Mapped back, a row comes out with these directions at
-    their mean: the same row, if it lies in the subspace, as all training rows do.
+    Directions without variance are dropped, so that the covariance of the outputs is the identity.
+    `inverse_transform` sets these directions to their mean. It returns the same row if the row
+    lies in the subspace, as all training rows do.
 
     Parameters
     ----------
     method : {"cholesky", "pca", "zca", "standard", "center"}, default="cholesky"
-        - "cholesky": M is lower triangular. Output j depends on the features up to the j-th alone:
-          it is what they leave unexplained of it, in units of its deviation. A feature that the
-          features before it determine has no output.
+        - "cholesky": M is lower triangular. Output j depends only on the features up to the j-th:
+          it is the residual of feature j given the features before it, in units of its standard
+          deviation. A feature that is determined by the features before it has no output.
         - "pca": outputs are the principal components, widest first, each in units of its
-          deviation; those without variance are dropped.
+          standard deviation; those without variance are dropped.
         - "zca": M is the symmetric root of A; outputs stay as close to the features as possible.
-          There is one for each feature; in a subspace their variance is the projection onto it,
+          There is one for each feature; in a subspace their covariance is the projection onto it,
           not the identity.
-        - "standard": M is diagonal: features in units of their deviations, correlations stay.
-          Constant features become zero.
+        - "standard": M is diagonal: features in units of their standard deviations, with
+          unchanged correlations. Constant features become zero.
         - "center": M is the identity.
     tol : float, default=1e-10
-        Directions with less than this share of the variance, features measured in units of their
-        deviations, have none. The variance of a constant feature is zero.
+        Directions with less than this share of the variance count as having none; features are
+        measured in units of their standard deviations. Constant features have no variance.
     n_jobs : int, default=None
         Number of threads of `fit`; None is `spinney.get_num_threads()`.
 
@@ -65,11 +66,11 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
     mean_ : ndarray of shape (n_features,)
         The mean.
     covariance_ : ndarray of shape (n_features, n_features)
-        The variance A.
+        The covariance A.
     whitening_ : ndarray of shape (n_outputs, n_features)
-        What rows are multiplied by, M⁻¹.
+        The matrix M⁻¹ of `transform`.
     unwhitening_ : ndarray of shape (n_features, n_outputs)
-        What takes them back, M.
+        The matrix M of `inverse_transform`.
     rank_ : int
         Number of directions with variance.
     n_features_in_, feature_names_in_
@@ -86,7 +87,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
     """
 
     _parameter_constraints: dict[str, Any] = {
-        # Read where they are used, with texts that say what was expected.
+        # Checked in fit, with errors in the form of the other estimators.
         "method": "no_validation",
         "tol": "no_validation",
         "n_jobs": "no_validation",
@@ -107,7 +108,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Whitener:
-        """Find mean and variance.
+        """Compute mean and covariance.
 
         Parameters
         ----------
@@ -116,7 +117,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         y : None
             Not used.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows.
+            Weights of the rows; integer weights are equivalent to repeated rows.
 
         Returns
         -------
@@ -137,9 +138,9 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
             weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-            said = weights > 0
-            if not said.all():
-                X, weights = X[said], weights[said]
+            positive = weights > 0
+            if not positive.all():
+                X, weights = X[positive], weights[positive]
         rows = Rows.about_their_mean(X, weights, effective_n_jobs(self.n_jobs))
         self.mean_ = rows.shift
         self.covariance_ = _covariance(rows)
@@ -153,7 +154,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
     def _find_maps(self) -> None:
         n_features = len(self.mean_)
         variances = np.diag(self.covariance_)
-        # Rounding of a large constant is no variance.
+        # Treat rounding errors of a large constant as zero variance.
         varies = variances > (1e-14 * np.abs(self.mean_)) ** 2
         units = np.where(varies, np.sqrt(variances), 1.0)
         correlation = self.covariance_ / np.outer(units, units)
@@ -170,25 +171,29 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         elif self.method == "cholesky":
             factor, self._sources = _leading_cholesky(correlation, self.tol)
             self.rank_ = len(self._sources)
-            own = solve_triangular(factor[self._sources], np.eye(self.rank_), lower=True)
+            inverse = solve_triangular(factor[self._sources], np.eye(self.rank_), lower=True)
             self.whitening_ = np.zeros((self.rank_, n_features))
-            self.whitening_[:, self._sources] = own / units[self._sources]
+            self.whitening_[:, self._sources] = inverse / units[self._sources]
             self.unwhitening_ = factor * units[:, None]
         else:
             self._find_symmetric_maps(correlation, units)
 
     def _find_symmetric_maps(self, correlation: Floats, units: Floats) -> None:
-        """Principal axes are those of the variance, but what is none is seen in like units."""
+        """Set the maps of "pca" and "zca".
+
+        The principal axes are those of the covariance. Directions without variance are found from
+        the correlation, which does not depend on the units of the features.
+        """
         values, vectors = np.linalg.eigh(correlation)
-        spans = values > self.tol * max(float(values[-1]), 0.0)
-        self.rank_ = int(spans.sum())
-        # An orthonormal basis of the subspace in the features' own units.
-        basis = np.linalg.qr(units[:, None] * vectors[:, spans])[0]
-        root = (units[:, None] * vectors[:, spans]) * np.sqrt(values[spans])
+        has_variance = values > self.tol * max(float(values[-1]), 0.0)
+        self.rank_ = int(has_variance.sum())
+        # An orthonormal basis of the subspace, in the units of the features.
+        basis = np.linalg.qr(units[:, None] * vectors[:, has_variance])[0]
+        root = (units[:, None] * vectors[:, has_variance]) * np.sqrt(values[has_variance])
         inner = basis.T @ root
         axes, deviations, _ = np.linalg.svd(inner)
         directions = basis @ axes
-        # The sign of an axis is free: its largest entry is positive.
+        # The sign of an axis is arbitrary: make its largest entry positive.
         largest = np.abs(directions).argmax(axis=0)
         directions = directions * np.sign(directions[largest, np.arange(self.rank_)])
         down = directions.T / deviations[:, None]
@@ -215,7 +220,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         return (X - self.mean_) @ self.whitening_.T
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Take whitened rows back.
+        """Map whitened rows back to the features.
 
         Parameters
         ----------
@@ -237,7 +242,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         return white @ self.unwhitening_.T + self.mean_
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of outputs: those of the features, or for "pca" pca0, pca1, …
+        """Return the names of the outputs: feature names, or pca0, pca1, … for "pca".
 
         Parameters
         ----------
@@ -257,31 +262,31 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
 
 
 def _covariance(rows: Rows) -> Floats:
-    """The variance of rows about their mean."""
+    """Return the covariance of rows."""
     n_features = rows.X.shape[1]
-    middle = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)
-    moments = sum_moments(rows, middle, labels=np.zeros(len(rows.X), dtype=np.int32))
+    zero_mean = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)
+    moments = sum_moments(rows, zero_mean, labels=np.zeros(len(rows.X), dtype=np.int32))
     return moments.products[0] / rows.total
 
 
 def _leading_cholesky(matrix: Floats, tol: float) -> tuple[Floats, NDArray[np.intp]]:
-    """Cholesky's factor of a semidefinite matrix, without the columns of pivots that are zero.
+    """Return the Cholesky factor of a semidefinite matrix, and the rows with pivots.
 
-    Returns the factor (n, rank) and which rows have pivots. Features keep their order, which
-    LAPACK's pivoted routine would not.
+    Columns of zero pivots are dropped: the factor has shape (n, rank). LAPACK's pivoted routine
+    would change the order of the features.
     """
     n = len(matrix)
     columns: list[Floats] = []
     sources = []
-    left = matrix.copy()
+    remainder = matrix.copy()
     for j in range(n):
-        pivot = left[j, j]
+        pivot = remainder[j, j]
         if pivot <= tol or pivot <= n * 1e-15:
-            left[j, :] = left[:, j] = 0.0
+            remainder[j, :] = remainder[:, j] = 0.0
             continue
-        column = left[:, j] / np.sqrt(pivot)
+        column = remainder[:, j] / np.sqrt(pivot)
         column[:j] = 0.0
-        left[j:, j:] -= np.outer(column[j:], column[j:])
+        remainder[j:, j:] -= np.outer(column[j:], column[j:])
         columns.append(column)
         sources.append(j)
     factor = np.stack(columns, axis=1) if columns else np.zeros((n, 0))

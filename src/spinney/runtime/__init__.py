@@ -1,1 +1,1 @@
-"""Threads, progress and memory of a running fit."""
+"""Threads, progress, memory and rollback of a running fit."""

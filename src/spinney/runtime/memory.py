@@ -1,4 +1,4 @@
-"""Memory that a process keeps and does not use."""
+"""Release of memory that allocators keep but do not use."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import ctypes
 import sys
 from contextlib import suppress
 
-__all__ = ["give_back_memory"]
+__all__ = ["release_memory"]
 
 
-def give_back_memory() -> None:
-    """Give the system what allocators hold back for later: as much as partitions took to be read.
+def release_memory() -> None:
+    """Return unused memory of the allocators to the system.
 
-    Does nothing where the C library has no way to.
+    After a partition is read, this can be as much as its size. Without support by the C library
+    only Arrow's memory is returned.
     """
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:

@@ -10,10 +10,10 @@ __all__ = ["progress_hook"]
 
 
 def progress_hook(estimator: Any, *, scored: bool = False) -> Callable[..., bool] | None:
-    """Make the function that is called while `estimator` is fitted, or None.
+    """Return the function that reports the progress of a fit, or None.
 
-    It is called with (units done, units in all), on the thread that called ``fit`` and, by the
-    core, at most every 50 ms. An exception that it raises ends the fit.
+    It is called with (units done, total units) on the thread that called ``fit``; the core calls
+    it at most every 50 ms. An exception that it raises ends the fit.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def progress_hook(estimator: Any, *, scored: bool = False) -> Callable[..., bool
         Its ``callbacks`` (a callable or several, each called with ``(done, total)``) and
         ``verbose`` are read.
     scored : bool, default=False
-        Whether a score is known, too: the hook takes it as a third argument, passes it on to
-        callbacks that take three, and returns whether one of them returned True.
+        Whether the hook gets a score as a third argument. It passes the score to callbacks with
+        three arguments, and returns whether one of them returned True.
     """
     callbacks = estimator.callbacks
     given: list[Any] = []
@@ -45,8 +45,8 @@ def progress_hook(estimator: Any, *, scored: bool = False) -> Callable[..., bool
     def hook(done: int, total: int, score: float | None = None) -> bool:
         ends = False
         for listener, takes_score in listeners:
-            told = listener(done, total, score) if takes_score else listener(done, total)
-            ends |= told is True
+            result = listener(done, total, score) if takes_score else listener(done, total)
+            ends |= result is True
         return ends
 
     return hook
@@ -61,7 +61,7 @@ def _takes_three(listener: Any) -> bool:
 
 
 class _Bar:
-    """A bar on standard error, drawn only if the work lasts long enough to be asked about."""
+    """A progress bar on standard error, created at the first report of progress."""
 
     def __init__(self, title: str) -> None:
         self.title = title

@@ -11,9 +11,9 @@ __all__ = ["all_or_nothing"]
 
 @contextmanager
 def all_or_nothing(estimator: Any, trees: str = "_store") -> Iterator[None]:
-    """Leave an estimator that goes on from an earlier fit as it was if this one fails.
+    """Restore the attributes of an estimator if a fit with warm_start fails.
 
-    The attribute `trees` exists after a fit.
+    The estimator must have the attribute `trees` after a fit.
     """
     before = dict(vars(estimator))
     try:

@@ -1,4 +1,4 @@
-"""How many threads an estimator uses."""
+"""The number of threads that estimators use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["effective_n_jobs", "get_num_threads", "set_num_threads"]
 
 
 def set_num_threads(n_threads: int) -> None:
-    """Set the number of threads that ``n_jobs=None`` stands for.
+    """Set the number of threads that ``n_jobs=None`` uses.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def set_num_threads(n_threads: int) -> None:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads that ``n_jobs=None`` stands for.
+    """Return the number of threads that ``n_jobs=None`` uses.
 
     Before `set_num_threads` is called this is the smallest of the CPUs the process may run on
     (its affinity), the quota of its cgroup and ``OMP_NUM_THREADS``.
@@ -52,13 +52,13 @@ def get_num_threads() -> int:
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads that a value of the parameter ``n_jobs`` stands for.
+    """Return the number of threads for a value of the parameter ``n_jobs``.
 
     Parameters
     ----------
     n_jobs : int or None
-        ``None`` is the value of `get_num_threads`, -1 every CPU the process may run on, -2 all of
-        these but one, and so on (at least one thread is left); a positive number is itself.
+        ``None`` means `get_num_threads`, -1 all CPUs that the process may run on, -2 all but one,
+        and so on (at least 1). A positive number is returned unchanged.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def _as_int(name: str, value: Any) -> int:
-    # True is an Integral, but as a number of threads it is a slip.
+    # True is an Integral, but not a valid number of threads.
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
     return int(value)

@@ -1,4 +1,4 @@
-"""The theory of the lectures as numbers, to be held against a fit or an experiment."""
+"""Learning theory: error rates of known distributions, bounds and sample sizes."""
 
 from spinney.theory._bounds_of_fits import adaboost_bound, perceptron_bound
 from spinney.theory._errors import (

@@ -1,4 +1,4 @@
-"""Arguments of the functions here, checked, with texts that say what was expected."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 def check_number(
     name: str, value: Any, low: float, high: float, *, closed: str = "neither"
 ) -> float:
-    """A finite number between `low` and `high`; `closed` as in intervals of pandas."""
+    """Return a finite number between `low` and `high`; `closed` as in pandas.Interval."""
     good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if good:
         number = float(value)
@@ -31,35 +31,35 @@ def check_number(
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least `least`."""
+    """Return an integer >= `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name}: expected a whole number >= {least}, got {value!r}")
+        raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
     return int(value)
 
 
 def check_posteriors(name: str, values: Any) -> Floats:
-    """Probabilities of classes: rows with sum one, or the second class's as one column."""
+    """Return class probabilities (n_points, n_classes); 1-d input is the second class."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 1:
         array = np.column_stack([1 - array, array])
     if array.ndim != 2 or array.size == 0:
         raise ValueError(
-            f"{name}: expected an array (places,) or (places, classes), got shape "
+            f"{name}: expected an array (points,) or (points, classes), got shape "
             f"{np.shape(values)}"
         )
     if not (array >= 0).all() or not np.allclose(array.sum(axis=1), 1.0, rtol=0, atol=1e-9):
-        raise ValueError(f"{name}: expected probabilities >= 0 with sum 1 in each row, got others")
+        raise ValueError(f"{name}: expected probabilities >= 0 with sum 1 in each row")
     return array
 
 
-def check_weights(weights: Any, n_places: int) -> Floats:
-    """Probabilities of the places, with sum one; equal ones for None."""
+def check_weights(weights: Any, n_points: int) -> Floats:
+    """Return the probabilities of the points, normalized; all equal for None."""
     if weights is None:
-        return np.full(n_places, 1.0 / n_places)
+        return np.full(n_points, 1.0 / n_points)
     array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (n_places,):
-        raise ValueError(f"weights: expected shape ({n_places},), got {array.shape}")
+    if array.shape != (n_points,):
+        raise ValueError(f"weights: expected shape ({n_points},), got {array.shape}")
     total = array.sum()
     if not ((array >= 0).all() and 0 < total < np.inf):
-        raise ValueError("weights: expected finite numbers >= 0, not all zero, got others")
+        raise ValueError("weights: expected finite numbers >= 0, not all zero")
     return array / total

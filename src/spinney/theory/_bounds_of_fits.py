@@ -1,4 +1,4 @@
-"""Bounds that a fit of AdaBoost or of the perceptron must keep."""
+"""Bounds for fits of AdaBoost and of the perceptron."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ __all__ = ["adaboost_bound", "perceptron_bound"]
 
 
 def adaboost_bound(errors: Any, *, from_edges: bool = False) -> float:
-    """AdaBoost's bound of the training error: ∏ 2 √(ε_t (1 − ε_t)) = ∏ √(1 − 4 γ_t²).
+    """Return AdaBoost's bound of the training error, ∏ 2 √(ε_t (1 − ε_t)).
+
+    With edges γ_t = ½ − ε_t it is ∏ √(1 − 4 γ_t²).
 
     Parameters
     ----------
@@ -24,11 +26,11 @@ def adaboost_bound(errors: Any, *, from_edges: bool = False) -> float:
     Returns
     -------
     float
-        No less than the error, weighted by the first distribution, of the weighted vote.
+        Upper bound of the training error of the weighted vote, with the initial row weights.
 
     Examples
     --------
-    Weak learners that are right in 60 % of the cases, always:
+    Weak learners that are always right in 60 % of the cases:
 
     >>> from spinney.theory import adaboost_bound
     >>> round(adaboost_bound([0.4] * 100), 4)
@@ -42,36 +44,36 @@ def adaboost_bound(errors: Any, *, from_edges: bool = False) -> float:
     edges = values if from_edges else 0.5 - values
     if not (np.abs(edges) <= 0.5).all():
         expected = "edges in [-1/2, 1/2]" if from_edges else "errors in [0, 1]"
-        raise ValueError(f"errors: expected {expected}, got others")
+        raise ValueError(f"errors: expected {expected}")
     return float(np.prod(np.sqrt((1 - 2 * edges) * (1 + 2 * edges))))
 
 
 def perceptron_bound(
     X: Any, y: Any, coef: Any = None, intercept: float = 0.0, *, fit_intercept: bool = True
 ) -> float:
-    """Novikoff's bound (R/γ)² of the mistakes that the perceptron makes on separable rows.
+    """Return Novikoff's bound (R/γ)² of the perceptron's mistakes on separable rows.
 
-    R is the length of the longest row and γ the margin of a separating hyperplane, both in the
-    space with a further feature of 1 if `fit_intercept`. The bound holds for every separating
-    hyperplane; that of the largest margin gives the smallest one.
+    R is the length of the longest row and γ the margin of a separating hyperplane. With
+    `fit_intercept` both are computed with an additional feature of value 1. The bound holds for
+    every separating hyperplane; the one with the largest margin gives the smallest bound.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Rows.
     y : array-like of shape (n_samples,)
-        Two classes, the second of which is on the side that `coef` points to.
+        Two classes; `coef` points to the side of the second.
     coef : array-like of shape (n_features,), default=None
-        Normal of the hyperplane; None: `HalfspaceClassifier` finds one.
+        Normal of the hyperplane; None: found by `HalfspaceClassifier`.
     intercept : float, default=0.0
-        Its intercept.
+        Intercept of the hyperplane.
     fit_intercept : bool, default=True
-        Whether the perceptron has one.
+        Whether the perceptron has an intercept.
 
     Returns
     -------
     float
-        Infinite if the hyperplane does not separate the classes, or if none does.
+        The bound; infinite if the hyperplane does not separate the classes, or if none does.
 
     Examples
     --------
@@ -86,6 +88,7 @@ def perceptron_bound(
     if len(classes) != 2:
         raise ValueError(f"y: expected two classes, got {len(classes)}")
     if coef is None:
+        # Imported only here, as the other functions need no estimators.
         from spinney.linear_model import HalfspaceClassifier
 
         halfspace = HalfspaceClassifier(fit_intercept=fit_intercept).fit(X, y)

@@ -1,4 +1,4 @@
-"""Errors of rules where the distribution is known: probabilities of classes at each place."""
+"""Error rates for known distributions: class probabilities at each point."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Floats = NDArray[np.float64]
 
 
 def bayes_classifier(posteriors: Any) -> NDArray[np.intp]:
-    """The class of largest probability at each place; of equal ones the first.
+    """Return the most probable class at each point; the first one of ties.
 
     Parameters
     ----------
-    posteriors : array-like of shape (n_places, n_classes) or (n_places,)
+    posteriors : array-like of shape (n_points, n_classes) or (n_points,)
         Probabilities η(y | x); one column is that of the second of two classes.
 
     Returns
     -------
-    ndarray of int of shape (n_places,)
-        Numbers of classes.
+    ndarray of int of shape (n_points,)
+        Indexes of classes.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def bayes_classifier(posteriors: Any) -> NDArray[np.intp]:
 
 
 def bayes_error(posteriors: Any, weights: Any = None) -> float:
-    """The least error that any rule can have: E[1 − max_y η(y | x)].
+    """Return the Bayes error, the smallest possible one: E[1 − max_y η(y | x)].
 
     Parameters
     ----------
-    posteriors : array-like of shape (n_places, n_classes) or (n_places,)
+    posteriors : array-like of shape (n_points, n_classes) or (n_points,)
         Probabilities η(y | x); one column is that of the second of two classes.
-    weights : array-like of shape (n_places,), default=None
-        Probabilities of the places, up to a factor; None: all equal, as for places drawn at random.
+    weights : array-like of shape (n_points,), default=None
+        Probabilities of the points, up to a factor; None: all equal, as for a random sample.
 
     Returns
     -------
@@ -73,7 +73,9 @@ def bayes_error(posteriors: Any, weights: Any = None) -> float:
 
 
 def nearest_neighbor_error(posteriors: Any, weights: Any = None) -> float:
-    """The error of the nearest neighbour with ever more rows (Cover and Hart): E[1 − Σ_y η(y|x)²].
+    """Return the asymptotic error of the nearest neighbor rule: E[1 − Σ_y η(y|x)²].
+
+    This is its limit as the number of training rows grows (Cover and Hart).
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def nearest_neighbor_error(posteriors: Any, weights: Any = None) -> float:
     Returns
     -------
     float
-        Between the Bayes error and `cover_hart_bound` of it.
+        The error, between the Bayes error and its `cover_hart_bound`.
 
     Examples
     --------
@@ -96,7 +98,9 @@ def nearest_neighbor_error(posteriors: Any, weights: Any = None) -> float:
 
 
 def cover_hart_bound(bayes_error: float, n_classes: int = 2) -> float:
-    """Most that the nearest neighbour can err with ever more rows: R* (2 − K/(K − 1) R*).
+    """Return the bound of the nearest neighbor rule's error: R* (2 − K/(K − 1) R*).
+
+    It holds for `nearest_neighbor_error`, the limit for many training rows.
 
     Parameters
     ----------
@@ -108,8 +112,8 @@ def cover_hart_bound(bayes_error: float, n_classes: int = 2) -> float:
     Returns
     -------
     float
-        At most 2 R*. Equal to the error where all places have the same posteriors, R*/(K − 1) for
-        each class but one.
+        The bound, at most 2 R*. The error reaches it if all points have the same posteriors, with
+        R*/(K − 1) for each class except one.
 
     Examples
     --------
@@ -125,10 +129,10 @@ def cover_hart_bound(bayes_error: float, n_classes: int = 2) -> float:
 def nearest_neighbor_bound(
     bayes_error: float, lipschitz: float, n_features: int, n_samples: int
 ) -> float:
-    """Bound of the mean error of the nearest neighbour among n rows: 2 R* + 4 c √d n^(−1/(d + 1)).
+    """Return the bound of the nearest neighbor's mean error with n training rows.
 
-    For two classes, rows in [0, 1]^d, and a probability η of the second class that changes by at
-    most c times the Euclidean distance.
+    The bound is 2 R* + 4 c √d n^(−1/(d + 1)). It holds for two classes, rows in [0, 1]^d, and a
+    probability η of the second class with Lipschitz constant c in the Euclidean distance.
 
     Parameters
     ----------
@@ -144,7 +148,7 @@ def nearest_neighbor_bound(
     Returns
     -------
     float
-        Above 1 it says nothing.
+        The bound; values above 1 are trivial.
 
     Examples
     --------
@@ -159,14 +163,14 @@ def nearest_neighbor_bound(
 
 
 def plug_in_excess(estimated: Any, posteriors: Any, weights: Any = None) -> float:
-    """How much more often a plug-in rule errs than the Bayes classifier.
+    """Return the excess error of a plug-in rule over the Bayes classifier.
 
-    The rule takes the class of largest *estimated* probability. For two classes the excess is
+    The rule predicts the class of largest *estimated* probability. For two classes the excess is
     ``E[|2 η − 1|; the rules differ]``.
 
     Parameters
     ----------
-    estimated : array-like of shape (n_places, n_classes) or (n_places,)
+    estimated : array-like of shape (n_points, n_classes) or (n_points,)
         Estimates of the posteriors; they need not be probabilities.
     posteriors, weights : array-like
         As in `bayes_error`.
@@ -174,7 +178,7 @@ def plug_in_excess(estimated: Any, posteriors: Any, weights: Any = None) -> floa
     Returns
     -------
     float
-        Between 0 and `plug_in_bound`.
+        The excess, between 0 and `plug_in_bound`.
 
     Examples
     --------
@@ -189,7 +193,7 @@ def plug_in_excess(estimated: Any, posteriors: Any, weights: Any = None) -> floa
 
 
 def plug_in_bound(estimated: Any, posteriors: Any, weights: Any = None) -> float:
-    """Bound of the excess error of a plug-in rule: ``E Σ_y |η̂(y|x) − η(y|x)|``.
+    """Return the bound of a plug-in rule's excess error: ``E Σ_y |η̂(y|x) − η(y|x)|``.
 
     For two classes this is ``2 E|η̂ − η|``.
 
@@ -209,8 +213,8 @@ def plug_in_bound(estimated: Any, posteriors: Any, weights: Any = None) -> float
     0.5
     """
     eta = check_posteriors("posteriors", posteriors)
-    apart = np.abs(_estimates(estimated, eta) - eta).sum(axis=1)
-    return float(check_weights(weights, len(eta)) @ apart)
+    distance = np.abs(_estimates(estimated, eta) - eta).sum(axis=1)
+    return float(check_weights(weights, len(eta)) @ distance)
 
 
 def _estimates(estimated: Any, eta: Floats) -> Floats:
@@ -220,12 +224,12 @@ def _estimates(estimated: Any, eta: Floats) -> Floats:
     if values.shape != eta.shape:
         raise ValueError(f"estimated: expected shape {eta.shape}, got {values.shape}")
     if not np.isfinite(values).all():
-        raise ValueError("estimated: expected finite numbers, got others")
+        raise ValueError("estimated: expected finite numbers, got NaN or infinity")
     return values
 
 
 def gini(proportions: Any) -> float:
-    """Gini's impurity of class proportions: 1 − Σ p².
+    """Return the Gini impurity of class proportions: 1 − Σ p².
 
     Parameters
     ----------

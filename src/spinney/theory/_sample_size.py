@@ -1,4 +1,4 @@
-"""How far the training error may be from the true one, and how many rows make it close."""
+"""Bounds of generalization errors, and sample sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = [
 
 
 def vc_dimension_of_halfspaces(n_features: int, *, fit_intercept: bool = True) -> int:
-    """VC dimension of halfspaces: the largest number of points that take all labellings.
+    """Return the VC dimension of halfspaces: d + 1, or d through the origin.
 
-    It is d + 1 with a bias; through the origin it is d.
+    It is the largest number of points for which halfspaces realize all labelings.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def vc_dimension_of_halfspaces(n_features: int, *, fit_intercept: bool = True) -
 
 
 def growth_of_halfspaces(n_samples: int, n_features: int, *, fit_intercept: bool = True) -> int:
-    """Number of ways in which halfspaces divide points in general position (Cover, 1965).
+    """Return the growth function of halfspaces: 2 Σ_{k < D} C(n − 1, k) (Cover, 1965).
 
-    2 Σ_{k < D} C(n − 1, k), where D is the VC dimension: 2ⁿ up to n = D, and fewer beyond. No other
-    n points can be divided in more ways, so that it is the growth function.
+    It is the largest number of labelings of n points by halfspaces, and points in general position
+    reach it. D is the VC dimension: the value is 2ⁿ up to n = D, and smaller beyond.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def growth_of_halfspaces(n_samples: int, n_features: int, *, fit_intercept: bool
 
     Examples
     --------
-    Four points in the plane have 16 labellings; halfspaces miss the two of "exclusive or":
+    Four points in the plane have 16 labelings; halfspaces realize all except the two of XOR:
 
     >>> from spinney.theory import growth_of_halfspaces
     >>> growth_of_halfspaces(4, 2)
@@ -75,7 +75,7 @@ def growth_of_halfspaces(n_samples: int, n_features: int, *, fit_intercept: bool
 
 
 def sauer_bound(n_samples: int, vc_dimension: int) -> int:
-    """Sauer's bound of the growth function: Σ_{k <= D} C(n, k).
+    """Return Sauer's bound of the growth function: Σ_{k <= D} C(n, k).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def sauer_bound(n_samples: int, vc_dimension: int) -> int:
     Returns
     -------
     int
-        Most labellings of n points that a class of this dimension can have.
+        Maximum number of labelings of n points by a class of this dimension.
 
     Examples
     --------
@@ -101,10 +101,10 @@ def sauer_bound(n_samples: int, vc_dimension: int) -> int:
 
 
 def hoeffding_deviation(n_samples: int, delta: float, n_hypotheses: int = 1) -> float:
-    """How far any of finitely many training errors is from its true error (Hoeffding, union).
+    """Return the bound of |training error − true error| for finitely many hypotheses.
 
-    √(ln(2 M / δ) / (2 n)): with probability at least 1 − δ none of M hypotheses, fixed before the n
-    rows were drawn, is off by more.
+    √(ln(2 M / δ) / (2 n)), by Hoeffding's inequality and the union bound: with probability at least
+    1 − δ it holds for all M hypotheses, if they are fixed before the n rows are drawn.
 
     Parameters
     ----------
@@ -135,20 +135,20 @@ def hoeffding_deviation(n_samples: int, delta: float, n_hypotheses: int = 1) -> 
 def hoeffding_sample_size(
     epsilon: float, delta: float, n_hypotheses: int = 1, *, realizable: bool = False
 ) -> int:
-    """Rows that suffice for finitely many hypotheses.
+    """Return a sufficient number of rows for finitely many hypotheses.
 
-    Agnostic: ⌈ln(2 M / δ) / (2 ε²)⌉ rows bring all M training errors within ε of the true ones.
-    Realizable (one hypothesis is never wrong): after ⌈ln(M / δ) / ε⌉ rows every hypothesis without
-    training error has a true error of at most ε. Both with probability at least 1 − δ.
+    Agnostic: with ⌈ln(2 M / δ) / (2 ε²)⌉ rows all M training errors are within ε of the true ones.
+    Realizable (one hypothesis is never wrong): with ⌈ln(M / δ) / ε⌉ rows every hypothesis without
+    training error has a true error of at most ε. Both hold with probability at least 1 − δ.
 
     Parameters
     ----------
     epsilon, delta : float
-        In (0, 1).
+        Error ε and probability δ of failure, in (0, 1).
     n_hypotheses : int, default=1
         Number M of hypotheses.
     realizable : bool, default=False
-        Which of the two.
+        Whether to return the number of the realizable case.
 
     Returns
     -------
@@ -170,10 +170,10 @@ def hoeffding_sample_size(
 
 
 def vc_deviation(n_samples: int, delta: float, vc_dimension: int) -> float:
-    """How far any training error of a class is from its true error (Vapnik and Chervonenkis).
+    """Return the bound of |training error − true error| for a finite VC dimension.
 
-    √(8 ln(4 S / δ) / n), where S is Sauer's bound for 2n points: with probability at least 1 − δ no
-    hypothesis of the class is off by more. Values above 1 say nothing.
+    √(8 ln(4 S / δ) / n), where S is Sauer's bound for 2n points (Vapnik and Chervonenkis): with
+    probability at least 1 − δ it holds for all hypotheses of the class. Values above 1 are trivial.
 
     Parameters
     ----------
@@ -203,21 +203,21 @@ def vc_deviation(n_samples: int, delta: float, vc_dimension: int) -> float:
 def vc_sample_size(
     epsilon: float, delta: float, vc_dimension: int, *, realizable: bool = True
 ) -> int:
-    """Rows that suffice for a class of finite VC dimension.
+    """Return a sufficient number of rows for a class of finite VC dimension.
 
-    Realizable: max(4/ε · log₂(2/δ), 8 D/ε · log₂(13/ε)) rows (Blumer, Ehrenfeucht, Haussler,
-    Warmuth, 1989): every hypothesis without training error then has a true error of at most ε. Up
-    to log(1/ε) this is the lecture's (d + log(1/δ)) / ε. Agnostic: the least n at which
-    `vc_deviation` is at most ε. Both with probability at least 1 − δ.
+    Realizable: with max(4/ε · log₂(2/δ), 8 D/ε · log₂(13/ε)) rows every hypothesis without training
+    error has a true error of at most ε (Blumer, Ehrenfeucht, Haussler, Warmuth, 1989). Up to
+    log(1/ε) this is (D + log(1/δ)) / ε. Agnostic: the smallest n at which `vc_deviation` is at most
+    ε. Both hold with probability at least 1 − δ.
 
     Parameters
     ----------
     epsilon, delta : float
-        In (0, 1).
+        Error ε and probability δ of failure, in (0, 1).
     vc_dimension : int
         VC dimension D, at least 1.
     realizable : bool, default=True
-        Which of the two.
+        Whether to return the number of the realizable case.
 
     Returns
     -------
@@ -240,7 +240,7 @@ def vc_sample_size(
     high = 1
     while not enough(high):
         high *= 2
-    # It falls from n = D on, and is above 1 before.
+    # Bisection: `vc_deviation` decreases from n = D on, and is above 1 before.
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

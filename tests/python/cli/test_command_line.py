@@ -62,7 +62,7 @@ def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
     for command, code, said in [
         ("spinney compare - --target bought <&-", 2, "spinney: standard input is empty\n"),
         ("spinney predict tree.spinney - <&-", 2, "spinney: standard input is empty\n"),
-        ("spinney show - <&-", 2, "spinney: standard input: no model file"),
+        ("spinney show - <&-", 2, "spinney: standard input: not a model file"),
         (f"spinney compare shop.csv {few} >&-", 0, ""),
         ("spinney predict tree.spinney shop.csv >&-", 0, ""),
         ("spinney fit shop.csv --target bought --model decision_tree -o m >&- 2>&-", 0, ""),
@@ -96,7 +96,7 @@ def test_a_model_goes_through_a_pipe(shop: Path) -> None:
     twice = in_shell("spinney predict - - < one", shop.parent)
     assert (twice.returncode, "both" in twice.stderr) == (2, True)
     wrong = in_shell("spinney show - < shop.csv", shop.parent)
-    assert wrong.stderr.startswith("spinney: standard input: no model file")
+    assert wrong.stderr.startswith("spinney: standard input: not a model file")
 
 
 @pytest.mark.usefixtures("sigint_handler")

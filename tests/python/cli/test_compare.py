@@ -164,7 +164,7 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
         (["nowhere.csv", *target], "no such file: nowhere.csv"),
         ([tmp_path, *target], "is a folder"),
         ([file("t.xlsx", "PK\x03\x04"), *target], "is a zip archive"),
-        ([file("t.parquet", "no Parquet"), *target], "is no Parquet file"),
+        ([file("t.parquet", "no Parquet"), *target], "is not a Parquet file"),
         ([file("empty.csv", ""), *target], "is empty"),
         ([file("header.csv", "age,bought\n"), *target], "has no rows"),
         ([file("gone.csv", "age,bought\n1,\n2,NA\n"), *target], "'bought' has no value in any row"),

@@ -297,7 +297,7 @@ def test_files_that_are_no_models(run: Run, shop: Path) -> None:
     for command in (("predict", shop, shop), ("show", shop)):
         ended = run(*command)
         assert ended.code == 2
-        assert f"{shop}: no model file" in ended.err
+        assert f"{shop}: not a model file" in ended.err
     ended = run("predict", shop.parent / "none", shop)
     assert (ended.code, ended.out) == (2, "")
     assert "there is no file" in ended.err

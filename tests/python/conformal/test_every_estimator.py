@@ -206,9 +206,9 @@ def test_cells_left_out_by_formula_are_cells_left_out(name: str, weighted: bool)
     [
         ("no", "calibration: expected"),
         (([[0.0, 1.0]],), "calibration: expected"),
-        (([[0.0, 1.0]], [1.0, 2.0]), "calibration: expected a target for each of its 1 rows"),
-        (([[0.0, 1.0]], [np.nan]), "calibration: its y contains NaN"),
-        (([[0.0, 1.0]], ["a"]), "calibration: expected numbers"),
+        (([[0.0, 1.0]], [1.0, 2.0]), "calibration: expected one target for each of its 1 rows"),
+        (([[0.0, 1.0]], [np.nan]), "calibration: y contains NaN"),
+        (([[0.0, 1.0]], ["a"]), "calibration: y must be numeric"),
         (([[0.0, 1.0]], [[1.0, 2.0]]), "calibration: expected y of shape"),
     ],
 )
@@ -222,7 +222,7 @@ def test_calibration_that_is_none(calibration: Any, said: str) -> None:
 def test_classes_that_are_not_known() -> None:
     X, _, y = _table(50, 0)
     model = DecisionTreeClassifier(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="calibration: its y has 7"):
+    with pytest.raises(ValueError, match="calibration: y has class 7"):
         model.predict_set(X, calibration=(X[:2], [0, 7]))
     several = DecisionTreeClassifier().fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="one output"):

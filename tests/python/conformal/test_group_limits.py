@@ -140,5 +140,5 @@ def test_a_limit_that_holds_all_is_left_alone() -> None:
     rows = RowCategories(np.zeros((50, 1), dtype=np.uint8))
     own = np.linspace(0, 1, 50)
     assert (raised_limits(own, 0.95, 0.9, None, rows, rows) == 0.95).all()
-    with pytest.raises(ValueError, match="the same columns"):
+    with pytest.raises(ValueError, match="the same categorical columns"):
         raised_limits(own, 0.95, 0.9, None, rows, RowCategories(np.zeros((5, 2), dtype=np.uint8)))

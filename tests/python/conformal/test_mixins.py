@@ -478,7 +478,7 @@ def test_what_was_not_held_out_is_said() -> None:
 def test_rows_that_start_scores_or_an_earlier_fit_saw_are_not_held_out() -> None:
     X, y = numbers(100, 0)
     model = GradientBoostingRegressor(early_stopping=True, random_state=0)
-    with pytest.raises(ValueError, match="without rows"):
+    with pytest.raises(ValueError, match="without held-out rows"):
         model.fit(X, y, init_score=np.zeros(100)).predict_interval(X)
     watched = numbers(80, 1)
     model.fit(X, y, eval_set=watched)

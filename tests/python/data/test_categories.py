@@ -266,7 +266,7 @@ def test_an_array_may_stand_for_the_frame_of_fit():
     model, _, schema = fit(pl.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}))
     read = read_table(model, np.array([["y", 4.0]], dtype=object), schema)
     assert [column.tolist() for column in read.columns] == [[1], [4.0]]
-    with pytest.raises(ValueError, match="column 0: expected categories as at fit"):
+    with pytest.raises(ValueError, match="column 0: expected categories like those in fit"):
         read_table(model, np.array([[1.0, 4.0]]), schema)
     with pytest.raises(ValueError, match="X has 3 features, but Model is expecting 2"):
         read_table(model, np.ones((1, 3)), schema)
@@ -298,7 +298,9 @@ def test_other_changes_of_kind():
     with pytest.raises(ValueError, match=r"column 'n': expected numbers.*Datetime"):
         read_table(model, pd.DataFrame({"n": pd.to_datetime(["2020-01-01"])}), schema)
     model, _, schema = fit(pd.DataFrame({"i": pd.Categorical([1, 2])}))
-    with pytest.raises(ValueError, match=r"column 'i': expected categories as at fit, .*\[1, 2\]"):
+    with pytest.raises(
+        ValueError, match=r"column 'i': expected categories like those in fit, .*\[1, 2\]"
+    ):
         read_table(model, pd.DataFrame({"i": ["1", "2"]}), schema)
     # Mixed categories go with either; a column that was all null at fit with anything.
     model, _, schema = fit(pd.DataFrame({"m": pd.Series([1, "x"], dtype=object)}))

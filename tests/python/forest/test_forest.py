@@ -164,7 +164,7 @@ def test_warm_start_refuses_other_columns_and_fewer_trees():
         model.set_params(n_estimators=4).fit(X, y)
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X).astype({0: str})
-    with pytest.raises(ValueError, match="warm_start goes on"):
+    with pytest.raises(ValueError, match="warm_start: expected the columns"):
         model.set_params(n_estimators=6).fit(frame.rename(columns=str), y)
 
 
@@ -462,13 +462,13 @@ def test_coverage_of_a_forest_without_a_bag():
     two = ExtraTreesRegressor(20, random_state=0).fit(X[:500], np.c_[y, -y][:500])
     both = two.predict_interval(X[:9], calibration=(X[500:900], np.c_[y, -y][500:900]))
     assert both.shape == (9, 2, 2)
-    with pytest.raises(ValueError, match="calibration: expected a target for each of its 9 rows"):
+    with pytest.raises(ValueError, match="calibration: expected one target for each of its 9 rows"):
         model.predict_interval(X, calibration=(X[:9], y[:8]))
     with pytest.raises(ValueError, match="calibration: expected y of shape"):
         two.predict_interval(X, calibration=(X[:9], y[:9]))
-    with pytest.raises(ValueError, match="calibration: expected numbers as its y"):
+    with pytest.raises(ValueError, match="calibration: y must be numeric"):
         model.predict_interval(X, calibration=(X[:2], ["a", "b"]))
-    with pytest.raises(ValueError, match="calibration: its y contains NaN"):
+    with pytest.raises(ValueError, match="calibration: y contains NaN"):
         model.predict_interval(X, calibration=(X[:2], [1.0, np.nan]))
     with pytest.raises(ValueError, match=r"calibration: expected \(X, y\)"):
         model.predict_interval(X, calibration=X)

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from spinney.io import ColumnKinds, decide_kinds, read_pieces, read_table
 from spinney.io._delimited import open_delimited
 from spinney.io._dialect import DELIMITERS, MISSING
-from spinney.io._form import Form, join, settle
+from spinney.io._form import Form, infer_form, join
 from spinney.io._source import find_sources
 
 SHOP = pa.table(
@@ -524,7 +524,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
         read_table(tmp_path)
     with pytest.raises(ValueError, match="zip archive or an Excel workbook"):
         read_table(write(tmp_path, b"PK\x03\x04 and more", "t.xlsx"))
-    with pytest.raises(ValueError, match="is no Parquet file: it starts with b'text'"):
+    with pytest.raises(ValueError, match="is not a Parquet file: it starts with b'text'"):
         read_table(write(tmp_path, "text", "t.parquet"))
     with pytest.raises(ValueError, match="at least one file"):
         read_table([])
@@ -576,7 +576,7 @@ _TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size
 
 
 def _expected(texts: list[str]) -> list[Any]:
-    """What Python makes of the texts of a column: the slow twin of `settle`."""
+    """Reference implementation of `infer_form` in plain Python."""
     stripped = [text.strip(" \t\n\v\f\r\xa0") for text in texts]
     values = [None if text in MISSING else text for text in stripped]
     present = [value for value in values if value is not None]
@@ -661,8 +661,8 @@ def test_the_form_of_the_whole_is_the_join_of_its_pieces(
 ) -> None:
     column = pa.chunked_array([pa.array([None if t in MISSING else t for t in texts])])
     column = column.cast(pa.string())
-    whole, values = settle(column, comma=comma)
-    parts = [settle(part, comma=comma)[0] for part in (column.slice(0, cut), column.slice(cut))]
+    whole, values = infer_form(column, comma=comma)
+    parts = [infer_form(part, comma=comma)[0] for part in (column.slice(0, cut), column.slice(cut))]
     assert join(*parts) is whole
     assert join(parts[1], parts[0]) is whole
     assert values.type == whole.type

@@ -246,7 +246,7 @@ def test_a_component_that_collapses():
         "covariance_type": "diag",
         "reg_covar": 0,
     }
-    with pytest.warns(ConvergenceWarning, match=r"components 1 have a covariance without an inv"):
+    with pytest.warns(ConvergenceWarning, match=r"components 1 have a singular covariance"):
         model = GaussianMixture(2, **parameters).fit(X)
     np.testing.assert_array_equal(model.covariances_[1], 1.0)
     np.testing.assert_allclose(model.weights_, [50 / 51, 1 / 51])

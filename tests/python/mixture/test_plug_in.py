@@ -264,7 +264,7 @@ def test_pictures_need_two_features():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="2 features, got 4"):
         MixtureClassifier().fit(X, y).plot()
-    with pytest.raises(ValueError, match="y: expected X with it"):
+    with pytest.raises(ValueError, match="y: expected X together with y"):
         MixtureClassifier().fit(X[:, :2], y).plot(y=y)
 
 

@@ -27,7 +27,7 @@ from spinney.ensemble import (
 from spinney.linear_model import LinearRegression
 from spinney.model_file._description import describe
 from spinney.model_file._rebuilding import rebuild
-from spinney.model_file.container import container_pieces, read_container, read_header
+from spinney.model_file.container import container_chunks, read_container, read_header
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 6))
@@ -154,7 +154,7 @@ def test_one_array_for_two_is_refused() -> None:
     description = describe([first, second])
     for node in description.nodes[:2]:
         node["numbers"] = "0"
-    with pytest.raises(ValueError, match="node 1 cannot be made"):
+    with pytest.raises(ValueError, match="node 1 is invalid"):
         rebuild(description.nodes, description.tensors)
 
 
@@ -221,7 +221,7 @@ def test_what_is_written_is_what_safetensors_writes(
         str(i): np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
         for i, (dtype, shape) in enumerate(shapes)
     }
-    written = b"".join(container_pieces({"text": text}, arrays))
+    written = b"".join(container_chunks({"text": text}, arrays))
     native = {name: a.astype(a.dtype.newbyteorder("=")) for name, a in arrays.items()}
     assert written == save(native, {"text": text})
     path = tmp_path_factory.mktemp("container") / "file"
@@ -235,7 +235,7 @@ def test_what_is_written_is_what_safetensors_writes(
 def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spinney.model_file.container._LONGEST_HEADER", 1000)
     with pytest.raises(ValueError, match="100 arrays are too many"):
-        list(container_pieces({}, {str(i): np.zeros(1) for i in range(100)}))
+        list(container_chunks({}, {str(i): np.zeros(1) for i in range(100)}))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_headers_that_lie(header: bytes, mapped: bool, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
-    with pytest.raises(ValueError, match="no model file, or not all of one"):
+    with pytest.raises(ValueError, match="not a model file, or incomplete"):
         read_container(path, mapped)
 
 

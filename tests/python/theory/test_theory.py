@@ -217,9 +217,9 @@ def test_cover_and_hart_is_reached():
 def test_nearest_neighbour_approaches_its_error():
     # η(x) = x on [0, 1]: R* = 1/4, and the nearest neighbour's error is E 2η(1 − η) = 1/3.
     rng = np.random.default_rng(0)
-    places = (np.arange(10_000) + 0.5) / 10_000
-    assert theory.bayes_error(places) == pytest.approx(0.25, abs=1e-8)
-    assert theory.nearest_neighbor_error(places) == pytest.approx(1 / 3, abs=1e-8)
+    points = (np.arange(10_000) + 0.5) / 10_000
+    assert theory.bayes_error(points) == pytest.approx(0.25, abs=1e-8)
+    assert theory.nearest_neighbor_error(points) == pytest.approx(1 / 3, abs=1e-8)
     X, new = rng.random((20_000, 1)), rng.random((40_000, 1))
     y, truth = rng.random(20_000) < X[:, 0], rng.random(40_000) < new[:, 0]
     for n in (100, 20_000):

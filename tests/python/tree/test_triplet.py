@@ -549,7 +549,7 @@ def test_bad_input(kind):
         small(kind, metric="edit").fit(X, y)
     with pytest.raises(ValueError, match="X: expected strings, got float in row 1"):
         small(kind).fit(["a", np.nan, "b"], [0, 1, 1])
-    with pytest.raises(ValueError, match="X: expected several strings"):
+    with pytest.raises(ValueError, match="X: expected a sequence of strings"):
         small(kind).fit("ab", [0, 1])
     with pytest.raises(ValueError, match="metric: expected 'edit'"):
         small(kind, metric="euclidean").fit(["a", "b"], [0, 1])

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regr
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, thinned
+from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
 from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
@@ -61,7 +61,7 @@ class BaseCells(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
         Cells do not depend on the targets, so these predictions have a closed form.
         """
-        rows = thinned(len(cells))
+        rows = subsample_rows(len(cells))
         self._row_cells, self._row_targets = cells[rows].astype(np.int32), targets[rows]
         self._row_weights = None if (weights == 1).all() else weights[rows]
         self._held_out: HeldOut | None = None
