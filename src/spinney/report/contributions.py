@@ -12,7 +12,7 @@ from spinney.comparison.scaled_table import ScaledTable
 from spinney.export.linear_models import LINEAR_MODELS
 from spinney.inspection.shap.linear import explain_linear
 from spinney.inspection.shap.sampling import explain_by_sampling
-from spinney.inspection.shap.trees import Parts, TreeSum, explain_trees, read_sum
+from spinney.inspection.shap.trees import ShapResult, TreeSum, explain_trees, read_sum
 from spinney.models.form import NotExpressible
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
@@ -120,7 +120,7 @@ class ModelExplainer:
             about, by_row = f"{about} of the predicted class", True
         return Amounts(values[rows, :, chosen], base[chosen], about, parts.method, by_row)
 
-    def _parts(self, X: Any, background: Any, max_background: int) -> Parts:
+    def _parts(self, X: Any, background: Any, max_background: int) -> ShapResult:
         model = self._model
         if self._sum is not None:
             return explain_trees(
@@ -155,7 +155,7 @@ def _tree_sum(model: Any) -> TreeSum | None:
         return None
 
 
-def _explain_scaled_line(model: Any, X: Any, background: Any) -> Parts:
+def _explain_scaled_line(model: Any, X: Any, background: Any) -> ShapResult:
     # A column of categories is several numbers to the line: what they add belongs to the column.
     widths = [1 if isinstance(scale, tuple) else len(scale) for scale in model._scales]
     if background is None:
@@ -173,4 +173,4 @@ def _explain_scaled_line(model: Any, X: Any, background: Any) -> Parts:
     told = explain_linear(model.estimator_, model._read(X), reference, interactions=False)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
     values = np.add.reduceat(told.values, starts, axis=1)
-    return Parts(values, told.base, told.output, told.output_names, method or told.method)
+    return ShapResult(values, told.base, told.output, told.output_names, method or told.method)

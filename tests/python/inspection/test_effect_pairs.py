@@ -306,7 +306,9 @@ def test_rows_that_never_have_both_values_are_refused_by_name():
     with pytest.raises(ValueError, match="columns: expected rows with values in both 'a' and 'b'"):
         accumulated_local_effects(model, frame, ("a", "b"))
     frame["a"] = pd.Categorical([None] * 4, categories=["x"])
-    with pytest.raises(ValueError, match="columns: expected values in column 'a', all missing"):
+    with pytest.raises(
+        ValueError, match="columns: expected a value in column 'a', got only missing values"
+    ):
         accumulated_local_effects(model, frame, ("b", "a"))
 
 

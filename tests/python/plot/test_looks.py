@@ -297,7 +297,7 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.residuals(TREE, X, ["a"] * 150), "y: expected numbers, got 'a'"),
         (lambda X, y: plot.residuals([1.0, np.inf], y=[1, 2]), "model: expected finite"),
         (lambda X, y: plot.residuals([1.0], y=[1, 2]), "y: expected 1 values"),
-        (lambda X, y: plot.residuals([], y=[]), "expected some rows, got none"),
+        (lambda X, y: plot.residuals([], y=[]), "expected at least one row, got none"),
         (lambda X, y: plot.importances(TREE, kind="odd"), "kind: expected"),
         (lambda X, y: plot.shap_summary(explain(TREE, X), output=0, kind="odd"), "kind: expected"),
         (lambda X, y: plot.shap_summary(explain(TREE, X)), "output: expected a number or one of"),
@@ -324,7 +324,7 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.partial_dependence(TREE, X, 0, target=7), "target: expected a class"),
         (lambda X, y: plot.partial_dependence(TREE, X, 0, n_values=1), "n_values: expected"),
         (lambda X, y: plot.partial_dependence(TREE, X, 0, individual=-1), "individual: expected"),
-        (lambda X, y: plot.partial_dependence(TREE, X * np.nan, 0), "all are missing"),
+        (lambda X, y: plot.partial_dependence(TREE, X * np.nan, 0), "got only missing values"),
         (lambda X, y: plot.decision_boundary(TREE, X, y, features=[0, 0]), "two different"),
         (lambda X, y: plot.decision_boundary(TREE, X, y[:3]), "y: expected 150 values"),
         (
