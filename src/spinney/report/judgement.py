@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from spinney.comparison.compared import Compared
 from spinney.plot.calculate_scores import (
+    ModelScores,
     Rates,
-    Told,
     calculate_calibration,
     calculate_confusion,
     calculate_precision_recall,
@@ -101,13 +101,13 @@ def residuals(compared: Compared, name: str) -> Residuals:
     )
 
 
-def _told(compared: Compared, name: str) -> tuple[Told | None, NDArray[Any]]:
+def _told(compared: Compared, name: str) -> tuple[ModelScores | None, NDArray[Any]]:
     assert compared.classes is not None
     scores = compared.probabilities(name)
     if scores is None:
         return None, compared.y
     rows = compared.tested
-    return Told(name, compared.classes, scores[rows], True), compared.y[rows]
+    return ModelScores(name, compared.classes, scores[rows], True), compared.y[rows]
 
 
 def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:
