@@ -68,7 +68,7 @@ static void sort_with(double *values, double *weights, int n)
 
 
 def _write_numbers(expression: str, flat: bool, n_scores: int, prefix: str) -> str:
-    """Return `predict` of a regressor whose output k is an expression of ``scores[k]``."""
+    """Return `predict` of a regressor, with an expression of ``scores[k]``."""
     if flat:
         body = ["const int k = 0;", _COMPUTE, f"return {expression};"]
         return _function(f"double {prefix}predict(const double *row)", body, n_scores)

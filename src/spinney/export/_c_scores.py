@@ -178,7 +178,7 @@ static void compute_scores(const double *row, double *scores)
 
 
 def _write_nodes(tree: Tree, name: Any, set_words: list[int], has_sets: bool) -> list[str]:
-    """Return the inner nodes of a tree as C; the bits of category sets are added to `set_words`."""
+    """Return the inner nodes of a tree as C; append category sets to `set_words`."""
     inner = np.flatnonzero(tree.children_left >= 0)
     by_set = tree.category_start[inner] >= 0
     columns = [

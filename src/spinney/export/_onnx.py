@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from spinney import __version__
 from spinney.export.reading import read_form
 from spinney.models.form import (
     Form,
@@ -83,7 +84,6 @@ def _write(form: Form, kind: int) -> Any:
     """Return the graph of a form; `kind` is the type of numeric inputs and outputs."""
     from onnx import helper  # an optional dependency, also of the modules below
 
-    from spinney import __version__
     from spinney.export._onnx_graph import Graph
     from spinney.export._onnx_outcomes import add_outcome
     from spinney.export._onnx_rows import add_rows

@@ -1,4 +1,4 @@
-"""Nearest neighbours in ONNX operators: candidates by matrix products, then exact distances.
+"""Nearest neighbours in ONNX operators.
 
 One matrix product estimates the distances from all training rows, but loses digits if distances are
 small. So it only selects k + 16 candidates. The neighbours are then selected by sums of squared
@@ -53,7 +53,7 @@ def _least(graph: Graph, values: str, k: int) -> list[str]:
 
 
 def _inverse(graph: Graph, distances: str) -> str:
-    """Add weights 1 / distance; if some distances are zero, only those rows have a weight."""
+    """Add weights 1 / distance; zero distances, if any, get all the weight."""
     is_same = graph.add("Equal", distances, graph.number(0.0))
     same = graph.cast(is_same, TensorProto.DOUBLE)
     any_same = graph.add("Greater", graph.sum(same, keepdims=1), graph.number(0.0))

@@ -19,7 +19,7 @@ Outputs = list[tuple[str, str, int | None]]  # name, value, width (None: a vecto
 
 
 def add_outcome(graph: Graph, scores: str, n_scores: int, outcome: Any, kind: int) -> None:
-    """Add the predictions as outputs; the label or the predicted number is the first output.
+    """Add the predictions as outputs; the label or number is the first.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _narrowed(graph: Graph, value: str, kind: int) -> str:
 
 
 def _add_several(graph: Graph, scores: str, outcome: _form.SeveralShares, kind: int) -> None:
-    """Add a matrix of labels as an output, and the probabilities of each of its columns."""
+    """Add a matrix of labels, and the probabilities for each of its columns."""
     labels = _label_values(np.concatenate([np.asarray(c, dtype=object) for c in outcome.classes]))
     shares = graph.add("Div", scores, graph.number(outcome.divisor))
     columns, of_outputs = [], []

@@ -15,7 +15,7 @@ __all__ = ["add_rows"]
 
 
 def add_rows(graph: Graph, form: Form, kind: int) -> str:
-    """Declare the inputs and return a matrix in double precision, (n_rows, n_features).
+    """Declare the inputs; return a double precision matrix, (n_rows, n_features).
 
     Without categories, the input is one matrix. With categories, every column is an input, named as
     in the fit. Categories are converted to codes, NaN for missing values and unseen categories.

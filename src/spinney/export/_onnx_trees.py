@@ -208,7 +208,7 @@ def _ensemble(
 
 
 def _renumber_leaves(attributes: dict[str, Any]) -> NDArray[np.int64]:
-    """Renumber leaves that have the number of their sibling node; return the leaf of each number.
+    """Renumber leaves with the number of their sibling; return the new order.
 
     onnxruntime 1.21 to 1.23 treat a node as a leaf if both children have the same number, even if
     one child is a leaf and the other is not.

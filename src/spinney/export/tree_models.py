@@ -94,7 +94,7 @@ def _average(model: Any, trees: list[Tree], hard: bool) -> tuple[TreeScores, Any
 
 
 def _class_values(tree: Tree, hard: bool) -> Floats:
-    """Return the class shares of all outputs side by side, or votes for the largest share."""
+    """Return the class shares of all outputs, or votes for the largest share."""
     of_outputs = [tree.value[:, k, :n] for k, n in enumerate(tree.n_classes)]
     if hard:
         of_outputs = [np.eye(v.shape[1])[v.argmax(axis=1)] for v in of_outputs]

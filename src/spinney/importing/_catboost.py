@@ -155,7 +155,7 @@ def _read_model(document: Any) -> BoosterSource:
 
 
 def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
-    """Return the task, loss and initial scores of a model; trees and columns are empty."""
+    """Return task, loss and initial scores of a model, without trees and columns."""
     described = info["params"]["loss_function"]
     name, given = described["type"], described.get("params", {})
     params: dict[str, Any] = {}
@@ -187,7 +187,7 @@ def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
 
 
 def _oblivious_nodes(tree: Any, n_scores: int, label: str) -> list[dict[str, Any]]:
-    """Return the nodes of a tree with one split per level; bit i of a leaf number is split i."""
+    """Return the nodes of an oblivious tree; bit i of a leaf number is split i."""
     splits = tree["splits"] or []
     depth = len(splits)
     if depth > _DEEPEST or len(tree["leaf_values"]) != n_scores << depth:

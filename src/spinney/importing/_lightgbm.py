@@ -178,7 +178,7 @@ def _read_integer(pairs: dict[str, str], key: str) -> int:
 def _read_objective(
     line: str, settings: dict[str, str], n_scores: int, classes: Any
 ) -> BoosterSource:
-    """Return the task, loss and initial scores of an objective; trees and columns are empty."""
+    """Return task, loss and initial scores, without trees and columns."""
     name, *options = line.split() or ["custom"]
     given = dict(word.split(":", 1) for word in options if ":" in word)
     params: dict[str, Any] = {}
@@ -226,7 +226,7 @@ def _read_names(header: dict[str, str], n_features: int) -> list[str] | None:
 def _read_categories(
     text: str, header: dict[str, str], settings: dict[str, str], split_codes: list[set[int]]
 ) -> tuple[list[Any], list[dict[int, int]]]:
-    """Return the values of each column of categories, and a map from LightGBM's codes to them."""
+    """Return the values of each column of categories, and maps from LightGBM's codes."""
     infos = header.get("feature_infos", "").split()
     if infos and len(infos) != len(split_codes):
         raise ValueError(f"model: expected {len(split_codes)} feature_infos, got {len(infos)}")
@@ -267,12 +267,12 @@ def _read_categories(
 
 
 def _beyond_zero(threshold: Any) -> Any:
-    """Move a threshold near zero outside the range of values that LightGBM reads as zero."""
+    """Move a threshold out of the range of values that LightGBM reads as zero."""
     return np.where(threshold >= 0, ZERO, BELOW_ZERO)
 
 
 def _read_tree(pairs: dict[str, str], label: str, split_codes: list[set[int]]) -> SourceTree:
-    """Read a tree; the category codes in its splits are added to `split_codes`, by column."""
+    """Read a tree; add the category codes in its splits to `split_codes`."""
     if pairs.get("is_linear", "0").strip() == "1":
         raise ValueError("model: linear trees (linear_tree=true) are not supported")
     n_leaves = _read_integer(pairs, "num_leaves")

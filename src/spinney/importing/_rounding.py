@@ -1,4 +1,4 @@
-"""Thresholds for rows in double precision that equal those for rows in single precision."""
+"""Thresholds in double precision that are equivalent to those for float32 rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["last_at_most", "last_below"]
 
 
 def last_at_most(threshold: Any) -> NDArray[np.float64]:
-    """Return the largest double that is at most the threshold after rounding to float32.
+    """Return the largest double that rounds to a float32 up to the threshold.
 
     Libraries that store rows as float32 round them before they compare. ``x <= last_at_most(t)`` is
     the result of their comparison, for x in float32 or float64.
@@ -34,6 +34,6 @@ def _as_number(single: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def last_below(threshold: Any) -> NDArray[np.float64]:
-    """Return the largest double that is below a float32 threshold after rounding to float32."""
+    """Return the largest double that rounds to a float32 below the threshold."""
     single = np.asarray(threshold, dtype=np.float32)
     return last_at_most(np.nextafter(single, np.float32(-np.inf)))

@@ -17,5 +17,5 @@ def read_bytes(model: Any) -> bytes | None:
 
 
 def kind_of(model: Any, package: str) -> set[str]:
-    """Return the names of the object's classes that a package defines, without importing it."""
+    """Return the names of the object's classes that a package defines."""
     return {c.__name__ for c in type(model).__mro__ if c.__module__.split(".")[0] == package}

@@ -71,7 +71,7 @@ def append_tree(store: ForestStore, tree: SourceTree, label: str) -> None:
 
 
 def tree_arrays(tree: SourceTree, n_categories: Any, width: int, label: str) -> dict[str, Any]:
-    """Validate a tree and return its arrays for the core, named as in `spinney.tree.Tree`."""
+    """Validate a tree and return its arrays, named as in `spinney.tree.Tree`."""
     levels = _levels(tree, len(n_categories), label)
     order = np.concatenate(levels)
     n = len(order)
@@ -124,7 +124,7 @@ def tree_arrays(tree: SourceTree, n_categories: Any, width: int, label: str) -> 
 
 
 def _levels(tree: SourceTree, n_features: int, label: str) -> list[NDArray[np.int64]]:
-    """Return the nodes below the root by level; raise an error if they do not form a tree."""
+    """Return the nodes by level; raise an error if they do not form a tree."""
     n = len(tree.left)
     lengths = {len(getattr(tree, name)) for name in ("right", "feature", "threshold", "value")}
     lengths |= {len(getattr(tree, name)) for name in ("missing_left", "weight", "n_rows", "gain")}
@@ -157,7 +157,7 @@ def _levels(tree: SourceTree, n_features: int, label: str) -> list[NDArray[np.in
 def _category_bits(
     tree: SourceTree, order: NDArray[np.int64], n_categories: Any, label: str
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the start of each node's category set (-1 for none), and all sets as bits.
+    """Return the starts of the nodes' category sets (-1: none), and all sets.
 
     A node has two sets of bits: the categories that go left, and those that occurred in the node.
     """

@@ -183,7 +183,7 @@ def _n_trees(forest: Any, n_rounds: int, n_scores: int) -> int:
 
 
 def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
-    """Return the task, loss and initial scores of an objective; trees and columns are empty."""
+    """Return task, loss and initial scores, without trees and columns."""
     name = objective["name"]
     params: dict[str, Any] = {}
     classes = None

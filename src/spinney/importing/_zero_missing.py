@@ -1,4 +1,4 @@
-"""Conversion of splits that treat zeros as missing values to plain threshold splits.
+"""Conversion of splits that treat zeros as missing values to plain splits.
 
 LightGBM with ``zero_as_missing`` sends values within 1e-35 of zero in the default direction. If
 zero is already on that side of the threshold, or next to it, one split is equivalent. Otherwise,
@@ -94,7 +94,7 @@ def without_zero_missing(tree: SourceTree, about_zero: Any, label: str) -> Sourc
 
 
 def _plain_splits(threshold: float, zero_left: bool) -> list[tuple[float, int]]:
-    """Return ascending thresholds, each with the child (0 left, 1 right) of values up to it.
+    """Return ascending thresholds and the child (0 or 1) of values up to each.
 
     Values above the last threshold go to the right child.
     """

@@ -1,4 +1,4 @@
-"""Explanations of models: importances, dependence, Shapley values and counterfactuals."""
+"""Model explanations: importances, dependence, Shapley values, counterfactuals."""
 
 from spinney.inspection._drop_column import drop_column_importance
 from spinney.inspection._influence import Influence, influence

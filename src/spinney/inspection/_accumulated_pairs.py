@@ -1,4 +1,4 @@
-"""Accumulated local effects of two columns: their joint effect without the main effects."""
+"""Accumulated local effects of two columns, without their main effects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = NDArray[np.intp]
 def effects_of_two(
     view: TableView, predictor: Predictor, rows: Rows, axes: tuple[EffectAxis, EffectAxis]
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Return effects, (n_outputs, n_points, n_points), and the number of rows in each cell."""
+    """Return effects, (n_outputs, n_points, n_points), and row counts per cell."""
     first, second = axes
     cells = (first.n_cells, second.n_cells)
     cell = np.ravel_multi_index((first.at, second.at), cells)

@@ -21,7 +21,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # the same, for scores
 
 
 class Predictor:
-    """Predictions of a model for rows of a table in which columns are set to other values.
+    """Predictions of a model for rows whose columns are set to other values.
 
     For sums over trees, the core evaluates all settings of a row in one pass through each tree.
     Other models predict tables in which the values are replaced.

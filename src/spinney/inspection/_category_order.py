@@ -1,4 +1,4 @@
-"""An order of categories that puts categories with similar rows next to each other."""
+"""An order of categories that puts similar categories next to each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drop-column importance: how much worse a model is when it is fitted without a column."""
+"""Drop-column importance: the decrease of the score without a column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def drop_column_importance(
     verbose: int = 0,
     callbacks: Any = None,
 ) -> Importances:
-    """Measure how much a score falls when a model is fitted without a column, or a group of them.
+    """Measure how much the score decreases in fits without a column or group.
 
     In every fold the model is fitted with all columns and once without each column, which takes
     long. Columns that duplicate others have no importance here, because the model can do without

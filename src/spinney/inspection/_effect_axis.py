@@ -1,4 +1,4 @@
-"""A column along which effects are accumulated: its grid, and the cell of each row."""
+"""A column along which effects are accumulated: its grid, and the rows' cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class EffectAxis:
-    """Grid points of a column, steps between neighbouring points, and the cells of the rows.
+    """Grid points of a column, the steps between them, and the cells of the rows.
 
     In a numeric column, the points are the ends of intervals, and the intervals are the cells: a
     row takes part in the step across its interval. In a column of categories, the categories are
@@ -76,7 +76,7 @@ class EffectAxis:
         return np.moveaxis(counts, 0, axis)
 
     def per_point(self, counts: Floats, axis: int) -> Floats:
-        """Convert row counts per cell to counts per point; an interval adds half to each end."""
+        """Convert row counts per cell to counts per point (half to each end)."""
         if self.is_category:
             return counts
         counts = np.moveaxis(counts, axis, 0)
@@ -110,11 +110,11 @@ def make_axis(view: TableView, rows: Rows, j: int, n_intervals: int, known: Rows
 
 
 def _edges(values: Floats, n_intervals: int) -> Floats:
-    """Return ends of intervals with about equal numbers of rows; all ends are observed values."""
+    """Return ends of intervals of similar row counts; all ends are observed values."""
     edges = np.quantile(values, np.linspace(0, 1, n_intervals + 1), method="inverted_cdf")
     return np.unique(edges)
 
 
 def _intervals(values: Floats, edges: Floats) -> Rows:
-    """Return the interval of each value: (edge k, edge k + 1], the first one with both ends."""
+    """Return the interval of each value: (edge k, edge k + 1]; the first is closed."""
     return np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(edges) - 2)

@@ -1,4 +1,4 @@
-"""A row that the user passes along with a table: a number, table, array, dict or Series."""
+"""A row passed along with a table: a number, table, array, dict or Series."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _values(x: Any, n_columns: int, names: list[str] | None) -> list[Any]:
 
 
 def _append_to_frame(table: nw.DataFrame[Any], values: list[Any]) -> Any:
-    """Return the frame with a row appended; integer columns become float where that is needed."""
+    """Append a row to a frame; integer columns become float where needed."""
     columns, upper = {}, []
     for name, value in zip(table.columns, values, strict=True):
         series = table.get_column(name)

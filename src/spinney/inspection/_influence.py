@@ -1,4 +1,4 @@
-"""Influence of rows on a linear model: leverage, residuals and effects of deleting a row."""
+"""Influence of rows on a linear model: leverage, residuals, Cook's distance."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influenc
 
 
 def _leverages(rows: Floats, weights: Floats, penalty: float, with_intercept: bool) -> Floats:
-    """Return the diagonal of the hat matrix of weighted least squares with an L2 penalty."""
+    """Return the hat matrix diagonal of weighted least squares with an L2 penalty."""
     root = np.sqrt(weights)
     leverage = np.zeros(len(rows))
     if with_intercept:

@@ -1,4 +1,4 @@
-"""Training rows behind a prediction: rows in the same leaves, or nearest neighbours."""
+"""Training rows behind a prediction: leaf neighbours or nearest neighbours."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _matrix(columns: NDArray[np.intp], values: Floats, n_columns: int) -> Any:
 
 
 def _nearest_rows(model: Any, X: Any) -> LeafNeighbors:
-    """Return the neighbours of a nearest-neighbour model, with the weights of its prediction."""
+    """Return the neighbours that a nearest-neighbour model uses, with their weights."""
     distances, rows = model.kneighbors(X)
     weigh = getattr(model, "weights", "uniform")
     if weigh == "distance":

@@ -1,4 +1,4 @@
-"""Scores that are means over rows: per-row values, from which a standard error follows."""
+"""Scores that are means of per-row values, so that they have a standard error."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RowScores:
         return 0.5 / math.sqrt(-mean) if mean < 0 else 0.0  # no errors: no variance to propagate
 
     def from_outputs(self, outputs: Floats) -> Floats:
-        """Return the values of rows from class probabilities or numbers, (n_rows, n_outputs)."""
+        """Return per-row values from class probabilities or numbers, (n_rows, n_outputs)."""
         if self.response == "numbers":
             return self.measure(outputs[:, 0])
         if self.response == "shares":

@@ -1,4 +1,4 @@
-"""Models that are sums over trees in the core: their predictions for columns set to values."""
+"""Sums over trees in the core, for predictions with columns set to values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StoredSum:
-    """A model as initial scores plus the sum of trees in the core, and a link function.
+    """A model as initial scores, a sum of trees in the core, and a link function.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class StoredSum:
     def score(
         self, rows: Any, columns: list[int], values: Floats, by_row: bool, n_threads: int
     ) -> Floats:
-        """Return scores, (n_sums, n_settings, n_scores), of each row or averaged over the rows."""
+        """Return scores, (n_sums, n_settings, n_scores), by row or averaged over rows."""
         n_sums = rows.n_rows if by_row else 1
         out = np.empty((n_sums, len(values), self.n_scores))
         _core.score_settings(
@@ -107,7 +107,7 @@ class StoredSum:
     def score_shuffled(
         self, rows: Any, groups: list[list[int]], orders: NDArray[np.int64], n_threads: int
     ) -> Floats:
-        """Return scores, (n_groups, n_repeats, n_rows, n_scores), of rows with shuffled columns.
+        """Return scores with shuffled columns, (n_groups, n_repeats, n_rows, n_scores).
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ _OUTCOMES: dict[type, Callable[[Any, Floats], Any]] = {
 
 
 def read_tree_sum(model: Any) -> StoredSum | None:
-    """Return a model as a sum over trees, or None if it is not one or has several targets."""
+    """Return a model as a sum over trees; None for others and several targets."""
     if not type(model).__module__.startswith("spinney."):
         return None  # a user's subclass may override predict
     if isinstance(model, BaggingClassifier | BaggingRegressor) and not model._is_native():

@@ -1,4 +1,4 @@
-"""Accumulated local effects: how predictions change with a column, near observed rows."""
+"""Accumulated local effects: changes of predictions with a column, near rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def accumulated_local_effects(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> AccumulatedEffects:
-    """Accumulate changes of predictions across intervals, each for the rows in the interval.
+    """Accumulate changes of predictions across intervals, for the rows in each.
 
     Partial dependence puts every value into every row, which creates impossible rows if columns are
     correlated. Here only the rows of an interval are used, and moved only to its ends (Apley and
@@ -165,7 +165,7 @@ def _mean_by(which: Rows, n: int, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _error(variances: Floats, share: Floats) -> Floats:
-    """Return the standard errors of centred effects, from the variances of their steps.
+    """Return standard errors of centred effects, from the variances of their steps.
 
     `share` is the weight of each step in the mean effect. So the centred effect at point k is the
     sum of the steps, weighted by 1 - share before k and by -share from k on.

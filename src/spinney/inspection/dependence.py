@@ -1,4 +1,4 @@
-"""Partial dependence: the mean prediction when a column is set to one value in all rows."""
+"""Partial dependence: mean predictions with a column set to values of a grid."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def partial_dependence(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Dependence:
-    """Average the predictions with one or two columns set to each value of a grid in all rows.
+    """Return mean predictions with one or two columns set to values of a grid.
 
     For trees, forests, bagging and boosting, the core evaluates all values in one pass of each row
     through each tree. Up to rounding, the result is that of predicting one table per value.
@@ -229,7 +229,7 @@ def _requested_grid(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray
 
 
 def _default_grid(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray[Any]]:
-    """Return the default grid of a column, and its values in the format of `TableView.make`."""
+    """Return the default grid of a column, and its values for `TableView.make`."""
     missing = view.missing_rows(j)
     if len(missing) == view.n_rows:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Importances of columns with standard errors: the result class, and importances of models."""
+"""Importances of columns with standard errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Importances:
         return np.argsort(-self.mean, kind="stable")[:n]
 
     def interval(self, coverage: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the lower and upper ends of normal confidence intervals of the importances.
+        """Return lower and upper ends of normal confidence intervals.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Importances:
 
 
 def own_importances(model: Any, X: Any = None) -> Importances:
-    """Return the model's ``feature_importances_``; a forest's trees determine standard errors."""
+    """Return ``feature_importances_``, for forests with standard errors."""
     check_is_fitted(model)
     mean = getattr(model, "feature_importances_", None)
     if mean is None:
@@ -103,7 +103,7 @@ def own_importances(model: Any, X: Any = None) -> Importances:
 
 
 def standard_errors(each: Floats) -> Floats:
-    """Return the standard errors of the rows' means; columns are treated as independent."""
+    """Return standard errors of the rows' means; columns are independent samples."""
     if each.shape[1] < 2:
         return np.full(len(each), np.nan)
     return each.std(axis=1, ddof=1) / np.sqrt(each.shape[1])

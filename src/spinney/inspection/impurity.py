@@ -151,7 +151,7 @@ def _check_model(model: Any, held_out: bool) -> None:
 
 
 def _matrix(table: Any, schema: Any) -> Floats:
-    """Return rows as the trees read them: numbers or codes, NaN where a value is missing."""
+    """Return rows as the trees read them: numbers or codes, NaN if missing."""
     if table.columns is None:
         return np.asarray(table.to_matrix(), dtype=np.float64)
     columns = []
@@ -164,7 +164,7 @@ def _matrix(table: Any, schema: Any) -> Floats:
 
 
 def _targets(model: Any, y: NDArray[Any]) -> tuple[Floats, int]:
-    """Return targets in the layout of leaf values, (n_rows, width), and the number of targets.
+    """Return targets in the layout of leaf values, (n_rows, width), and their number.
 
     A numeric target has one column, a target of classes one column per class. With several targets
     of classes, all have the number of columns of the one with most classes.
@@ -215,7 +215,7 @@ def _trees(model: Any, n_rows: int, held_out: bool) -> Iterator[tuple[Tree, Rows
 
 
 def _row_contributions(tree: Tree, rows: Floats, targets: Floats) -> Floats:
-    """Return the contribution of each row to each column; rows descend the tree level by level."""
+    """Return the contributions of rows to columns; rows descend level by level."""
     values = tree.value.reshape(tree.node_count, -1)
     out = np.zeros(rows.shape)
     moving, at = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
@@ -238,7 +238,7 @@ def _row_contributions(tree: Tree, rows: Floats, targets: Floats) -> Floats:
 
 
 def _goes_left(tree: Tree, at: NDArray[np.int64], values: Floats) -> NDArray[np.bool_]:
-    """Return whether values of the split features go to the left children of nodes `at`."""
+    """Return whether values of the split features go left at the nodes `at`."""
     missing = np.isnan(values)
     left = values <= tree.threshold[at]
     start = tree.category_start[at]

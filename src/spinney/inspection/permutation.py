@@ -36,7 +36,7 @@ def permutation_importance(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Importances:
-    """Measure how much a score decreases when a column, or a group of columns, is shuffled.
+    """Measure how much a score decreases when a column or group is shuffled.
 
     Columns of a group are shuffled together, which keeps the dependence between them. Use held-out
     rows: on training rows, columns that the model overfits look important.
@@ -148,7 +148,7 @@ def permutation_importance(
 def _decreases(
     base: Any, scores: list[Any], by_rows: RowScores | None, weights: Floats | None
 ) -> tuple[Floats, float]:
-    """Return the decrease of the score in each repeat, and its variance from sampling rows."""
+    """Return the decrease in each repeat, and its variance from sampling rows."""
     if by_rows is None:
         return np.array([base - one for one in scores]), 0.0
     mean = float(np.average(base, weights=weights))

@@ -1,4 +1,4 @@
-"""Access to X by column, for any kind of table, and copies of X with changed columns."""
+"""Access to tables of any kind by column, and copies with changed columns."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class TableView:
         return Levels(labels, counts[known], rows[known], codes)
 
     def values(self) -> NDArray[Any]:
-        """Return all columns as one array of floats, or of objects if there are categories."""
+        """Return all columns as one array, of objects if there are categories."""
         if not any(self.is_category(j) for j in range(self.n_columns)):
             return np.ascontiguousarray(self._table.to_matrix(), dtype=np.float64)
         out = np.empty((self.n_rows, self.n_columns), dtype=object)
@@ -199,7 +199,7 @@ def _make_frame(
 def _make_pandas(
     frame: nw.DataFrame[Any], rows: Rows | None, changes: dict[int, NDArray[Any]]
 ) -> Any:
-    """Do the same as `_make_frame` for pandas, ten times as fast with hundreds of columns."""
+    """Do the same as `_make_frame`, ten times as fast for wide pandas frames."""
     native = frame.to_native()
     made = native.copy(deep=False) if rows is None else native.take(rows)
     for j, new in changes.items():
@@ -225,7 +225,7 @@ def dense(X: Any) -> Any:
 
 
 def _categorical(X: Any, model: Any) -> Any:
-    """Return which columns hold categories: those of the model, otherwise by their values."""
+    """Return which columns hold categories, by the model or by their values."""
     schema = getattr(model, "_schema", None)
     if schema is not None and schema.n_features == X.shape[1]:
         return schema.is_categorical
@@ -256,7 +256,7 @@ def as_vector(y: Any, parameter: str = "y") -> NDArray[Any]:
 
 
 def as_targets(y: Any, n_rows: int) -> NDArray[Any]:
-    """Return the targets of a table: one-dimensional, or two-dimensional for several targets."""
+    """Return targets as an array, two-dimensional for several targets."""
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = [as_vector(frame.get_column(name)) for name in frame.columns]

@@ -1,4 +1,4 @@
-"""Plot of accumulated local effects: a line with an error band, bars for categories, or a map."""
+"""Plot of accumulated local effects: a line with a band, bars or a map."""
 
 from __future__ import annotations
 

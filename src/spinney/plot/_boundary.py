@@ -146,7 +146,7 @@ def _draw_borders(ax: Any, boundary: Boundary) -> None:
 
 
 def _region_colours(boundary: Boundary) -> NDArray[np.float64]:
-    """Return the colour of each grid point: that of its class, paler for lower probabilities."""
+    """Return the colours of grid points, paler for lower probabilities."""
     from matplotlib.colors import to_rgb  # an optional dependency
 
     n = len(boundary.classes or ())

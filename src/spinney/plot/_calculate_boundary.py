@@ -1,4 +1,4 @@
-"""Predictions of a model over a grid of one or two columns, with the others held fixed."""
+"""Predictions of a model over a grid of one or two columns."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _axis(view: TableView, j: int, n_steps: int) -> tuple[Axis, NDArray[Any]]:
 
 
 def _typical(view: TableView) -> dict[int, float | np.intp]:
-    """Return the median of numeric columns, and a row with the most frequent category of others."""
+    """Return medians of numeric columns, and rows with the modes of the others."""
     typical: dict[int, float | np.intp] = {}
     for j in range(view.n_columns):
         if view.is_category(j):

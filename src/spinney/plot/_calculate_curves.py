@@ -1,4 +1,4 @@
-"""Cross-validated scores by number of training rows, or by the value of a parameter."""
+"""Cross-validated scores by number of training rows or value of a parameter."""
 
 from __future__ import annotations
 
@@ -132,6 +132,6 @@ def _folds(model: Any, cv: Any, random_state: Any) -> Any:
 
 
 def _without_failed(train: Floats, test: Floats) -> tuple[Floats, Floats]:
-    """Set training and test scores to NaN where either is missing because a fit failed."""
+    """Set training and test scores to NaN where a fit failed."""
     failed = np.isnan(train) | np.isnan(test)
     return np.where(failed, np.nan, train), np.where(failed, np.nan, test)

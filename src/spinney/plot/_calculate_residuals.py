@@ -66,7 +66,7 @@ def calculate_residuals(model: Any, X: Any, y: Any, n_groups: int = 10) -> Resid
 
 
 def _groups(predicted: Floats, n_groups: int) -> list[NDArray[np.intp]]:
-    """Split rows by prediction into groups of similar size; equal predictions stay together."""
+    """Split rows by prediction into groups of similar size, without splitting ties."""
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, n_groups + 1)[1:-1]))
     codes = np.searchsorted(edges, predicted)
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]

@@ -35,7 +35,7 @@ class OutputValues:
 
 @dataclass(frozen=True)
 class Summary:
-    """Shapley values of the columns with the largest mean absolute values, the largest first.
+    """Shapley values of the most important columns, the most important first.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def calculate_summary(output_values: OutputValues, max_columns: int) -> Summary:
 
 
 def _offsets(values: Floats, low: float, high: float) -> Floats:
-    """Return offsets of stacked dots: the rows of a cell alternate above and below the middle."""
+    """Return offsets of stacked dots, alternately above and below the middle."""
     cell = np.zeros(len(values), dtype=np.intp)
     if high > low:
         cell = ((values - low) / (high - low) * _CELLS).astype(np.intp)
@@ -197,7 +197,7 @@ def _numbers(column: NDArray[Any]) -> Floats | None:
 
 
 def _levels(column: NDArray[Any]) -> Floats:
-    """Return mid-ranks of the values, scaled to 0 to 1; NaN for missing values and categories."""
+    """Return mid-ranks scaled to 0 to 1; NaN for missing values and categories."""
     numbers = _numbers(column)
     out = np.full(len(column), np.nan)
     if numbers is None:
@@ -214,7 +214,7 @@ def _levels(column: NDArray[Any]) -> Floats:
 def calculate_shap_dependence(
     output_values: OutputValues, column: int, other: int | None
 ) -> Dependence:
-    """Return the Shapley values of a column by its values; the column `other` sets colours."""
+    """Return a column's Shapley values by its values; `other` sets the colours."""
     values = output_values.values[:, column]
     raw = output_values.data[:, column]
     numbers = _numbers(raw)
@@ -241,7 +241,7 @@ def calculate_shap_dependence(
 
 
 def calculate_waterfall(output_values: OutputValues, row: int, max_columns: int) -> Waterfall:
-    """Sort the steps of one row by size; if there are too many, the smallest are merged."""
+    """Sort the steps of one row by size; merge the smallest if there are too many."""
     values = output_values.values[row]
     order = np.argsort(-np.abs(values), kind="stable")
     shown = order if len(order) <= max_columns else order[: max_columns - 1]

@@ -22,7 +22,7 @@ def calibration(
     positive: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw observed frequencies against predicted probabilities, in bins of the prediction.
+    """Draw observed frequencies against predicted probabilities, in bins.
 
     The curve of a calibrated model is the diagonal. Vertical lines are 95 % confidence intervals of
     the observed frequencies (Wilson). For a single model, grey bars at the bottom show the number

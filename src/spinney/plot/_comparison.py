@@ -85,6 +85,6 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
 
 
 def _decimals(spreads: list[float]) -> int:
-    """Return the number of decimals that show two digits of the first nonzero standard error."""
+    """Return the decimals for two digits of the first nonzero standard error."""
     spread = next((spread for spread in spreads if spread > 0), 0.01)
     return min(6, max(0, 1 - math.floor(math.log10(spread))))

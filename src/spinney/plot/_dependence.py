@@ -1,4 +1,4 @@
-"""Plot of partial dependence: lines, bars for categories, or a map for two columns."""
+"""Plot of partial dependence: lines, bars or a map for two columns."""
 
 from __future__ import annotations
 

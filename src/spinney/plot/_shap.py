@@ -43,7 +43,7 @@ def shap_summary(
     random_state: Any = 0,
     ax: Any = None,
 ) -> Any:
-    """Draw the Shapley values of all rows, by column, the most important columns on top.
+    """Draw Shapley values of all rows, by column, the most important on top.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def shap_waterfall(
     max_columns: int = 12,
     ax: Any = None,
 ) -> Any:
-    """Draw the Shapley values of one row as steps from the base value to the prediction.
+    """Draw the Shapley values of one row as steps up to the prediction.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def shap_waterfall(
 
 
 def _dots(ax: Any, x: Any, y: Any, levels: Any) -> Any:
-    """Draw dots coloured by rank, or grey without one; return the mappable of a scale, or None."""
+    """Draw dots coloured by rank, grey without one; return the mappable or None."""
     from matplotlib.colors import LinearSegmentedColormap  # an optional dependency
 
     unknown = np.isnan(levels)

@@ -1,4 +1,4 @@
-"""The common style of all plots: sizes, colours, axes, error bands, labels without overlap."""
+"""The common style of all plots: sizes, colours, axes, error bands, labels."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _pyplot() -> Any:
 
 
 def class_colours(n: int) -> list[str]:
-    """Return n different colours: from the palette, or hues around the circle if n is larger."""
+    """Return n colours: from the palette, or hues around the circle if n is larger."""
     if n <= len(DOTS):
         return list(DOTS[:n])
     colours = []
@@ -154,7 +154,7 @@ def legend(ax: Any, **where: Any) -> None:
 
 
 def class_key(ax: Any, names: Sequence[str], colours: Sequence[str]) -> None:
-    """Label the colours of classes: a legend, or a scale beside the axes for many classes."""
+    """Label the colours of classes by a legend, or by a scale for many classes."""
     if len(names) <= LEGEND_ROOM:
         for name, colour in zip(names, colours, strict=True):
             ax.scatter([], [], c=colour, s=18, label=shortened(name))
@@ -190,7 +190,7 @@ def shortened(name: Any, longest: int = _LONGEST) -> str:
 
 
 def label_categories(ax: Any, which: str, labels: Iterable[Any]) -> None:
-    """Label the ticks 0, 1, … of an axis, with the size and rotation that the space allows.
+    """Label the ticks 0, 1, … of an axis, in the size that the space allows.
 
     If the space is too small even for small letters, only every second (third, …) tick is labelled.
     """

@@ -107,7 +107,7 @@ def tree(
 
 
 def _fit(ax: Any, texts: list[Any], boxes: list[Any]) -> None:
-    """Set the largest font size with which boxes do not overlap, within and between levels."""
+    """Set the largest font size with which boxes do not overlap."""
     renderer = ax.figure._get_renderer()
     room = ax.get_window_extent()
     levels: dict[float, list[tuple[float, float]]] = {}  # height: positions and widths of boxes

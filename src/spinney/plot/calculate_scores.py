@@ -1,4 +1,4 @@
-"""Predictions of classifiers against true classes: rates, calibration, confusion, margins."""
+"""Evaluation of classifiers: rates, calibration, confusion matrix, margins."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _from_array(name: str, scores: NDArray[Any], y: NDArray[Any], parameter: str
 
 
 def positive_class(scored: ModelScores, positive: Any) -> int | None:
-    """Return the index of the positive class, or None for all classes if there are several."""
+    """Return the index of the positive class, or None for several classes."""
     if positive is not None:
         found = np.flatnonzero(scored.classes == positive)
         if len(found) == 0:
@@ -366,7 +366,7 @@ def calculate_calibration(
 
 
 def _bin_counts(probability: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
-    """Return the sizes of the bins of scikit-learn's calibration_curve, without empty ones."""
+    """Return the sizes of the nonempty bins of scikit-learn's calibration_curve."""
     steps = np.linspace(0.0, 1.0, n_bins + 1)
     edges = steps if strategy == "uniform" else np.percentile(probability, steps * 100)
     counts = np.bincount(np.searchsorted(edges[1:-1], probability), minlength=len(edges))
@@ -403,7 +403,7 @@ class Confusion:
 
 
 def calculate_confusion(model: Any, X: Any, y: Any) -> Confusion:
-    """Return the confusion matrix of a classifier or, if `model` is an array, of predictions."""
+    """Return the confusion matrix of a classifier or of an array of predictions."""
     y = as_vector(y)
     if hasattr(model, "predict") and is_regressor(model):
         raise ValueError(
@@ -426,7 +426,7 @@ def calculate_confusion(model: Any, X: Any, y: Any) -> Confusion:
 
 
 def calculate_margins(model: Any, X: Any, y: Any) -> Floats:
-    """Return the margin of each row: the score of its class minus the best other score."""
+    """Return margins: the score of a row's class minus its best other score."""
     y = as_vector(y)
     if hasattr(model, "margins"):
         return np.asarray(model.margins(X, y), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Counterfactuals: the nearest row for which an ensemble of trees predicts something else."""
+"""Counterfactuals: the nearest row with another prediction of a tree ensemble."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def counterfactual(
     costs: Mapping[Any, float] | None = None,
     max_boxes: int = 20_000,
 ) -> Counterfactual:
-    """Find the smallest change of a row that changes the prediction of a tree or tree ensemble.
+    """Find the smallest change of a row that changes a tree ensemble's prediction.
 
     Between the thresholds of its trees the model is constant, so there are finitely many cells to
     choose from. A branch-and-bound search examines them. The result is exact for a single tree or a

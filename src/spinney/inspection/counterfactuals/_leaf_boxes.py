@@ -158,7 +158,7 @@ def _with(values: Ints, k: int, value: int) -> Ints:
 
 
 def _cut_number(tree: Tree, node: int, cuts: Floats) -> int:
-    """Return the index of a node's threshold; all cells lie on one side of an infinite one."""
+    """Return the index of a node's threshold; -1 or n for an infinite one."""
     threshold = tree.threshold[node]
     if np.isfinite(threshold):
         return int(np.searchsorted(cuts, threshold))

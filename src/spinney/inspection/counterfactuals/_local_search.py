@@ -1,4 +1,4 @@
-"""Local search for cheap points near a row: the start of the branch-and-bound search.
+"""Local search for cheap points near a row, before the branch and bound.
 
 The search changes one column at a time. A *state* is a point and, for every leaf, the number of
 columns that exclude the point from it. The margins for all options of a column then follow from
@@ -166,7 +166,7 @@ class LocalSearch:
         return None
 
     def _cheapen(self, state: _State) -> float:
-        """Move single columns to cheaper options that keep the goal reached; return the cost."""
+        """Move single columns to cheaper options within the goal; return the cost."""
         changed = True
         while changed:
             changed = False

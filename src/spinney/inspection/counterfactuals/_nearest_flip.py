@@ -1,4 +1,4 @@
-"""Branch and bound for the nearest point where a tree ensemble predicts something else.
+"""Branch and bound for the nearest point with another prediction.
 
 Boxes of options are opened in the order of their lower cost bounds. If the cheapest point of the
 cheapest box reaches the goal, no point is nearer. If not, the box is split between that point and
@@ -38,7 +38,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best point (or None), its cost, a lower bound of all costs, and the boxes opened."""
+    """The best point or None, its cost, a lower bound, and the boxes opened."""
 
     point: Point | None
     cost: float
@@ -75,7 +75,7 @@ class NearestFlip:
         self._close = _CLOSE * (np.abs(self._base) + scale + 1e-300)
 
     def search(self, start: Point, candidates: list[Point], max_boxes: int) -> SearchResult:
-        """Search from the point of the row; `candidates` are points that may reach the goal."""
+        """Search from the row's point; `candidates` are points that may reach the goal."""
         best, least = self._find_good_point(start, candidates)
         everything = Boxes(
             np.zeros(len(self._leaves.numbers), dtype=np.int64),

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Shapley values: a contribution of each column to each prediction, which add up to it.
+    """Shapley values: contributions of columns that add up to the prediction.
 
     Attributes have the names and shapes of ``shap.Explanation``, so that functions which use only
     these accept this class, too: ``violin``, ``force`` and ``summary_plot`` of shap's plots. The
@@ -80,7 +80,7 @@ class Explanation:
         return len(self.values)
 
     def __getitem__(self, index: Any) -> Explanation:
-        """Return the explanation of some rows, indexed like an array; an integer keeps one row."""
+        """Return the explanation of some rows; an integer keeps one row."""
         if isinstance(index, tuple):
             raise TypeError(
                 "Explanation: expected an index of rows, got a tuple; use of_output for outputs"

@@ -320,7 +320,7 @@ def _calculate(
 
 
 def _read_as_tree_sum(model: Any) -> tuple[TreeSum | None, Any, str]:
-    """Return a model as a sum over trees, its trees in the core if any, or an error text."""
+    """Return a model as a sum over trees, its trees in the core, or an error text."""
     why = f"expected a Spinney tree or tree ensemble, got {type(model).__name__}"
     if not type(model).__module__.startswith("spinney."):
         return None, None, why

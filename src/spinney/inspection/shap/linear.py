@@ -15,7 +15,7 @@ __all__ = ["explain_linear"]
 
 
 def explain_linear(model: Any, X: Any, background: Any, *, interactions: bool) -> ShapResult:
-    """Return Shapley values of a linear Spinney model relative to the mean of the background.
+    """Return Shapley values of a linear model relative to the background's mean.
 
     Columns are treated as independent: a column outside the coalition is at the background's mean,
     and there are no interactions.

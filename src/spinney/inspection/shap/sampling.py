@@ -73,7 +73,7 @@ def explain_by_sampling(
 def _changes_by_column(
     outputs_of: Any, rows: Any, other: Any, rank: Any, *, start: Floats, own: Floats
 ) -> Floats:
-    """Return the change of the prediction by each column, the mean of an order and its reverse.
+    """Return the changes by column, averaged over an order and its reverse.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _changes_by_column(
 
 
 def _output(model: Any) -> tuple[Any, str, list[str] | None]:
-    """Return the function that is explained, the kind of its output, and names of outputs."""
+    """Return the explained function, the kind of its output, and names of outputs."""
     if hasattr(model, "__sklearn_tags__") and is_classifier(model):
         classes = getattr(model, "classes_", None)
         several = isinstance(classes, list)

@@ -53,14 +53,14 @@ class TreeSum:
 
 @dataclass(frozen=True)
 class _StoredScores:
-    """Stand-in for `TreeScores` if the trees are in the core: initial scores, tree numbers."""
+    """Stand-in for `TreeScores` if the trees are in the core."""
 
     start: Floats
     trees: range
 
 
 def read_stored(model: Any) -> tuple[TreeSum, StoredSum] | None:
-    """Return a forest or booster as a sum over trees, without copying its trees to arrays.
+    """Return a forest or booster as a sum over trees, without copying its trees.
 
     Returns None if the core does not hold the final leaf values. The trees then have to be read
     from the model (`read_sum`).
@@ -112,7 +112,7 @@ def _any_boost_sum(model: Any) -> TreeSum:
 
 
 def _describe(model: Any, scores: TreeScores, outcome: Any) -> TreeSum:
-    """Return a sum over trees with its factor, the name of its output and names of outputs."""
+    """Return a sum over trees with its factor and the names of its outputs."""
     name = type(model).__name__
     classes: Any = getattr(outcome, "classes", None)
     if isinstance(outcome, _form.WeightedMedian):
