@@ -1,4 +1,4 @@
-"""Models for others: as ONNX graphs, and as C."""
+"""Export of fitted models to ONNX graphs and to C code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as C."""
+"""Export of fitted models to C code."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ __all__ = ["export_c"]
 
 
 def export_c(model: Any, *, prefix: str = "") -> str:
-    """Write a fitted model as one file of C99 that needs the standard library alone.
+    """Write a fitted model as one file of C99 that needs only the standard library.
 
     Parameters
     ----------
     model : estimator
-        A fitted decision tree, extra tree, forest, isolation forest, bagging, AdaBoost or gradient
-        boosting of Spinney's trees, or linear model.
+        A fitted linear model, decision tree, extra tree, forest or isolation forest, or bagging,
+        AdaBoost or gradient boosting of Spinney trees.
     prefix : str, default=""
-        What the names of all functions begin with, for several models in one program.
+        The prefix of the names of all functions, for several models in one program.
 
     Returns
     -------
     str
-        The file; compile it with any C compiler and link with ``-lm``. It has
+        The C code; compile it with any C compiler and link with ``-lm``. It defines
 
-        - ``predict(row)``: what `predict` says of a row, ``const double *``: a ``double``, or the
-          name of the class where classes are strings; of several numbers
+        - ``predict(row)``: the prediction for a row, ``const double *``. It is a ``double``, or the
+          name of the class if classes are strings; models with several outputs have
           ``predict(row, out)``;
-        - ``predict_index(row)``: the place of the class in `classes_`, for classifiers;
-        - ``predict_proba(row, out)``: the probabilities, where the model has them, and otherwise
+        - ``predict_index(row)``: the index of the predicted class in `classes_`, for classifiers;
+        - ``predict_proba(row, out)``: the probabilities, if the model has them, and otherwise
           ``decision_function``;
-        - ``category_code(column, text)``: the number that stands for a category, where columns
-          have categories.
+        - ``category_code(column, text)``: the code of a category, if there are columns of
+          categories.
 
-        Missing values are NAN. A category is its place among those of fit in ascending order, from
-        0; NAN, or any number beyond, is one that fit did not see.
+        Missing values are NAN. The code of a category is its index among the training categories
+        in ascending order. NAN and larger numbers are unseen categories.
 
     Raises
     ------
     TypeError
-        If the model cannot be written; the message says why.
+        If the model is not supported; the message states the reason.
 
     Notes
     -----
-    All is computed in double precision, in the order of the model: raw scores and sums over trees
-    have the same bits if the compiler keeps to the standard (no ``-ffast-math``).
+    The code computes in double precision, in the order of the model: raw scores and sums over trees
+    have the same bits if the compiler follows the standard (no ``-ffast-math``).
 
     Examples
     --------
@@ -64,7 +64,7 @@ def export_c(model: Any, *, prefix: str = "") -> str:
     True
     """
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
-        raise ValueError(f"prefix: expected the beginning of a C name, got {prefix!r}")
+        raise ValueError(f"prefix: expected the beginning of a C identifier, got {prefix!r}")
     try:
         return _write(read_form(model), prefix)
     except NotExpressible as error:
@@ -85,12 +85,13 @@ def _write(form: Form, prefix: str) -> str:
 
 
 def _head(form: Form, prefix: str) -> list[str]:
+    """Return the lines of the first comment, which describes the columns."""
     lines = [f"{form.model}, written by spinney {__version__}. C99; link with -lm.", ""]
-    lines.append(f"A row is {form.n_features} numbers, NAN for what is missing:")
+    lines.append(f"A row has {form.n_features} numbers; NAN if missing:")
     for feature, categories in enumerate(form.categories):
         text = f"  {feature}  {form.column_name(feature)}"
         if categories is not None:
-            text += f": one of {len(categories)} categories, as {prefix}category_code gives it"
+            text += f": the {prefix}category_code of one of {len(categories)} categories"
         if form.names is not None or categories is not None:
             lines.append(text)
     if lines[-1].endswith("missing:"):
@@ -99,6 +100,7 @@ def _head(form: Form, prefix: str) -> list[str]:
 
 
 def _write_categories(form: Form, prefix: str) -> str:
+    """Write the tables of categories and the function `category_code`."""
     parts, cases = [], []
     for feature, categories in enumerate(form.categories):
         if categories is None or len(categories) == 0:
@@ -108,7 +110,7 @@ def _write_categories(form: Form, prefix: str) -> str:
         cases.append(f"    case {feature}: names = categories_{feature}; break;")
     parts.append(
         f"""\
-/* The code of a category, numbers as Python writes them; NAN if fit did not see it. */
+/* The code of a category (numbers as Python prints them); NAN for unseen categories. */
 double {prefix}category_code(int column, const char *text)
 {{
     const char *const *names = 0;

@@ -1,4 +1,4 @@
-"""From scores to predictions, in C."""
+"""C code that converts scores to predictions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["write_outcome"]
 
 
 def write_outcome(outcome: Any, n_scores: int, prefix: str) -> str:
-    """Write the functions that a program calls, named with the prefix."""
+    """Return the C code of the public functions, with the prefix in their names."""
     return _write(outcome, n_scores, prefix)
 
 
 def _function(head: str, body: list[str], n_scores: int) -> str:
+    """Return a C function; with `n_scores` it declares the array `scores`."""
     lines = "\n".join(f"    {line}" for line in body)
     scores = f"    double scores[{n_scores}];\n" if n_scores else ""
     return f"{head}\n{{\n{scores}{lines}\n}}\n"
@@ -66,8 +67,8 @@ static void sort_with(double *values, double *weights, int n)
 """
 
 
-def _numbers(expression: str, flat: bool, n_scores: int, prefix: str) -> str:
-    """Write `predict` for numbers that each follow from one score, ``scores[k]``."""
+def _write_numbers(expression: str, flat: bool, n_scores: int, prefix: str) -> str:
+    """Return `predict` of a regressor, with an expression of ``scores[k]``."""
     if flat:
         body = ["const int k = 0;", _COMPUTE, f"return {expression};"]
         return _function(f"double {prefix}predict(const double *row)", body, n_scores)
@@ -75,14 +76,28 @@ def _numbers(expression: str, flat: bool, n_scores: int, prefix: str) -> str:
     return _function(f"void {prefix}predict(const double *row, double *out)", body, n_scores)
 
 
-def _classes(
+def _write_classes(
     classes: Any,
     n_scores: int,
     prefix: str,
     index: list[str],
     numbers: tuple[str, list[str]] | None,
 ) -> str:
-    """Write `predict_index`, `predict`, and one function with the numbers behind them."""
+    """Return `predict_index`, `predict`, and a function for probabilities or scores.
+
+    Parameters
+    ----------
+    classes : array
+        The classes.
+    n_scores : int
+        The number of scores.
+    prefix : str
+        The prefix of function names.
+    index : list of str
+        The body of `predict_index`.
+    numbers : (str, list of str) or None
+        Head and body of the third function.
+    """
     parts = [_function(f"int {prefix}predict_index(const double *row)", index, n_scores)]
     parts.append(_labels(np.asarray(classes), prefix))
     if numbers is not None:
@@ -92,6 +107,7 @@ def _classes(
 
 
 def _labels(classes: Any, prefix: str) -> str:
+    """Return the table of classes and `predict`."""
     result, labels = _label_table(classes)
     return f"""\
 {labels}
@@ -103,14 +119,14 @@ def _labels(classes: Any, prefix: str) -> str:
 
 
 def _label_table(classes: Any) -> tuple[str, str]:
-    """Return the type of a class, and the table of all."""
+    """Return the C type of a class, and the table of classes."""
     types = {type(value) for value in classes.tolist()}
     if types <= {str}:
         declaration, result = "char *const classes[]", "const char *"
         cells = [as_string(value) for value in classes.tolist()]
     elif types <= {int, float, bool}:
         if not all(float(value) == value for value in classes.tolist()):
-            raise NotExpressible("its classes are integers that no double can hold")
+            raise NotExpressible("its classes are integers that a double cannot represent")
         declaration, result = "double classes[]", "double "
         cells = [as_double(value) for value in classes.tolist()]
     else:
@@ -119,43 +135,43 @@ def _label_table(classes: Any) -> tuple[str, str]:
     return result, table(declaration, cells)
 
 
-def _proba(prefix: str, body: list[str]) -> tuple[str, list[str]]:
+def _proba_function(prefix: str, body: list[str]) -> tuple[str, list[str]]:
     return f"void {prefix}predict_proba(const double *row, double *out)", body
 
 
 @singledispatch
 def _write(outcome: Any, n_scores: int, prefix: str) -> str:
-    raise NotExpressible(f"C has no way to say {type(outcome).__name__}")
+    raise NotExpressible(f"C code does not support the outcome {type(outcome).__name__}")
 
 
 @_write.register
 def _(outcome: _form.Numbers, n_scores: int, prefix: str) -> str:
     divided = "" if outcome.divisor == 1 else f" / {as_double(outcome.divisor)}"
-    return _numbers(f"scores[k]{divided}", outcome.flat, n_scores, prefix)
+    return _write_numbers(f"scores[k]{divided}", outcome.flat, n_scores, prefix)
 
 
 @_write.register
 def _(outcome: _form.Exponential, n_scores: int, prefix: str) -> str:
-    return _numbers("exp(scores[k])", outcome.flat, n_scores, prefix)
+    return _write_numbers("exp(scores[k])", outcome.flat, n_scores, prefix)
 
 
 @_write.register
 def _(outcome: _form.Logistic, n_scores: int, prefix: str) -> str:
-    return _numbers("1.0 / (1.0 + exp(-scores[k]))", outcome.flat, n_scores, prefix)
+    return _write_numbers("1.0 / (1.0 + exp(-scores[k]))", outcome.flat, n_scores, prefix)
 
 
 @_write.register
 def _(outcome: _form.SortedQuantiles, n_scores: int, prefix: str) -> str:
-    places = table("int places[]", map(str, outcome.positions))
+    positions = table("int positions[]", map(str, outcome.positions))
     body = [
         f"double order[{n_scores}] = {{0}};",
         "int k;",
         _COMPUTE,
         f"sort_with(scores, order, {n_scores});",
-        f"for (k = 0; k < {n_scores}; ++k) out[k] = scores[places[k]];",
+        f"for (k = 0; k < {n_scores}; ++k) out[k] = scores[positions[k]];",
     ]
     head = f"void {prefix}predict(const double *row, double *out)"
-    return f"{_SORT}\n{places}\n{_function(head, body, n_scores)}"
+    return f"{_SORT}\n{positions}\n{_function(head, body, n_scores)}"
 
 
 @_write.register
@@ -181,9 +197,9 @@ def _(outcome: _form.WeightedMedian, n_scores: int, prefix: str) -> str:
 @_write.register
 def _(outcome: _form.Isolation, n_scores: int, prefix: str) -> str:
     usual, offset = as_double(outcome.usual), as_double(outcome.offset)
-    told = f"-pow(2.0, -(scores[0] / {usual}))" if outcome.usual > 0 else "-0.5"
+    score = f"-pow(2.0, -(scores[0] / {usual}))" if outcome.usual > 0 else "-0.5"
     head = f"double {prefix}decision_function(const double *row)"
-    decision = _function(head, [_COMPUTE, f"return {told} - {offset};"], n_scores)
+    decision = _function(head, [_COMPUTE, f"return {score} - {offset};"], n_scores)
     return f"""\
 {decision}
 double {prefix}predict(const double *row)
@@ -198,8 +214,8 @@ def _(outcome: _form.Shares, n_scores: int, prefix: str) -> str:
     divided = f"out[k] = scores[k] / {as_double(outcome.divisor)};"
     share = ["int k;", _COMPUTE, f"for (k = 0; k < {n_scores}; ++k) {divided}"]
     index = [_COMPUTE, f"return largest(scores, {n_scores});"]
-    return f"{_LARGEST}\n" + _classes(
-        outcome.classes, n_scores, prefix, index, _proba(prefix, share)
+    return f"{_LARGEST}\n" + _write_classes(
+        outcome.classes, n_scores, prefix, index, _proba_function(prefix, share)
     )
 
 
@@ -233,7 +249,7 @@ def _(outcome: _form.SeveralShares, n_scores: int, prefix: str) -> str:
             labels,
             _function(f"void {prefix}predict_index(const double *row, int *out)", choose, n_scores),
             _function(head, name, 0),
-            _function(*_proba(prefix, share), n_scores),
+            _function(*_proba_function(prefix, share), n_scores),
         ]
     )
 
@@ -249,7 +265,7 @@ def _(outcome: _form.TwoClasses, n_scores: int, prefix: str) -> str:
         "out[1] = 1.0 / (1.0 + exp(-odds));",
     ]
     index = [_COMPUTE, "return scores[0] > 0;"]
-    return _classes(outcome.classes, n_scores, prefix, index, _proba(prefix, share))
+    return _write_classes(outcome.classes, n_scores, prefix, index, _proba_function(prefix, share))
 
 
 @_write.register
@@ -261,7 +277,9 @@ def _(outcome: _form.Softmax, n_scores: int, prefix: str) -> str:
         f"softmax(out, {n_scores});",
     ]
     index = [_COMPUTE, f"return largest(scores, {n_scores});"]
-    functions = _classes(outcome.classes, n_scores, prefix, index, _proba(prefix, share))
+    functions = _write_classes(
+        outcome.classes, n_scores, prefix, index, _proba_function(prefix, share)
+    )
     return f"{_LARGEST}\n{_SOFTMAX}\n{functions}"
 
 
@@ -270,7 +288,7 @@ def _(outcome: _form.BoostedVotes, n_scores: int, prefix: str) -> str:
     n = n_scores
     total, others = as_double(outcome.total), as_double(n - 1)
     score = [f"for (k = 0; k < {n}; ++k) {{", f"    scores[k] /= {total};"]
-    if not outcome.real:  # what is not for a class is against it
+    if not outcome.real:  # a vote that is not for a class is against it
         score.append(f"    scores[k] -= (1.0 - scores[k]) / {others};")
     decide = ["int k;", _COMPUTE, *score, "}"]
     if n == 2:
@@ -280,7 +298,7 @@ def _(outcome: _form.BoostedVotes, n_scores: int, prefix: str) -> str:
         index = [*decide, f"return largest(scores, {n});"]
         share = [*decide, f"for (k = 0; k < {n}; ++k) out[k] = scores[k] / {others};"]
     share.append(f"softmax(out, {n});")
-    functions = _classes(outcome.classes, n, prefix, index, _proba(prefix, share))
+    functions = _write_classes(outcome.classes, n, prefix, index, _proba_function(prefix, share))
     return f"{_LARGEST}\n{_SOFTMAX}\n{functions}"
 
 
@@ -289,7 +307,7 @@ def _(outcome: _form.Sides, n_scores: int, prefix: str) -> str:
     head = f"double {prefix}decision_function(const double *row)"
     score = (head, [_COMPUTE, "return scores[0];"])
     index = [_COMPUTE, "return scores[0] > 0;"]
-    return _classes(outcome.classes, n_scores, prefix, index, score)
+    return _write_classes(outcome.classes, n_scores, prefix, index, score)
 
 
 @_write.register
@@ -297,12 +315,14 @@ def _(outcome: _form.LargestScore, n_scores: int, prefix: str) -> str:
     copied = ["int k;", _COMPUTE, f"for (k = 0; k < {n_scores}; ++k) out[k] = scores[k];"]
     head = f"void {prefix}decision_function(const double *row, double *out)"
     index = [_COMPUTE, f"return largest(scores, {n_scores});"]
-    return f"{_LARGEST}\n" + _classes(outcome.classes, n_scores, prefix, index, (head, copied))
+    return f"{_LARGEST}\n" + _write_classes(
+        outcome.classes, n_scores, prefix, index, (head, copied)
+    )
 
 
 @_write.register
 def _(outcome: _form.OneClass, n_scores: int, prefix: str) -> str:
     share = [_COMPUTE, "out[0] = 1.0;"]
-    return _classes(
-        outcome.classes, n_scores, prefix, [_COMPUTE, "return 0;"], _proba(prefix, share)
+    return _write_classes(
+        outcome.classes, n_scores, prefix, [_COMPUTE, "return 0;"], _proba_function(prefix, share)
     )

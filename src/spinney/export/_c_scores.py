@@ -1,4 +1,4 @@
-"""Scores in C: the tables of a model and the function that fills `scores`."""
+"""Scores in C: the tables of a model and the function that computes `scores`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ static int find_leaf(int at, const double *row)
 }
 """
 
-_BY_NUMBER = """\
+_THRESHOLD_SPLITS = """\
 static int goes_left(const struct node *node, double x)
 {
     return isnan(x) ? node->missing_left : x <= node->threshold;
 }
 """
 
-_BY_NUMBER_OR_SET = """\
+_ALL_SPLITS = """\
 static int goes_left(const struct node *node, double x)
 {
     const int known = n_categories[node->feature];
@@ -49,14 +49,16 @@ static int goes_left(const struct node *node, double x)
 
 
 def write_scores(form: Form) -> tuple[str, int]:
-    """Write what computes the scores, and return it with their number."""
+    """Return the C code that computes the scores, and the number of scores."""
     if isinstance(form.scores, TreeScores):
         return _write_trees(form, form.scores), len(form.scores.start)
     if isinstance(form.scores, LinearScores):
         return _write_linear(form.scores), len(form.scores.coef)
     if isinstance(form.scores, PolynomialScores):
         return _write_polynomial(form.scores), len(form.scores.coef)
-    raise NotExpressible("its neighbours would have to be searched for; export_onnx writes it")
+    raise NotExpressible(
+        "C code does not support nearest neighbours, which need a search; use export_onnx instead"
+    )
 
 
 def _write_linear(scores: LinearScores) -> str:
@@ -93,14 +95,14 @@ def _write_polynomial(scores: PolynomialScores) -> str:
         table(f"double coef[{n_scores * n_terms}]", map(as_double, scores.coef.ravel())),
         table(f"double middle[{n_features}]", map(as_double, scores.middle)),
         table(f"double half[{n_features}]", map(as_double, scores.half)),
-        "/* The polynomials that a term is the product of: degree times columns plus column. */",
+        "/* The factors of each term: degree * number of columns + column. */",
         table(f"int factors[{factors.size}]", map(str, factors.ravel().tolist())),
     ]
     parts.append(
         f"""\
 static void compute_scores(const double *row, double *scores)
 {{
-    double powers[{(max(degree, 1) + 1) * n_features}]; /* Legendre's, degree after degree */
+    double powers[{(max(degree, 1) + 1) * n_features}]; /* Legendre polynomials by degree */
     int i, j, k;
     for (j = 0; j < {n_features}; ++j) {{
         const double x = (row[j] - middle[j]) / half[j];
@@ -129,7 +131,7 @@ def _write_trees(form: Form, scores: TreeScores) -> str:
     n_scores, n_trees = len(scores.start), len(scores.trees)
     nodes: list[str] = []
     roots: list[int] = []
-    words: list[int] = []
+    set_words: list[int] = []
     leaves: list[Any] = []
     n_leaves = 0
     for tree, values in zip(scores.trees, scores.values, strict=True):
@@ -137,7 +139,7 @@ def _write_trees(form: Form, scores: TreeScores) -> str:
         name = np.where(is_leaf, ~(n_leaves + np.cumsum(is_leaf) - 1), 0)
         name[~is_leaf] = len(nodes) + np.arange(int((~is_leaf).sum()))
         roots.append(int(name[0]))
-        nodes += _write_nodes(tree, name, words, form.has_categories)
+        nodes += _write_nodes(tree, name, set_words, form.has_categories)
         leaves.append(values[is_leaf])
         n_leaves += int(is_leaf.sum())
     parts = [_node_type(form.has_categories)]
@@ -149,13 +151,13 @@ def _write_trees(form: Form, scores: TreeScores) -> str:
     if form.has_categories:
         counts = [-1 if values is None else len(values) for values in form.categories]
         parts.append(table("int n_categories[]", map(str, counts)))
-        parts.append(table("unsigned long sets[]", (f"{word}UL" for word in words or [0])))
-        parts.append(_BY_NUMBER_OR_SET)
+        parts.append(table("unsigned long sets[]", (f"{word}UL" for word in set_words or [0])))
+        parts.append(_ALL_SPLITS)
     else:
-        parts.append(_BY_NUMBER)
+        parts.append(_THRESHOLD_SPLITS)
     parts.append(_WALK)
     add = f"for (k = 0; k < {n_scores}; ++k) scores[k] += leaves[leaf * {n_scores} + k];"
-    if held.shape[1] < n_scores:  # each tree adds to one score
+    if held.shape[1] < n_scores:  # every tree adds to only one score
         targets = [str(target) for target in scores.adds_to]
         parts.append(table("int adds_to[]", targets))
         add = "scores[adds_to[t]] += leaves[leaf];"
@@ -175,8 +177,8 @@ static void compute_scores(const double *row, double *scores)
     return "\n".join(parts)
 
 
-def _write_nodes(tree: Tree, name: Any, words: list[int], has_sets: bool) -> list[str]:
-    """Write the questions of a tree; the bits of sets are added to `words`."""
+def _write_nodes(tree: Tree, name: Any, set_words: list[int], has_sets: bool) -> list[str]:
+    """Return the inner nodes of a tree as C; append category sets to `set_words`."""
     inner = np.flatnonzero(tree.children_left >= 0)
     by_set = tree.category_start[inner] >= 0
     columns = [
@@ -188,19 +190,19 @@ def _write_nodes(tree: Tree, name: Any, words: list[int], has_sets: bool) -> lis
     ]
     if has_sets:
         starts = np.zeros(len(inner), dtype=int)
-        for place in np.flatnonzero(by_set):
-            starts[place] = len(words)
-            words += _words(tree._categories(int(inner[place]))[0])
+        for i in np.flatnonzero(by_set):
+            starts[i] = len(set_words)
+            set_words += _bit_words(tree._categories(int(inner[i]))[0])
         columns.append(starts.tolist())
     return [f"{{{', '.join(map(str, cells))}}}" for cells in zip(*columns, strict=True)]
 
 
 def _node_type(has_sets: bool) -> str:
-    last = "    int set; /* of categories: where the bits of those that go left begin */\n"
+    last = "    int set; /* index of the set of categories that go left */\n"
     return f"""\
-/* A child that is negative is a leaf: ~child is its number. */
+/* A negative child is a leaf with the number ~child. */
 struct node {{
-    double threshold; /* up to here a number goes left */
+    double threshold; /* x <= threshold goes left */
     int left, right;
     int feature;
     int missing_left;
@@ -208,7 +210,8 @@ struct node {{
 """
 
 
-def _words(goes_left: Any) -> list[int]:
+def _bit_words(goes_left: Any) -> list[int]:
+    """Pack booleans into 32-bit set_words."""
     n_words = (len(goes_left) + 31) // 32
     bits = np.zeros(n_words * 32, dtype=np.uint64)
     bits[: len(goes_left)] = goes_left

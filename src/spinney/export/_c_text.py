@@ -1,4 +1,4 @@
-"""Numbers, strings and tables as C writes them."""
+"""Numbers, strings, tables and comments in C syntax."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 96
 
 
 def as_double(value: float) -> str:
-    """Write a number so that a compiler reads the same bits."""
+    """Return a number as a C literal with the same bits."""
     value = float(value)
     if math.isfinite(value):
         return repr(value)
@@ -22,17 +22,17 @@ def as_double(value: float) -> str:
 
 
 def as_string(text: str) -> str:
-    """Write a string literal of UTF-8 bytes."""
+    """Return a string literal of UTF-8 bytes."""
     written = []
     for byte in text.encode():
-        # Question marks could make trigraphs; three octal digits end by themselves.
+        # "?" is escaped to avoid trigraphs. Octal escapes have at most three digits.
         plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
         written.append(chr(byte) if plain else f"\\{byte:03o}")
     return f'"{"".join(written)}"'
 
 
 def table(declaration: str, cells: Iterable[str]) -> str:
-    """Write an array, as many cells a line as there is room."""
+    """Return an array definition with lines of limited width."""
     lines, line = [], "   "
     for cell in cells:
         if len(line) + len(cell) > _WIDTH:
@@ -43,13 +43,14 @@ def table(declaration: str, cells: Iterable[str]) -> str:
 
 
 def comment(lines: Sequence[Any]) -> str:
-    """Write a comment that no line can end early, begin again, or change by a trigraph."""
-    return "/* " + "\n".join(f" * {_tame(line)}".rstrip() for line in lines)[3:] + "\n */\n"
+    """Return a comment; comment marks and trigraphs in its lines are broken up."""
+    return "/* " + "\n".join(f" * {_sanitize(line)}".rstrip() for line in lines)[3:] + "\n */\n"
 
 
-def _tame(line: Any) -> str:
+def _sanitize(line: Any) -> str:
+    """Return a line that is safe inside a C comment."""
     text = "".join(c if c.isprintable() else " " for c in str(line))
-    for mark in ("*/", "/*", "??"):  # compilers warn of the second
-        while mark in text:  # of three question marks the last two stay beside each other
+    for mark in ("*/", "/*", "??"):  # compilers warn about "/*" in comments
+        while mark in text:  # repeated, because replacing "???" once leaves "??"
             text = text.replace(mark, " ".join(mark))
     return text.rstrip(" \\")

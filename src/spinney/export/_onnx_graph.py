@@ -14,7 +14,7 @@ _STRING_KINDS = "UO"
 
 
 def tensor_of(values: Any, name: str = "") -> Any:
-    """Make a tensor of an array of numbers, booleans or strings."""
+    """Return an array of a numeric type, booleans or strings as a tensor."""
     values = np.asarray(values)
     if values.dtype.kind in _STRING_KINDS:
         texts: Any = [str(value).encode() for value in values.ravel().tolist()]
@@ -23,12 +23,12 @@ def tensor_of(values: Any, name: str = "") -> Any:
 
 
 class Graph:
-    """Operators in the order in which they are added; results and constants get names.
+    """A graph under construction, which assigns names to results and constants.
 
     Attributes
     ----------
     nodes, constants, inputs, outputs : list
-        What the finished graph is made of.
+        The elements of the graph; nodes are in the order of execution.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Graph:
         self._taken: set[str] = set()
 
     def name(self, wanted: str) -> str:
-        """Return a name that nothing has yet, the wanted one if possible."""
+        """Return an unused name: the wanted one, if possible."""
         name, n = wanted, 1
         while name in self._taken:
             n += 1
@@ -48,7 +48,7 @@ class Graph:
         return name
 
     def constant(self, values: Any) -> str:
-        """Add an array that is part of the model."""
+        """Add a constant array, and return its name."""
         name = self.name("constant")
         self.constants.append(tensor_of(values, name))
         return name
@@ -68,11 +68,11 @@ class Graph:
         return results
 
     def cast(self, value: str, kind: int) -> str:
-        """Change the type of a tensor."""
+        """Convert the type of a tensor."""
         return self.add("Cast", value, to=kind)
 
     def number(self, value: float) -> str:
-        """Add a number in double precision."""
+        """Add a scalar constant in double precision."""
         return self.constant(np.array(value, dtype=np.float64))
 
     def squeeze(self, value: str) -> str:
@@ -98,7 +98,7 @@ class Graph:
         return name
 
     def add_output(self, name: str, value: str, kind: int, width: int | None) -> None:
-        """Declare an output: a vector if `width` is None, else a matrix."""
+        """Declare an output: a vector if `width` is None, otherwise a matrix."""
         name = self.name(name)
         shape: list[Any] = ["n_rows"] if width is None else ["n_rows", width]
         self.nodes.append(helper.make_node("Identity", [value], [name]))

@@ -1,8 +1,8 @@
-"""Nearest neighbours in ONNX operators: candidates by products, then true distances.
+"""Nearest neighbours in ONNX operators.
 
-Products of all rows with all rows of fit cost one matrix product, but lose digits where distances
-are small. So they only choose some more candidates than are needed; the distances that decide are
-sums of squared differences, as the model has them. Of equally far rows the first of fit wins.
+One matrix product estimates the distances from all training rows, but loses digits if distances are
+small. So it only selects k + 16 candidates. The neighbours are then selected by sums of squared
+differences, like in the model. If distances are equal, the first training row wins.
 """
 
 from __future__ import annotations
@@ -15,28 +15,30 @@ from spinney.models.form import NeighborScores
 
 __all__ = ["add_neighbor_scores"]
 
-_SPARE = 16  # candidates beyond k
+_SPARE = 16  # number of additional candidates
 
 
 def add_neighbor_scores(graph: Graph, rows: str, scores: NeighborScores) -> str:
     """Add the weighted sums over neighbours, (n_rows, n_scores)."""
-    known, k = scores.rows, scores.k
-    n_candidates = min(len(known), k + _SPARE)
-    center = known.mean(axis=0)
-    near_origin = known - center
-    moved = graph.add("Sub", rows, graph.constant(center))
-    products = graph.add("MatMul", moved, graph.constant(-2 * near_origin.T))
-    squares = graph.constant((near_origin**2).sum(axis=1))
+    train_rows, k = scores.rows, scores.k
+    n_candidates = min(len(train_rows), k + _SPARE)
+    center = train_rows.mean(axis=0)
+    centred_train = train_rows - center
+    centred = graph.add("Sub", rows, graph.constant(center))
+    products = graph.add("MatMul", centred, graph.constant(-2 * centred_train.T))
+    squares = graph.constant((centred_train**2).sum(axis=1))
     _, candidates = _least(graph, graph.add("Add", products, squares), n_candidates)
     in_order = graph.cast(candidates, TensorProto.DOUBLE)
     in_order, _ = _least(graph, in_order, n_candidates)
     candidates = graph.cast(in_order, TensorProto.INT64)
 
-    values = graph.add("Gather", graph.constant(known), candidates)  # (rows, candidates, columns)
+    values = graph.add(
+        "Gather", graph.constant(train_rows), candidates
+    )  # (rows, candidates, columns)
     differences = graph.add("Sub", graph.unsqueeze(rows), values)
     distances = graph.sum(graph.add("Mul", differences, differences), axis=2)
-    distances, places = _least(graph, distances, k)
-    nearest = graph.add("GatherElements", candidates, places, axis=1)
+    distances, positions = _least(graph, distances, k)
+    nearest = graph.add("GatherElements", candidates, positions, axis=1)
     targets = graph.add("Gather", graph.constant(scores.values), nearest)  # (rows, k, scores)
     if not scores.by_distance:
         return graph.add("ReduceMean", targets, graph.constant(np.array([1])), keepdims=0)
@@ -46,11 +48,12 @@ def add_neighbor_scores(graph: Graph, rows: str, scores: NeighborScores) -> str:
 
 
 def _least(graph: Graph, values: str, k: int) -> list[str]:
+    """Add the k smallest values of each row and their positions."""
     return graph.add_many("TopK", 2, values, graph.constant(np.array([k])), axis=1, largest=0)
 
 
 def _inverse(graph: Graph, distances: str) -> str:
-    """One over the distance; where some are zero, these alone count."""
+    """Add weights 1 / distance; zero distances, if any, get all the weight."""
     is_same = graph.add("Equal", distances, graph.number(0.0))
     same = graph.cast(is_same, TensorProto.DOUBLE)
     any_same = graph.add("Greater", graph.sum(same, keepdims=1), graph.number(0.0))

@@ -1,4 +1,4 @@
-"""From scores to predictions, in ONNX operators."""
+"""ONNX operators that convert scores to predictions."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Outputs = list[tuple[str, str, int | None]]  # name, value, width (None: a vecto
 
 
 def add_outcome(graph: Graph, scores: str, n_scores: int, outcome: Any, kind: int) -> None:
-    """Declare what the model predicts: the label or the number first.
+    """Add the predictions as outputs; the label or number is the first.
 
     Parameters
     ----------
     graph : Graph
-        Where.
+        The graph.
     scores : str
         A matrix in double precision, (n_rows, n_scores).
     n_scores : int
-        Its width.
+        The number of scores.
     outcome : object
-        What scores mean.
+        How predictions follow from scores: a class of `spinney.models.form`.
     kind : int
-        The type of numbers that come out.
+        The tensor type of numeric outputs.
     """
     if isinstance(outcome, _form.SeveralShares):
         _add_several(graph, scores, outcome, kind)
@@ -53,7 +53,7 @@ def add_outcome(graph: Graph, scores: str, n_scores: int, outcome: Any, kind: in
 
 @dataclass(frozen=True)
 class _Labelled:
-    """Places of labels, and the numbers behind them: one for each class if `wide`."""
+    """Indices of labels, and a second output: one column for each class if `wide`."""
 
     index: str
     name: str
@@ -66,16 +66,16 @@ def _narrowed(graph: Graph, value: str, kind: int) -> str:
 
 
 def _add_several(graph: Graph, scores: str, outcome: _form.SeveralShares, kind: int) -> None:
-    """Declare a matrix of labels, then the probabilities of each of its columns."""
+    """Add a matrix of labels, and the probabilities for each of its columns."""
     labels = _label_values(np.concatenate([np.asarray(c, dtype=object) for c in outcome.classes]))
     shares = graph.add("Div", scores, graph.number(outcome.divisor))
     columns, of_outputs = [], []
     start = 0
     for classes in outcome.classes:
-        places = np.arange(start, start + len(classes))
-        chosen = graph.constant(places)
+        indices = np.arange(start, start + len(classes))
+        chosen = graph.constant(indices)
         index = _largest(graph, graph.add("Gather", scores, chosen, axis=1))
-        label = graph.add("Gather", graph.constant(labels[places]), index)
+        label = graph.add("Gather", graph.constant(labels[indices]), index)
         columns.append(graph.unsqueeze(label))
         of_outputs.append(graph.add("Gather", shares, chosen, axis=1))
         start += len(classes)
@@ -87,6 +87,7 @@ def _add_several(graph: Graph, scores: str, outcome: _form.SeveralShares, kind: 
 
 
 def _label_values(classes: Any) -> Any:
+    """Return the classes in a type that a tensor can have."""
     classes = np.asarray(classes)
     types = {type(value) for value in classes.tolist()}
     if types <= {str}:
@@ -104,7 +105,7 @@ def _label_kind(labels: Any) -> int:
 
 
 def _largest(graph: Graph, scores: str) -> str:
-    return graph.add("ArgMax", scores, axis=1, keepdims=0)  # of equals the first
+    return graph.add("ArgMax", scores, axis=1, keepdims=0)  # the first of equal scores
 
 
 def _is_positive(graph: Graph, score: str) -> str:
@@ -114,7 +115,7 @@ def _is_positive(graph: Graph, score: str) -> str:
 
 @singledispatch
 def _predict(outcome: Any, graph: Graph, scores: str, n_scores: int) -> Any:
-    raise NotExpressible(f"ONNX has no way to say {type(outcome).__name__}")
+    raise NotExpressible(f"export to ONNX does not support the outcome {type(outcome).__name__}")
 
 
 @_predict.register
@@ -138,7 +139,8 @@ def _(outcome: _form.Logistic, graph: Graph, scores: str, n_scores: int) -> Any:
 def _(outcome: _form.SortedQuantiles, graph: Graph, scores: str, n_scores: int) -> Any:
     k = graph.constant(np.array([n_scores]))
     ordered, _ = graph.add_many("TopK", 2, scores, k, axis=1, largest=0)
-    return graph.add("Gather", ordered, graph.constant(np.array(outcome.positions)), axis=1)
+    positions = graph.constant(np.array(outcome.positions))
+    return graph.add("Gather", ordered, positions, axis=1)
 
 
 @_predict.register
@@ -149,8 +151,8 @@ def _(outcome: _form.WeightedMedian, graph: Graph, scores: str, n_scores: int) -
     below = graph.add("CumSum", weights, graph.constant(np.array(1)))
     half = graph.add("Mul", graph.number(0.5), graph.unsqueeze(graph.column(below, n_scores - 1)))
     enough = graph.cast(graph.add("GreaterOrEqual", below, half), TensorProto.INT64)
-    place = graph.add("ArgMax", enough, axis=1, keepdims=1)
-    return graph.add("GatherElements", ordered, place, axis=1)
+    index = graph.add("ArgMax", enough, axis=1, keepdims=1)
+    return graph.add("GatherElements", ordered, index, axis=1)
 
 
 @_predict.register
@@ -193,7 +195,7 @@ def _(outcome: _form.Softmax, graph: Graph, scores: str, n_scores: int) -> Any:
 def _(outcome: _form.BoostedVotes, graph: Graph, scores: str, n_scores: int) -> Any:
     n = len(outcome.classes)
     votes = graph.add("Div", scores, graph.number(outcome.total))
-    if not outcome.real:  # what is not for a class is against it
+    if not outcome.real:  # a vote that is not for a class is against it
         against = graph.add("Sub", graph.number(1.0), votes)
         against = graph.add("Div", against, graph.number(n - 1.0))
         votes = graph.add("Sub", votes, against)

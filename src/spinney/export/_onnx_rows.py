@@ -1,4 +1,4 @@
-"""The inputs of an ONNX graph, and the matrix of numbers that they become."""
+"""The inputs of an ONNX graph, and their conversion to a numeric matrix."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["add_rows"]
 
 
 def add_rows(graph: Graph, form: Form, kind: int) -> str:
-    """Declare the inputs and return a matrix in double precision, (n_rows, n_features).
+    """Declare the inputs; return a double precision matrix, (n_rows, n_features).
 
-    Numbers alone come as one matrix. With categories, every column is an input of its own, named
-    as in fit; codes come out of them, NaN for what is missing or was not seen in fit.
+    Without categories, the input is one matrix. With categories, every column is an input, named as
+    in the fit. Categories are converted to codes, NaN for missing values and unseen categories.
     """
     if not form.has_categories:
         rows = graph.add_input("X", kind, form.n_features)
         return _as_double(graph, rows, kind)
-    # All inputs before the first operator, so that none of its names is in their way.
+    # Inputs are declared before the first operator, so that they get their names.
     kinds = [kind if c is None else _input_kind(form, f) for f, c in enumerate(form.categories)]
     names = [
         graph.add_input(form.column_name(f) or f"x{f}", of_column, 1)
@@ -43,7 +43,7 @@ def _as_double(graph: Graph, value: str, kind: int) -> str:
 
 
 def _input_kind(form: Form, feature: int) -> int:
-    """Choose the type of a column of categories."""
+    """Return the tensor type of a column of categories."""
     values = np.asarray(form.categories[feature]).tolist()
     types = {type(value) for value in values}
     if types <= {str}:
@@ -57,16 +57,16 @@ def _input_kind(form: Form, feature: int) -> int:
     found = ", ".join(sorted(t.__name__ for t in types))
     raise NotExpressible(
         f"column {form.column_name(feature)!r} has categories of type {found}; expected strings, "
-        "or numbers that int64 or double can hold"
+        "or numbers that int64 or double can represent"
     )
 
 
 def _add_codes(graph: Graph, name: str, kind: int, categories: Any) -> str:
-    """Turn a column of categories into codes, NaN for what is not among them."""
+    """Convert a column of categories to codes, NaN for other values."""
     codes = np.arange(len(categories)) + float(FIRST_CODE)
-    if len(categories) == 0:  # all were missing in fit
+    if len(categories) == 0:  # all training values were missing
         categories, codes = np.array([""]), np.array([np.nan])
-    dtype = np.float32  # of codes: label encoders know few pairs of types
+    dtype = np.float32  # the type of codes: LabelEncoder supports few pairs of types
     if kind == TensorProto.STRING:
         keys = categories.astype(object)
         if len(keys) == 1:  # onnxruntime 1.25 and 1.26 cannot load a single string

@@ -1,4 +1,4 @@
-"""Trees as ONNX's TreeEnsemble."""
+"""Trees as the ONNX operator TreeEnsemble."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from spinney.models.tree import Tree
 
 __all__ = ["FIRST_CODE", "add_tree_scores"]
 
-# Codes of categories begin with 1 in a graph: sets of small positive numbers are bit masks to
-# onnxruntime, all others chains of comparisons.
+# Codes of categories begin with 1 in a graph: onnxruntime converts sets of small positive numbers
+# to bit masks, and others to chains of comparisons, which are slow.
 FIRST_CODE = 1
 
-_AT_MOST, _MEMBER = 0, 6  # kinds of questions in nodes_modes
+_AT_MOST, _MEMBER = 0, 6  # nodes_modes: x <= split, x in a set
 _SUM = 1
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 class _Arrays:
-    """The trees one after another, inner nodes and leaves apart."""
+    """The concatenated arrays of all trees, separately for inner nodes and leaves."""
 
     def __init__(self) -> None:
         self.roots: list[int] = []
         self.features: list[NDArray[np.int64]] = []
         self.splits: list[Floats] = []
         self.modes: list[NDArray[np.uint8]] = []
-        self.children: list[list[NDArray[np.int64]]] = [[], []]  # if true, if false
+        self.children: list[list[NDArray[np.int64]]] = [[], []]  # of the true and false branches
         self.leads_to_leaf: list[list[NDArray[np.bool_]]] = [[], []]
         self.missing_true: list[NDArray[np.bool_]] = []
         self.members: list[float] = []
@@ -39,12 +39,12 @@ class _Arrays:
         self.n_leaves = 0
 
     def add(self, tree: Tree) -> NDArray[np.intp]:
-        """Add the questions of a tree, and return its leaves in the order of their numbers."""
+        """Add the splits of a tree, and return its leaves in the order of their numbers."""
         is_leaf = tree.children_left < 0
         leaves, inner = np.flatnonzero(is_leaf), np.flatnonzero(~is_leaf)
         self.roots.append(self.n_inner)
         if len(inner) == 0:
-            # A question whose answer does not matter.
+            # TreeEnsemble needs an inner node: a split with two equal leaves.
             leaves = np.zeros(2, dtype=np.intp)
             children = tuple(np.array([self.n_leaves + side]) for side in (0, 1))
             leaf, missing = np.array([True]), np.array([False])
@@ -53,11 +53,12 @@ class _Arrays:
                 side.append(leaf)
         else:
             sides = tree.children_left[inner], tree.children_right[inner]
-            # Infinite where it is asked whether a value is there; some runtimes err about that.
+            # Splits between missing and present values have infinite thresholds, which some
+            # runtimes handle wrongly.
             splits = np.minimum(tree.threshold[inner], _LARGEST)
             modes = np.full(len(inner), _AT_MOST)
-            for place in np.flatnonzero(tree.category_start[inner] >= 0):
-                splits[place], modes[place] = self._set(tree._categories(int(inner[place]))[0])
+            for i in np.flatnonzero(tree.category_start[inner] >= 0):
+                splits[i], modes[i] = self._set_split(tree._categories(int(inner[i]))[0])
             number = np.empty(tree.node_count, dtype=np.int64)
             number[leaves] = self.n_leaves + np.arange(len(leaves))
             number[inner] = self.n_inner + np.arange(len(inner))
@@ -78,20 +79,20 @@ class _Arrays:
         for side, child in zip(self.children, children, strict=True):
             side.append(child)
 
-    def _set(self, goes_left: NDArray[np.bool_]) -> tuple[float, int]:
-        """Ask about a set: the split and the mode.
+    def _set_split(self, goes_left: NDArray[np.bool_]) -> tuple[float, int]:
+        """Add a set of categories, and return the split and the mode of its node.
 
-        Sets stand in the order of the nodes, which is pre-order, true before false: some readers
-        take them in the order in which they walk. So it is always the left side that is listed.
+        Sets are in the order of the nodes, which is pre-order with the true branch first, because
+        some runtimes read them in this order. So the set always lists the left branch.
         """
-        if goes_left.all() or not goes_left.any():  # only what is missing may go elsewhere
+        if goes_left.all() or not goes_left.any():  # only missing values may go to the other side
             return (_LARGEST if goes_left.all() else 0.0), _AT_MOST
         codes = np.flatnonzero(goes_left) + FIRST_CODE
         self.members += [*codes.astype(np.float64).tolist(), np.nan]
         return 0.0, _MEMBER
 
     def attributes(self) -> dict[str, Any]:
-        """Return the questions as TreeEnsemble's attributes."""
+        """Return the splits as attributes of TreeEnsemble."""
         out = {
             "tree_roots": self.roots,
             "nodes_featureids": np.concatenate(self.features).tolist(),
@@ -109,8 +110,8 @@ class _Arrays:
         return out
 
 
-def _ints(parts: list[Any]) -> list[int]:
-    return np.concatenate(parts).astype(np.int64).tolist()
+def _ints(arrays: list[Any]) -> list[int]:
+    return np.concatenate(arrays).astype(np.int64).tolist()
 
 
 def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float | None) -> str:
@@ -119,13 +120,13 @@ def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float 
     Parameters
     ----------
     graph : Graph
-        Where.
+        The graph.
     rows : str
         A matrix in double precision.
     scores : TreeScores
         The trees.
     sums_to : float or None
-        What two scores of a row always add up to, if that is known: then one is enough.
+        The sum of two scores of a row, if it is constant: then only one score is calculated.
     """
     scores = _without_constants(scores)
     arrays = _Arrays()
@@ -135,20 +136,28 @@ def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float 
     of_tree = np.repeat(np.arange(len(leaves)), [len(leaf) for leaf in leaves])
     if all(target is not None for target in scores.adds_to) or n_scores == 1:
         targets = np.array([target or 0 for target in scores.adds_to])[of_tree]
-        total = _ensemble(graph, rows, arrays, targets, np.concatenate(values)[:, 0], n_scores)
+        total = _ensemble(
+            graph,
+            rows,
+            arrays,
+            targets,
+            weights=np.concatenate(values)[:, 0],
+            n_targets=n_scores,
+        )
         if scores.start.any():
             total = graph.add("Add", total, graph.constant(scores.start))
         return total
     if n_scores == 2 and sums_to is not None:
         of_second = np.concatenate(values)[:, 1]
-        second = _ensemble(graph, rows, arrays, np.zeros_like(of_tree), of_second, 1)
+        zeros = np.zeros_like(of_tree)
+        second = _ensemble(graph, rows, arrays, zeros, weights=of_second, n_targets=1)
         if scores.start[1]:
             second = graph.add("Add", second, graph.number(float(scores.start[1])))
         first = graph.add("Sub", graph.number(sums_to), second)
         return graph.add("Concat", first, second, axis=1)
-    # A leaf of TreeEnsemble has one number: here its own, and tables tell what it stands for.
+    # A leaf of TreeEnsemble has one value: here its number, which indexes tables of leaf values.
     numbers = np.arange(arrays.n_leaves, dtype=np.float64)
-    reached = _ensemble(graph, rows, arrays, of_tree, numbers, len(leaves))
+    reached = _ensemble(graph, rows, arrays, of_tree, weights=numbers, n_targets=len(leaves))
     reached = graph.add("Cast", reached, to=TensorProto.INT64)
     columns = []
     for k, start in enumerate(scores.start):
@@ -159,9 +168,9 @@ def add_tree_scores(graph: Graph, rows: str, scores: TreeScores, sums_to: float 
 
 
 def _without_constants(scores: TreeScores) -> TreeScores:
-    """Let the scores start with what trees of one leaf add; one tree stays in any case.
+    """Replace trees with one leaf by initial scores; at least one tree is kept.
 
-    onnxruntime 1.23 and 1.24 get sums wrong where such trees stand among others.
+    onnxruntime 1.23 and 1.24 calculate wrong sums if such trees are mixed with others.
     """
     start = scores.start.copy()
     kept: list[int] = []
@@ -181,8 +190,9 @@ def _without_constants(scores: TreeScores) -> TreeScores:
 
 
 def _ensemble(
-    graph: Graph, rows: str, arrays: _Arrays, targets: Any, weights: Floats, n_targets: int
+    graph: Graph, rows: str, arrays: _Arrays, targets: Any, *, weights: Floats, n_targets: int
 ) -> str:
+    """Add a TreeEnsemble whose leaves add `weights` to `targets`."""
     attributes = arrays.attributes()
     order = _renumber_leaves(attributes)
     return graph.add(
@@ -198,10 +208,10 @@ def _ensemble(
 
 
 def _renumber_leaves(attributes: dict[str, Any]) -> NDArray[np.int64]:
-    """Give no leaf the number of the node beside it; tell which leaf stands at each number.
+    """Renumber leaves with the number of their sibling; return the new order.
 
-    onnxruntime 1.21 to 1.23 take a node whose two children have the same number for a leaf, even
-    where one of the children is a leaf and the other is not.
+    onnxruntime 1.21 to 1.23 treat a node as a leaf if both children have the same number, even if
+    one child is a leaf and the other is not.
     """
     true, false = (np.array(attributes[f"nodes_{side}nodeids"]) for side in ("true", "false"))
     leaf_true, leaf_false = (
@@ -211,10 +221,10 @@ def _renumber_leaves(attributes: dict[str, Any]) -> NDArray[np.int64]:
     beside = np.full(n_leaves, -1)
     beside[true[leaf_true & ~leaf_false]] = false[leaf_true & ~leaf_false]
     beside[false[leaf_false & ~leaf_true]] = true[leaf_false & ~leaf_true]
-    order = np.arange(n_leaves)  # the leaf at each number
+    order = np.arange(n_leaves)  # the leaf of each number
     for at in np.flatnonzero(beside == order).tolist():
         if beside[order[at]] != at:
-            continue  # has changed places already
+            continue  # already swapped
         for other in ((at + step) % n_leaves for step in range(1, n_leaves)):
             if beside[order[other]] != at and beside[order[at]] != other:
                 order[[at, other]] = order[[other, at]]

@@ -1,4 +1,4 @@
-"""Linear models as scores."""
+"""Conversion of linear models to scores and outcomes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_linear(model: Any) -> tuple[LinearScores, Any]:
     coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     center = None
     intercept = model.intercept_
-    if isinstance(model, LADRegressor):  # which takes differences first
+    if isinstance(model, LADRegressor):  # it subtracts the centre before multiplying
         center, intercept = np.asarray(model._center, dtype=np.float64), model._at_center
     intercept = np.asarray(intercept, dtype=np.float64).ravel()
     scores = LinearScores(coef, np.broadcast_to(intercept, (len(coef),)), center)
@@ -59,7 +59,7 @@ def read_linear(model: Any) -> tuple[LinearScores, Any]:
 
 
 def read_polynomial(model: PolynomialRegression) -> tuple[PolynomialScores, Numbers]:
-    """Return the scores and the outcome of a polynomial, which is linear in its terms alone."""
+    """Return the scores and the outcome of a polynomial regression."""
     coef = np.asarray(model.coef_, dtype=np.float64)
     scores = PolynomialScores(np.atleast_2d(coef), model.exponents_, model._middle, model._half)
     return scores, Numbers(flat=coef.ndim == 1)

@@ -1,4 +1,4 @@
-"""Nearest neighbours as scores."""
+"""Conversion of nearest-neighbour models to scores and outcomes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ NEIGHBOR_MODELS = (KNeighborsClassifier, KNeighborsRegressor)
 
 
 def read_neighbors(model: Any) -> tuple[NeighborScores, Any]:
-    """Return the scores and the outcome of a classifier or regressor by k neighbours."""
+    """Return the scores and the outcome of a k-neighbours classifier or regressor."""
     if model.effective_metric_ not in ("euclidean", "l2"):
         raise NotExpressible(f"its metric is {model.effective_metric_!r}, expected 'euclidean'")
     if model.weights not in (None, "uniform", "distance"):
         raise NotExpressible(f"weights={model.weights!r}, expected 'uniform' or 'distance'")
     if model._fit_method == "hnsw":
-        raise NotExpressible("algorithm='hnsw' misses neighbours, expected an exact one")
+        raise NotExpressible("algorithm='hnsw' is approximate, expected an exact algorithm")
     rows = model._fit_X
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     if model.n_neighbors > rows.shape[0]:
         raise NotExpressible(
-            f"n_neighbors={model.n_neighbors} is more than the {rows.shape[0]} rows of fit"
+            f"n_neighbors={model.n_neighbors} is more than the {rows.shape[0]} training rows"
         )
     by_distance = model.weights == "distance"
     targets = np.asarray(model._y)

@@ -1,4 +1,4 @@
-"""From a fitted model to its form, or to a message that says what stands against it."""
+"""Conversion of fitted models to forms, which the writers of C and ONNX use."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["read_form"]
 
 
 def read_form(model: Any) -> Form:
-    """Read a fitted model of any kind that has a form.
+    """Convert a fitted model to its form.
 
     Parameters
     ----------
     model : estimator
-        A fitted model of Spinney.
+        A fitted Spinney model.
 
     Returns
     -------
     Form
-        What is to be written; `NotExpressible` says why there is none.
+        The form. If the model has none, `NotExpressible` is raised with the reason.
     """
     if not type(model).__module__.startswith("spinney."):
-        raise NotExpressible("expected a fitted model of Spinney")
+        raise NotExpressible("expected a fitted Spinney model")
     if isinstance(model, LINEAR_MODELS):
         read: Any = read_linear
     elif isinstance(model, PolynomialRegression):

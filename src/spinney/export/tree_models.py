@@ -1,4 +1,4 @@
-"""Trees and ensembles of trees as sums over leaves."""
+"""Conversion of trees and tree ensembles to scores and outcomes."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ from spinney.tree.base import BaseTree
 
 __all__ = ["boosting_outcome", "read_trees"]
 
-_TINY = np.finfo(np.float64).eps  # the least probability whose logarithm AdaBoost takes
+_TINY = np.finfo(np.float64).eps  # AdaBoost clips probabilities at this value before the logarithm
 
 
 def read_trees(model: Any) -> tuple[TreeScores, Any]:
     """Return the scores and the outcome of a tree or an ensemble of trees."""
     if isinstance(model, BaseTree):
-        return _averaged(model, [model.tree_], hard=False)
+        return _average(model, [model.tree_], hard=False)
     if isinstance(model, ForestClassifier | ForestRegressor):
-        return _averaged(model, _trees(model), hard=getattr(model, "voting", "soft") == "hard")
+        return _average(model, _trees(model), hard=getattr(model, "voting", "soft") == "hard")
     if isinstance(model, BaggingClassifier | BaggingRegressor):
         _require_trees(model)
-        return _averaged(model, _trees(model), hard=getattr(model, "voting", "soft") == "hard")
+        return _average(model, _trees(model), hard=getattr(model, "voting", "soft") == "hard")
     if isinstance(model, BaseBoosting):
-        return _boosted(model)
+        return _gradient_boosting(model)
     if isinstance(model, AdaBoostClassifier):
         _require_trees(model)
-        return _voted(model)
+        return _adaboost_votes(model)
     if isinstance(model, AdaBoostRegressor):
         _require_trees(model)
-        return _median(model)
+        return _adaboost_median(model)
     if isinstance(model, IsolationForest):
-        return _isolated(model)
+        return _isolation_forest(model)
     raise NotExpressible(
         "expected a decision tree, a forest, bagging, AdaBoost or gradient boosting of trees, an "
-        "isolation forest, a linear model or a classifier or regressor by nearest neighbours"
+        "isolation forest, a linear model or a nearest-neighbour classifier or regressor"
     )
 
 
@@ -73,33 +73,35 @@ def _trees(model: Any) -> list[Tree]:
 def _require_trees(model: Any) -> None:
     if not model._is_native():
         learner = type(model.estimators_[0]).__name__
-        raise NotExpressible(f"its learners are {learner}, expected Spinney's decision trees")
+        raise NotExpressible(f"its learners are {learner}, expected Spinney decision trees")
 
 
-def _for_all(trees: Sequence[Tree], values: list[Floats]) -> TreeScores:
+def _equal_sum(trees: Sequence[Tree], values: list[Floats]) -> TreeScores:
+    """Return scores to which every tree adds all its values, starting from zero."""
     width = values[0].shape[1]
     return TreeScores(list(trees), values, [None] * len(trees), np.zeros(width))
 
 
-def _averaged(model: Any, trees: list[Tree], hard: bool) -> tuple[TreeScores, Any]:
+def _average(model: Any, trees: list[Tree], hard: bool) -> tuple[TreeScores, Any]:
+    """Return the mean of trees, or of their votes if `hard`."""
     n_outputs = trees[0].n_outputs
     if not is_classifier(model):
         values = [tree.value[:, :, 0] for tree in trees]
-        return _for_all(trees, values), Numbers(flat=n_outputs == 1, divisor=float(len(trees)))
+        return _equal_sum(trees, values), Numbers(flat=n_outputs == 1, divisor=float(len(trees)))
     values = [_class_values(tree, hard) for tree in trees]
     outcome = Shares if n_outputs == 1 else SeveralShares
-    return _for_all(trees, values), outcome(model.classes_, float(len(trees)))
+    return _equal_sum(trees, values), outcome(model.classes_, float(len(trees)))
 
 
 def _class_values(tree: Tree, hard: bool) -> Floats:
-    """Shares of the classes of all outputs, one after another, or votes for the largest."""
+    """Return the class shares of all outputs, or votes for the largest share."""
     of_outputs = [tree.value[:, k, :n] for k, n in enumerate(tree.n_classes)]
     if hard:
         of_outputs = [np.eye(v.shape[1])[v.argmax(axis=1)] for v in of_outputs]
     return np.concatenate(of_outputs, axis=1)
 
 
-def _boosted(model: Any) -> tuple[TreeScores, Any]:
+def _gradient_boosting(model: Any) -> tuple[TreeScores, Any]:
     n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
     trees = [model._store.tree(t) for t in range(n_trees)]
     values = [tree.value[:, :, 0] for tree in trees]
@@ -111,6 +113,7 @@ def _boosted(model: Any) -> tuple[TreeScores, Any]:
 
 
 def boosting_outcome(model: Any) -> Any:
+    """Return how predictions of a booster follow from its scores."""
     loss = getattr(model, "loss", None)
     if is_classifier(model):
         if model.n_classes_ == 1:
@@ -119,8 +122,8 @@ def boosting_outcome(model: Any) -> Any:
             return Softmax(model.classes_)
         return TwoClasses(model.classes_, 2.0 if loss == "exponential" else 1.0)
     if model._levels:
-        places = np.argsort(np.argsort(model._levels, kind="stable"), kind="stable")
-        return SortedQuantiles([int(place) for place in places])
+        ranks = np.argsort(np.argsort(model._levels, kind="stable"), kind="stable")
+        return SortedQuantiles([int(rank) for rank in ranks])
     flat = model._n_targets == 1
     if isinstance(loss, str) and loss in LOG_LINK:
         return Exponential(flat)
@@ -129,7 +132,7 @@ def boosting_outcome(model: Any) -> Any:
     return Numbers(flat)
 
 
-def _voted(model: Any) -> tuple[TreeScores, Any]:
+def _adaboost_votes(model: Any) -> tuple[TreeScores, Any]:
     trees = _trees(model)
     n = model.n_classes_
     weights = model.estimator_weights_[: len(trees)]
@@ -141,14 +144,14 @@ def _voted(model: Any) -> tuple[TreeScores, Any]:
             values.append((n - 1) * (logs - logs.mean(axis=1, keepdims=True)))
         else:
             values.append(np.where(np.eye(n, dtype=bool)[shares.argmax(axis=1)], weight, 0.0))
-    scores = _for_all(trees, values)
+    scores = _equal_sum(trees, values)
     if n == 1:
         return scores, OneClass(model.classes_)
     total = float(weights.sum())
     return scores, BoostedVotes(model.classes_, total, model.algorithm == "real")
 
 
-def _median(model: Any) -> tuple[TreeScores, Any]:
+def _adaboost_median(model: Any) -> tuple[TreeScores, Any]:
     trees = _trees(model)
     values = [tree.value[:, 0] for tree in trees]
     n = len(trees)
@@ -156,7 +159,8 @@ def _median(model: Any) -> tuple[TreeScores, Any]:
     return scores, WeightedMedian(model.estimator_weights_[:n])
 
 
-def _isolated(model: Any) -> tuple[TreeScores, Any]:
+def _isolation_forest(model: Any) -> tuple[TreeScores, Any]:
+    """Return the sum of path lengths of an isolation forest."""
     trees = _trees(model)
     values = []
     for tree in trees:
@@ -164,4 +168,4 @@ def _isolated(model: Any) -> tuple[TreeScores, Any]:
         rest = np.array([usual[n] for n in tree.n_node_samples])
         values.append((tree.compute_node_depths() - 1 + rest)[:, np.newaxis])
     usual_length = len(trees) * _core.mean_path_length(float(model.max_samples_))
-    return _for_all(trees, values), Isolation(float(usual_length), float(model.offset_))
+    return _equal_sum(trees, values), Isolation(float(usual_length), float(model.offset_))

@@ -1,4 +1,4 @@
-"""Models that other libraries fitted, as models of Spinney's."""
+"""Conversion of models fitted by other libraries to Spinney models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A boosted model of Spinney's made of trees that were grown elsewhere."""
+"""Construction of Spinney boosters from trees of other libraries."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["BoosterSource", "make_booster", "single_leaf"]
 
 @dataclass
 class BoosterSource:
-    """What a reader found out about a boosted model.
+    """A boosted model as a reader found it in a file or an object.
 
     Parameters
     ----------
     task : {"classify", "regress", "rank"}
-        Which of Spinney's boosters it becomes.
+        The kind of Spinney booster to create.
     loss : str
-        Spinney's name of its loss, which decides how scores become predictions.
+        The Spinney name of the loss, which determines how predictions follow from scores.
     trees : list of list of SourceTree
-        Trees of each score, in the order in which they are added up.
+        The trees of each score, in the order of summation.
     baseline : sequence of float
-        Scores before the first tree, as many as there are scores.
+        The score before the first tree, for each score.
     n_features : int
-        Columns.
-    names : sequence of str or None
-        Their names.
-    categories : sequence of (array or None)
-        Values of each column of categories; the place of a value is its code.
-    classes : array or None
-        Labels of a classifier, in the order of its scores.
-    params : dict
+        The number of columns.
+    names : sequence of str or None, default=None
+        The names of the columns.
+    categories : sequence of (array or None), default=None
+        The values of each column of categories; the index of a value is its code.
+    classes : array or None, default=None
+        The labels of a classifier, in the order of its scores.
+    params : dict, default={}
         Parameters of the estimator.
-    cover : {"rows", "weight", "unknown"}
-        What is known of the training rows in a leaf: their number, or their weight alone.
+    cover : {"rows", "weight", "unknown"}, default="rows"
+        The stored size of a leaf: the number of training rows, or only their weight.
     """
 
     task: str
@@ -55,19 +55,19 @@ class BoosterSource:
 
 
 def make_booster(source: BoosterSource) -> Any:
-    """Make the fitted estimator.
+    """Create a fitted Spinney booster.
 
     Parameters
     ----------
     source : BoosterSource
-        What it is made of.
+        The description of the model.
 
     Returns
     -------
     GradientBoostingClassifier, GradientBoostingRegressor or GradientBoostingRanker
-        As if fitted; `train_score_` is NaN, as the losses of its rounds are not known.
+        The fitted estimator; `train_score_` is NaN, because the losses of rounds are unknown.
     """
-    from spinney import ensemble
+    from spinney import ensemble  # saves start-up time: only some imports need it
 
     n_rounds = max(len(trees) for trees in source.trees)
     if n_rounds == 0:
@@ -86,7 +86,7 @@ def make_booster(source: BoosterSource) -> Any:
         model.n_classes_ = len(model.classes_)
         if model.n_classes_ != max(n_scores, 2):
             raise ValueError(
-                f"model: expected as many classes as scores ({max(n_scores, 2)}), "
+                f"model: expected one class for each score ({max(n_scores, 2)}), "
                 f"got {model.n_classes_}"
             )
     shape: tuple[int, ...] = (1,)
@@ -95,17 +95,19 @@ def make_booster(source: BoosterSource) -> Any:
     model._prepare_loss(np.zeros(shape), None)
     model._n_scores = n_scores
     if source.task == "classify" and n_scores > 1:
-        model._loss_name = "softmax"  # two classes may have a score each, too
+        model._loss_name = "softmax"  # also for two classes with one score each
     model._baseline = np.array(source.baseline, dtype=np.float64)
     if model._baseline.shape != (n_scores,) or not np.isfinite(model._baseline).all():
-        raise ValueError(f"model: expected {n_scores} finite scores to start from")
+        raise ValueError(
+            f"model: expected {n_scores} finite initial scores, got {model._baseline.tolist()}"
+        )
     model._n_rounds, model._n_before, model._n_boosters = n_rounds, 0, 1
     model._seed = 0
     model._last_scores = None
-    model.train_score_ = np.full(n_rounds, np.nan)  # not known, but a continued fit goes on there
+    model.train_score_ = np.full(n_rounds, np.nan)  # unknown, but a continued fit appends to it
     model.validation_score_ = np.empty(0)
     model.growth_ = "best_first"
-    model._cover = source.cover  # how explanations count training rows
+    model._cover = source.cover  # explanations use it to count training rows
     model._store = model._new_store()
     if model._trees_per_round == n_scores:
         for t in range(n_rounds):
@@ -115,7 +117,7 @@ def make_booster(source: BoosterSource) -> Any:
         return model
     model._n_rounds = sum(len(trees) for trees in source.trees)
     model.n_estimators = model._n_rounds
-    for k, trees in enumerate(source.trees):  # leaves of the core say something of each output
+    for k, trees in enumerate(source.trees):  # in the core, leaves have a value for each output
         for t, tree in enumerate(trees):
             value = np.zeros((len(tree.left), n_scores))
             value[:, k] = np.ravel(tree.value)
@@ -125,7 +127,7 @@ def make_booster(source: BoosterSource) -> Any:
 
 
 def single_leaf(value: Any) -> SourceTree:
-    """Make a tree that says the same of every row."""
+    """Return a tree that predicts the same value for every row."""
     return SourceTree(
         np.array([-1]),
         np.array([-1]),
@@ -140,12 +142,16 @@ def single_leaf(value: Any) -> SourceTree:
 
 
 def _set_columns(model: Any, n_features: int, names: Any, categories: Any) -> None:
+    """Set the attributes that describe the columns."""
     model.n_features_in_ = n_features
     labels = None
     if names is not None:
         labels = np.array(list(names), dtype=object)
         if len(labels) != n_features or len(set(labels.tolist())) < n_features:
-            raise ValueError(f"model: expected {n_features} different names of columns")
+            raise ValueError(
+                f"model: expected {n_features} different column names, got {len(labels)} names, "
+                f"{len(set(labels.tolist()))} of them different"
+            )
         model.feature_names_in_ = labels
     model._schema = Schema(labels, tuple(categories))
     model.categories_ = list(categories)

@@ -1,4 +1,4 @@
-"""Models of CatBoost: its objects, and the JSON files that they are exported as."""
+"""Conversion of CatBoost models: its objects, and its JSON files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spinney.importing._trees import SourceTree
 
 __all__ = ["from_catboost"]
 
-# CatBoost's losses by the loss whose predictions follow from scores in the same way; those that
-# Spinney has no loss for, but whose scores are predictions, come as squared error.
+# Maps CatBoost's losses to losses with the same function from scores to predictions. Losses without
+# a Spinney equivalent whose scores are predictions map to squared error.
 _REGRESSION = {
     "RMSE": "squared_error",
     "MultiRMSE": "squared_error",
@@ -42,29 +42,30 @@ _RANKING = (
     "StochasticRank",
     "LambdaMart",
 )
-_DEEPEST = 16  # as CatBoost allows
+_DEEPEST = 16  # CatBoost's maximum depth
 
 
 def from_catboost(model: Any) -> Any:
-    """Make a model of Spinney's of one that CatBoost fitted.
+    """Convert a fitted CatBoost model to a Spinney estimator.
 
     Parameters
     ----------
     model : catboost.CatBoost, CatBoostClassifier, CatBoostRegressor, CatBoostRanker, str or path
-        A fitted model of columns of numbers, or a JSON file as ``save_model(…, format="json")``
-        writes it. CatBoost need not be there to read a file.
+        A fitted model with numeric columns, or a JSON file written by
+        ``save_model(…, format="json")``. Reading a file does not require CatBoost.
 
     Returns
     -------
     GradientBoostingClassifier, GradientBoostingRegressor or GradientBoostingRanker
-        It says the same of every row, with the same importances: thresholds are such that a row in
-        double precision goes where it goes after CatBoost rounded it.
+        Its predictions are the same for every row, and so are its importances. Thresholds are
+        adjusted such that rows in double precision take the path that they take after CatBoost's
+        rounding.
 
     Raises
     ------
     ValueError
-        For models with columns of categories, texts or embeddings, losses without an equal, a
-        probability threshold other than 0.5, and files that are not what CatBoost writes.
+        For models with columns of categories, texts or embeddings, unsupported losses, a
+        probability threshold other than 0.5, and files that CatBoost did not write.
 
     Examples
     --------
@@ -76,9 +77,9 @@ def from_catboost(model: Any) -> Any:
     if content is None:
         if "CatBoost" not in kind_of(model, "catboost"):
             raise TypeError(
-                "model: expected one of CatBoost's models or a path, got " + type(model).__name__
+                "model: expected a CatBoost model or a path, got " + type(model).__name__
             )
-        for kind in ("cat", "text", "embedding"):  # texts and embeddings cannot be JSON
+        for kind in ("cat", "text", "embedding"):  # CatBoost cannot write texts and embeddings
             find = getattr(model, f"_get_{kind}_feature_indices", None)
             if find is not None and len(find()) > 0:
                 raise ValueError(_NO_CATEGORIES)
@@ -89,31 +90,39 @@ def from_catboost(model: Any) -> Any:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        raise ValueError("model: expected JSON, as CatBoost's format='json' writes it") from None
+        raise ValueError(
+            "model: expected JSON written by CatBoost with format='json', got another format"
+        ) from None
     try:
         source = _read_model(document)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        raise ValueError(f"model: not what CatBoost writes ({error!r})") from None
+        raise ValueError(
+            f"model: expected a file written by CatBoost, got another structure ({error!r})"
+        ) from None
     return make_booster(source)
 
 
 _NO_CATEGORIES = (
-    "model: expected columns of numbers alone, got columns of categories, texts or embeddings, "
-    "which CatBoost turns into numbers by tables that have no equal here"
+    "model: expected only numeric columns, got columns of categories, texts or embeddings; "
+    "CatBoost's encodings of them are not supported"
 )
 
 
 def _read_model(document: Any) -> BoosterSource:
+    """Read a JSON document."""
     columns = document["features_info"]
     if any(columns.get(f"{kind}_features") for kind in ("categorical", "text", "embedding")):
         raise ValueError(_NO_CATEGORIES)
     numbers = sorted(columns["float_features"], key=lambda column: column["feature_index"])
-    place = [int(column["flat_feature_index"]) for column in numbers]
-    if sorted(place) != list(range(len(numbers))):
-        raise ValueError("model: expected each column once among float_features")
+    positions = [int(column["flat_feature_index"]) for column in numbers]
+    if sorted(positions) != list(range(len(numbers))):
+        raise ValueError(
+            f"model: expected each of {len(numbers)} columns once in float_features, got "
+            f"{positions}"
+        )
     missing_left = [column.get("nan_value_treatment") != "AsTrue" for column in numbers]
     names: list[str] = [""] * len(numbers)
-    for column, at in zip(numbers, place, strict=True):
+    for column, at in zip(numbers, positions, strict=True):
         names[at] = str(column.get("feature_id", ""))
     scale, bias = document["scale_and_bias"]
     baseline = [float(value) for value in np.ravel(bias)]
@@ -132,12 +141,21 @@ def _read_model(document: Any) -> BoosterSource:
         )
         for k in range(len(baseline)):
             source.trees[k].append(
-                _make_tree(nodes, k, len(baseline), float(scale), place, missing_left, label)
+                _make_tree(
+                    nodes,
+                    k,
+                    len(baseline),
+                    scale=float(scale),
+                    positions=positions,
+                    missing_left=missing_left,
+                    label=label,
+                )
             )
     return source
 
 
 def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
+    """Return task, loss and initial scores of a model, without trees and columns."""
     described = info["params"]["loss_function"]
     name, given = described["type"], described.get("params", {})
     params: dict[str, Any] = {}
@@ -149,14 +167,14 @@ def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
         limit = float(info.get("binclass_probability_threshold", 0.5))
         if limit != 0.5:
             raise ValueError(
-                f"model: expected a probability threshold of 0.5, got {limit:g}: classifiers here "
-                "predict the likelier class; call set_probability_threshold(0.5) first"
+                f"model: expected a probability threshold of 0.5, got {limit:g}; Spinney predicts "
+                "the most probable class, so call set_probability_threshold(0.5) first"
             )
     elif name in _RANKING:
         task, loss = "rank", "ndcg"
     if not loss:
         raise ValueError(
-            f"model: CatBoost's loss {name!r} has no equal here; expected one of "
+            f"model: CatBoost's loss {name!r} is not supported; expected one of "
             f"{', '.join((*_CLASSES, *_REGRESSION, *_RANKING))}"
         )
     if loss == "quantile":
@@ -169,11 +187,14 @@ def _read_loss(info: Any, baseline: list[float]) -> BoosterSource:
 
 
 def _oblivious_nodes(tree: Any, n_scores: int, label: str) -> list[dict[str, Any]]:
-    """Nodes of a tree that asks all nodes of a level the same; bit i of a leaf answers split i."""
+    """Return the nodes of an oblivious tree; bit i of a leaf number is split i."""
     splits = tree["splits"] or []
     depth = len(splits)
     if depth > _DEEPEST or len(tree["leaf_values"]) != n_scores << depth:
-        raise ValueError(f"{label}: expected {n_scores} values for each of 2^{depth} leaves")
+        raise ValueError(
+            f"{label}: expected {n_scores} values for each of 2^{depth} leaves and a depth of at "
+            f"most {_DEEPEST}, got {len(tree['leaf_values'])} values"
+        )
     weights = tree.get("leaf_weights") or [1.0] * (1 << depth)
     values = np.reshape(tree["leaf_values"], (-1, n_scores))
     gains = [_change_by_bit(values, np.asarray(weights, float), bit) for bit in range(depth)]
@@ -190,9 +211,9 @@ def _oblivious_nodes(tree: Any, n_scores: int, label: str) -> list[dict[str, Any
 
 
 def _change_by_bit(values: Any, weights: Any, bit: int) -> Any:
-    """How much one split of an oblivious tree changes predictions, as CatBoost counts it.
+    """Return CatBoost's PredictionValuesChange of one split of an oblivious tree.
 
-    The weighted squares of differences between leaves that this split alone tells apart.
+    This is the weighted sum of squared differences between leaves that only this split separates.
     """
     leaves = np.arange(len(values))
     lower = leaves[leaves & (1 << bit) == 0]
@@ -203,7 +224,7 @@ def _change_by_bit(values: Any, weights: Any, bit: int) -> Any:
 
 
 def _other_nodes(root: Any) -> list[dict[str, Any]]:
-    """Nodes of a tree of any shape, children after their parents."""
+    """Return the nodes of a tree of any shape, with children after their parents."""
     nodes: list[dict[str, Any]] = []
     level = [root]
     while level:
@@ -224,11 +245,29 @@ def _make_tree(
     nodes: list[dict[str, Any]],
     score: int,
     n_scores: int,
+    *,
     scale: float,
-    place: list[int],
+    positions: list[int],
     missing_left: list[bool],
     label: str,
 ) -> SourceTree:
+    """Convert nodes to a tree for one of several scores.
+
+    Parameters
+    ----------
+    nodes : list of dict
+        The nodes, with children after their parents.
+    score, n_scores : int
+        The score whose leaf values are used, and the number of scores.
+    scale : float
+        The factor of leaf values.
+    positions : list of int
+        For each numeric column of CatBoost, its index in the table.
+    missing_left : list of bool
+        For each numeric column of CatBoost, whether missing values go left.
+    label : str
+        The name of the tree in errors.
+    """
     n = len(nodes)
     left, right, feature = np.full(n, -1), np.full(n, -1), np.full(n, -2)
     border, value, gain = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -238,21 +277,29 @@ def _make_tree(
         node = nodes[at]
         if "children" not in node:
             if len(node["value"]) != n_scores:
-                raise ValueError(f"{label}: expected {n_scores} values in a leaf")
+                raise ValueError(
+                    f"{label}: expected {n_scores} values in a leaf, got {len(node['value'])}"
+                )
             value[at], weight[at] = scale * node["value"][score], node["weight"]
             continue
         split = node["split"]
         if split["split_type"] != "FloatFeature":
             raise ValueError(_NO_CATEGORIES)
         column = int(split["float_feature_index"])
-        if not 0 <= column < len(place):
-            raise ValueError(f"{label}: expected columns from 0 to {len(place) - 1}, got {column}")
+        if not 0 <= column < len(positions):
+            raise ValueError(
+                f"{label}: expected columns from 0 to {len(positions) - 1}, got {column}"
+            )
         left[at], right[at] = node["children"]
-        feature[at], border[at], to_left[at] = place[column], split["border"], missing_left[column]
+        feature[at], border[at], to_left[at] = (
+            positions[column],
+            split["border"],
+            missing_left[column],
+        )
         a, b = left[at], right[at]
         weight[at] = weight[a] + weight[b]
         if weight[at] > 0:
-            # What CatBoost calls the change of predictions: the variance between the sides.
+            # CatBoost's PredictionValuesChange: the weighted variance between both children.
             gain[at] = weight[a] * weight[b] / weight[at] * (value[a] - value[b]) ** 2
             value[at] = (weight[a] * value[a] + weight[b] * value[b]) / weight[at]
         if "gain" in node:

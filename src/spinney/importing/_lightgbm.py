@@ -1,4 +1,4 @@
-"""Models of LightGBM: its objects, and the text files that they are saved as."""
+"""Conversion of LightGBM models: its objects, and its text files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from spinney.importing._zero_missing import BELOW_ZERO, ZERO, without_zero_missi
 
 __all__ = ["from_lightgbm"]
 
-# LightGBM's objectives by the loss whose predictions follow from scores in the same way; those that
-# Spinney has no loss for, but whose scores are predictions, come as squared error.
+# Maps LightGBM's objectives to losses with the same function from scores to predictions. Objectives
+# without a Spinney loss whose scores are predictions map to squared error.
 _REGRESSION = {
     "regression": "squared_error",
     "regression_l1": "absolute_error",
@@ -31,32 +31,32 @@ _REGRESSION = {
     "custom": "squared_error",
 }
 _RANKING = ("lambdarank", "rank_xendcg")
-_MOST_FEATURES = 1 << 20  # beyond it a file is taken for damaged
+_MOST_FEATURES = 1 << 20  # files with more are rejected as malformed before memory is allocated
 _MISSING_ZERO, _MISSING_NAN = 1, 2
 
 
 def from_lightgbm(model: Any) -> Any:
-    """Make a model of Spinney's of one that LightGBM fitted.
+    """Convert a fitted LightGBM model to a Spinney estimator.
 
     Parameters
     ----------
     model : lightgbm.Booster, LGBMClassifier, LGBMRegressor, LGBMRanker, str or path
-        A fitted model, or a text file as `save_model` writes it. LightGBM need not be there to
-        read a file. After early stopping the rounds up to the best one are taken, as LightGBM
-        does in predictions.
+        A fitted model, or a text file written by `save_model`. Reading a file does not require
+        LightGBM. After early stopping, only the rounds up to the best one are converted, which
+        LightGBM uses for predictions.
 
     Returns
     -------
     GradientBoostingClassifier, GradientBoostingRegressor or GradientBoostingRanker
-        It says the same of every row: missing values, zeros that stand for them, and categories go
-        the ways that they go there. Random forests of LightGBM's (``boosting="rf"``) become
-        boosters, too, whose trees add up to the mean.
+        Its predictions are the same for every row: missing values, zeros that are treated as
+        missing, and categories take the same paths. LightGBM's random forests (``boosting="rf"``)
+        become boosters, too, whose trees add up to the mean.
 
     Raises
     ------
     ValueError
-        For linear trees, one-vs-all and other objectives without an equal, and files that are not
-        what LightGBM writes.
+        For linear trees, one-vs-all and other unsupported objectives, and files that LightGBM did
+        not write.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def from_lightgbm(model: Any) -> Any:
         names = kind_of(model, "lightgbm")
         if not names & {"Booster", "LGBMModel"}:
             raise TypeError(
-                "model: expected a lightgbm.Booster, one of LightGBM's estimators or a path, got "
+                "model: expected a lightgbm.Booster, a LightGBM estimator or a path, got "
                 f"{type(model).__name__}"
             )
         if "LGBMModel" in names:
@@ -112,29 +112,33 @@ def from_lightgbm(model: Any) -> Any:
 
 
 def _read_model(text: str, classes: Any) -> BoosterSource:
+    """Read a text file; `classes` are the labels of an LGBMClassifier, else None."""
     text = text.replace("\r\n", "\n")
     if text.split("\n", 1)[0].strip() != "tree":
-        raise ValueError("model: expected a text file of LightGBM's, which begins with 'tree'")
-    parts = re.split(r"^Tree=\d+\n", text.split("\nend of trees", 1)[0], flags=re.MULTILINE)
-    header = _pairs(parts[0])
+        raise ValueError("model: expected a text file of LightGBM, which begins with 'tree'")
+    sections = re.split(r"^Tree=\d+\n", text.split("\nend of trees", 1)[0], flags=re.MULTILINE)
+    header = _pairs(sections[0])
     if "\nend of trees" not in text:
-        raise ValueError("model: expected the line 'end of trees', the file is cut off")
-    n_features = _whole(header, "max_feature_idx") + 1
-    n_scores = _whole(header, "num_tree_per_iteration")
-    if not (1 <= n_features <= _MOST_FEATURES and 1 <= n_scores < len(parts)):
-        raise ValueError("model: expected columns, and as many trees as scores at least")
+        raise ValueError("model: expected the line 'end of trees', got a truncated file")
+    n_features = _read_integer(header, "max_feature_idx") + 1
+    n_scores = _read_integer(header, "num_tree_per_iteration")
+    if not (1 <= n_features <= _MOST_FEATURES and 1 <= n_scores < len(sections)):
+        raise ValueError(
+            f"model: expected 1 to {_MOST_FEATURES} columns and at least one tree for each score, "
+            f"got {n_features} columns, {n_scores} scores and {len(sections) - 1} trees"
+        )
     settings = dict(re.findall(r"^\[(\w+): (.*)\]$", text, flags=re.MULTILINE))
     source = _read_objective(header.get("objective", "custom"), settings, n_scores, classes)
-    blocks = [_pairs(part) for part in parts[1:]]
-    asked: list[set[int]] = [set() for _ in range(n_features)]
-    read = [_read_tree(block, f"tree {t}", asked) for t, block in enumerate(blocks)]
-    divided = [block for block in blocks if _whole(block, "num_leaves") > 1]
-    if not all("leaf_count" in block for block in divided):
-        weighed = all("leaf_weight" in block for block in divided)
+    blocks = [_pairs(section) for section in sections[1:]]
+    split_codes: list[set[int]] = [set() for _ in range(n_features)]
+    read = [_read_tree(block, f"tree {t}", split_codes) for t, block in enumerate(blocks)]
+    inner_blocks = [block for block in blocks if _read_integer(block, "num_leaves") > 1]
+    if not all("leaf_count" in block for block in inner_blocks):
+        weighed = all("leaf_weight" in block for block in inner_blocks)
         source.cover = "weight" if weighed else "unknown"
     source.n_features = n_features
     source.names = _read_names(header, n_features)
-    source.categories, codes = _read_categories(text, header, settings, asked)
+    source.categories, codes = _read_categories(text, header, settings, split_codes)
     scale = 1.0
     if "average_output" in header:
         scale = n_scores / len(read)
@@ -142,9 +146,9 @@ def _read_model(text: str, classes: Any) -> BoosterSource:
     for tree in read:
         tree.value = tree.value * scale
         for node, members in tree.left_categories.items():
-            place = codes[int(tree.feature[node])]
+            code_of = codes[int(tree.feature[node])]
             tree.left_categories[node] = np.array(
-                [place[c] for c in members.tolist() if c in place], dtype=np.int64
+                [code_of[c] for c in members.tolist() if c in code_of], dtype=np.int64
             )
     source.trees = [read[k::n_scores] for k in range(n_scores)]
     if "learning_rate" in settings and float(settings["learning_rate"]) > 0:
@@ -153,7 +157,7 @@ def _read_model(text: str, classes: Any) -> BoosterSource:
 
 
 def _pairs(block: str) -> dict[str, str]:
-    """Lines of ``key=value``; a key alone has an empty value."""
+    """Parse lines of ``key=value``; a key without a value gets an empty string."""
     return {
         key: value
         for key, _, value in (line.partition("=") for line in block.split("\n"))
@@ -161,21 +165,25 @@ def _pairs(block: str) -> dict[str, str]:
     }
 
 
-def _whole(pairs: dict[str, str], key: str) -> int:
+def _read_integer(pairs: dict[str, str], key: str) -> int:
+    """Return an integer value, or raise an error if it is missing or not an integer."""
     try:
         return int(pairs[key])
     except (KeyError, ValueError):
-        raise ValueError(f"model: expected a line '{key}=' with a whole number") from None
+        raise ValueError(
+            f"model: expected a line '{key}=' with an integer, got {pairs.get(key)!r}"
+        ) from None
 
 
 def _read_objective(
     line: str, settings: dict[str, str], n_scores: int, classes: Any
 ) -> BoosterSource:
-    name, *words = line.split() or ["custom"]
-    given = dict(word.split(":", 1) for word in words if ":" in word)
+    """Return task, loss and initial scores, without trees and columns."""
+    name, *options = line.split() or ["custom"]
+    given = dict(word.split(":", 1) for word in options if ":" in word)
     params: dict[str, Any] = {}
     task, loss = "regress", _REGRESSION.get(name, "")
-    if "sqrt" in words:
+    if "sqrt" in options:
         loss = ""  # predictions are squares of scores
         name += " with reg_sqrt"
     if name == "quantile":
@@ -195,17 +203,18 @@ def _read_objective(
         task, loss = "rank", "ndcg"
     if not loss or (classes is not None and task != "classify"):
         raise ValueError(
-            f"model: LightGBM's objective {name!r} has no equal here; expected binary, multiclass, "
+            f"model: LightGBM's objective {name!r} is not supported; expected binary, multiclass, "
             f"{', '.join(_REGRESSION)}, {' or '.join(_RANKING)}"
         )
     if task == "classify" and classes is None:
         classes = np.arange(max(n_scores, 2))
     if task != "classify" and n_scores > 1:
-        raise ValueError(f"model: expected one score of the objective {name!r}, got {n_scores}")
+        raise ValueError(f"model: expected one score for the objective {name!r}, got {n_scores}")
     return BoosterSource(task, loss, [], [0.0] * n_scores, 0, classes=classes, params=params)
 
 
 def _read_names(header: dict[str, str], n_features: int) -> list[str] | None:
+    """Return the names of the columns, or None for LightGBM's default names."""
     names = header.get("feature_names", "").split()
     if names == [f"Column_{f}" for f in range(n_features)]:
         return None
@@ -215,13 +224,13 @@ def _read_names(header: dict[str, str], n_features: int) -> list[str] | None:
 
 
 def _read_categories(
-    text: str, header: dict[str, str], settings: dict[str, str], asked: list[set[int]]
+    text: str, header: dict[str, str], settings: dict[str, str], split_codes: list[set[int]]
 ) -> tuple[list[Any], list[dict[int, int]]]:
-    """Values of each column of categories, and the place among them of LightGBM's codes."""
+    """Return the values of each column of categories, and maps from LightGBM's codes."""
     infos = header.get("feature_infos", "").split()
-    if infos and len(infos) != len(asked):
-        raise ValueError(f"model: expected {len(asked)} feature_infos, got {len(infos)}")
-    known: dict[int, set[int]] = {f: set(codes) for f, codes in enumerate(asked) if codes}
+    if infos and len(infos) != len(split_codes):
+        raise ValueError(f"model: expected {len(split_codes)} feature_infos, got {len(infos)}")
+    known: dict[int, set[int]] = {f: set(codes) for f, codes in enumerate(split_codes) if codes}
     for f, info in enumerate(infos):
         if info != "none" and not info.startswith("["):
             found = {int(code) for code in re.findall(r"-?\d+", info)}
@@ -235,12 +244,15 @@ def _read_categories(
     of_frame: dict[int, list[Any]] = {}
     if values:
         declared = settings.get("categorical_feature", "")
-        places = [int(f) for f in re.findall(r"\d+", declared)] or sorted(known)
-        if len(places) != len(values) or not set(known) <= set(places):
-            raise ValueError("model: cannot tell which column has which of pandas_categorical")
-        of_frame = dict(zip(sorted(places), values, strict=True))
-    categories: list[Any] = [None] * len(asked)
-    codes: list[dict[int, int]] = [{} for _ in asked]
+        columns = [int(f) for f in re.findall(r"\d+", declared)] or sorted(known)
+        if len(columns) != len(values) or not set(known) <= set(columns):
+            raise ValueError(
+                f"model: expected a list in pandas_categorical for each of the {len(columns)} "
+                f"columns of categories, got {len(values)} lists"
+            )
+        of_frame = dict(zip(sorted(columns), values, strict=True))
+    categories: list[Any] = [None] * len(split_codes)
+    codes: list[dict[int, int]] = [{} for _ in split_codes]
     for f in sorted({*known, *of_frame}):
         if f in of_frame:
             listed = of_frame[f]
@@ -250,20 +262,20 @@ def _read_categories(
         else:
             listed = sorted(known[f])
             categories[f] = np.array(listed, dtype=np.int64)
-            codes[f] = {code: place for place, code in enumerate(listed)}
+            codes[f] = {code: index for index, code in enumerate(listed)}
     return categories, codes
 
 
 def _beyond_zero(threshold: Any) -> Any:
-    """Threshold on the same side of all that LightGBM reads as zero, as it is on of zero."""
+    """Move a threshold out of the range of values that LightGBM reads as zero."""
     return np.where(threshold >= 0, ZERO, BELOW_ZERO)
 
 
-def _read_tree(pairs: dict[str, str], label: str, asked: list[set[int]]) -> SourceTree:
-    """Read a block of lines; codes of categories are noted in `asked` by column."""
+def _read_tree(pairs: dict[str, str], label: str, split_codes: list[set[int]]) -> SourceTree:
+    """Read a tree; add the category codes in its splits to `split_codes`."""
     if pairs.get("is_linear", "0").strip() == "1":
-        raise ValueError("model: linear trees (linear_tree=true) have no equal here")
-    n_leaves = _whole(pairs, "num_leaves")
+        raise ValueError("model: linear trees (linear_tree=true) are not supported")
+    n_leaves = _read_integer(pairs, "num_leaves")
 
     def numbers(key: str, n: int, dtype: Any) -> Any:
         try:
@@ -275,7 +287,7 @@ def _read_tree(pairs: dict[str, str], label: str, asked: list[set[int]]) -> Sour
         return out.astype(dtype)
 
     if n_leaves < 1:
-        raise ValueError(f"{label}: expected a leaf at least, got num_leaves={n_leaves}")
+        raise ValueError(f"{label}: expected at least one leaf, got num_leaves={n_leaves}")
     leaf_value = numbers("leaf_value", n_leaves, np.float64)
     if n_leaves == 1:
         return single_leaf(leaf_value[0])
@@ -284,17 +296,17 @@ def _read_tree(pairs: dict[str, str], label: str, asked: list[set[int]]) -> Sour
     threshold = numbers("threshold", n, np.float64)
     feature = numbers("split_feature", n, np.int64)
     is_categorical = (decision & 1) > 0
-    about_nothing = ~is_categorical & (np.abs(threshold) <= ZERO)
-    threshold = np.where(about_nothing, _beyond_zero(threshold), threshold)
+    near_zero = ~is_categorical & (np.abs(threshold) <= ZERO)
+    threshold = np.where(near_zero, _beyond_zero(threshold), threshold)
     default_left = (decision & 2) > 0
     missing = (decision >> 2) & 3
-    # Where NaN is no missing value, it is read as 0; no category is on the right.
+    # If NaN is not a missing value, it is read as 0. In splits on categories, it goes right.
     missing_left = np.where(missing == _MISSING_NAN, default_left, threshold >= 0)
     missing_left = np.where(missing == _MISSING_ZERO, default_left, missing_left) & ~is_categorical
     children = []
     for key in ("left_child", "right_child"):
         child = numbers(key, n, np.int64)
-        children.append(np.where(child < 0, n + ~child, child))  # leaves after the questions
+        children.append(np.where(child < 0, n + ~child, child))  # leaves follow the inner nodes
 
     def padded(inner: Any, leaves: Any) -> Any:
         return np.concatenate([inner, np.broadcast_to(leaves, n_leaves)])
@@ -314,19 +326,22 @@ def _read_tree(pairs: dict[str, str], label: str, asked: list[set[int]]) -> Sour
         padded(optional("split_gain", n, 0.0, np.float64), 0.0),
     )
     if is_categorical.any():
-        n_sets = _whole(pairs, "num_cat")
+        n_sets = _read_integer(pairs, "num_cat")
         bounds = numbers("cat_boundaries", n_sets + 1, np.int64)
-        words = numbers("cat_threshold", int(bounds[-1]) if bounds[-1] >= 0 else 0, np.uint32)
+        bit_words = numbers("cat_threshold", int(bounds[-1]) if bounds[-1] >= 0 else 0, np.uint32)
         for node in np.flatnonzero(is_categorical).tolist():
             at = int(threshold[node])
-            if not (0 <= at < n_sets and 0 <= bounds[at] <= bounds[at + 1] <= len(words)):
-                raise ValueError(f"{label}: expected cat_boundaries that ascend")
-            own = words[bounds[at] : bounds[at + 1]]
+            if not (0 <= at < n_sets and 0 <= bounds[at] <= bounds[at + 1] <= len(bit_words)):
+                raise ValueError(f"{label}: expected ascending cat_boundaries, got others")
+            own = bit_words[bounds[at] : bounds[at + 1]]
             bits = (own[:, np.newaxis] >> np.arange(32, dtype=np.uint32)) & 1
             tree.left_categories[node] = np.flatnonzero(bits)
-            if not 0 <= feature[node] < len(asked):
-                raise ValueError(f"{label}: expected columns from 0 to {len(asked) - 1}")
-            asked[int(feature[node])] |= set(tree.left_categories[node].tolist())
+            if not 0 <= feature[node] < len(split_codes):
+                raise ValueError(
+                    f"{label}: expected columns from 0 to {len(split_codes) - 1}, "
+                    f"got {feature[node]}"
+                )
+            split_codes[int(feature[node])] |= set(tree.left_categories[node].tolist())
     about_zero = (missing == _MISSING_ZERO) & ~is_categorical
     if about_zero.any():
         tree = without_zero_missing(tree, padded(about_zero, False), label)

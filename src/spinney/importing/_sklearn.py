@@ -1,4 +1,4 @@
-"""Models of scikit-learn."""
+"""Conversion of fitted scikit-learn models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FORESTS = (
 )
 _BOOSTERS = ("GradientBoostingClassifier", "GradientBoostingRegressor")
 _HIST_BOOSTERS = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
-# Spinney's are subclasses of scikit-learn's that fit otherwise: what was fitted serves as it is.
+# The Spinney classes are subclasses of scikit-learn's; fitted attributes can be copied.
 _SAME_STATE = {
     "LinearRegression": "linear_model",
     "LogisticRegression": "linear_model",
@@ -53,28 +53,30 @@ _NEIGHBORS = (
 
 
 def from_sklearn(model: Any) -> Any:
-    """Make a model of Spinney's of one that scikit-learn fitted.
+    """Convert a fitted scikit-learn model to a Spinney estimator.
 
     Parameters
     ----------
-    model : estimator of scikit-learn's
+    model : scikit-learn estimator
         A fitted tree, forest, gradient booster (of either kind), `LinearRegression`, `Ridge`,
-        `RidgeCV`, `LogisticRegression`, `Perceptron`, `GaussianMixture` or neighbours' estimator.
+        `RidgeCV`, `LogisticRegression`, `Perceptron`, `GaussianMixture` or nearest-neighbour
+        estimator.
 
     Returns
     -------
     estimator
-        Spinney's class of the same name (`GradientBoosting*` for `HistGradientBoosting*`), with
-        the parameters that it has as well. It says the same of every row: thresholds are such that
-        a row in double precision goes where it goes after scikit-learn rounded it. What
-        neighbours' estimators learned are rows: these are indexed anew.
+        The Spinney class of the same name (`GradientBoosting*` for `HistGradientBoosting*`), with
+        the parameters that both have. Its predictions are the same for every row: thresholds are
+        adjusted such that rows in double precision take the path that they take after
+        scikit-learn's rounding. For nearest-neighbour estimators, the training rows are indexed
+        again.
 
     Raises
     ------
     TypeError
-        For anything else.
+        For other estimators.
     ValueError
-        For boosters that start from another model (`init`), or have losses without an equal.
+        For boosters that start from another model (`init`), or with unsupported losses.
 
     Examples
     --------
@@ -113,12 +115,14 @@ def from_sklearn(model: Any) -> Any:
     if target is not None:
         return _refitted(model, target)
     raise TypeError(
-        f"model: expected one of {', '.join((*_TREES, *_FORESTS, *_BOOSTERS, *_HIST_BOOSTERS))}, "
-        f"{', '.join((*_SAME_STATE, *_NEIGHBORS))} of scikit-learn's, got {type(model).__name__}"
+        "model: expected one of scikit-learn's "
+        f"{', '.join((*_TREES, *_FORESTS, *_BOOSTERS, *_HIST_BOOSTERS))}, "
+        f"{', '.join((*_SAME_STATE, *_NEIGHBORS))}, got {type(model).__name__}"
     )
 
 
 def _with_state(source: Any, target: type) -> Any:
+    """Return a Spinney estimator with copies of the fitted attributes."""
     model: Any = target(**shared_params(source, target))
     params = source.get_params(deep=False)
     vars(model).update({k: copy.deepcopy(v) for k, v in vars(source).items() if k not in params})
@@ -126,6 +130,7 @@ def _with_state(source: Any, target: type) -> Any:
 
 
 def _refitted(source: Any, target: type) -> Any:
+    """Return a Spinney nearest-neighbour estimator fitted to the same rows."""
     model: Any = target(**shared_params(source, target))
     X = source._fit_X
     y = None

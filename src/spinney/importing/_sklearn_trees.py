@@ -1,15 +1,18 @@
-"""Trees, forests and boosters of scikit-learn."""
+"""Conversion of scikit-learn trees, forests and boosters."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from spinney.data.table import Schema
 from spinney.importing._booster import BoosterSource, make_booster
 from spinney.importing._rounding import last_at_most
 from spinney.importing._trees import SourceTree
+from spinney.models.forest_store import ForestStore
+from spinney.models.tree import Tree
 
 __all__ = ["read_booster", "read_forest", "read_hist_booster", "read_tree", "shared_params"]
 
@@ -17,18 +20,19 @@ _HIST_LOSSES = {"log_loss", "squared_error", "absolute_error", "gamma", "poisson
 
 
 def shared_params(model: Any, target: type) -> dict[str, Any]:
-    """Parameters that a class of Spinney's has as well."""
+    """Return the model's parameters that the Spinney class also has."""
     known = target()._get_param_names()  # type: ignore[attr-defined]
     params = {k: v for k, v in model.get_params(deep=False).items() if k in known}
     if params.get("criterion") == "friedman_mse":
-        params["criterion"] = "squared_error"  # what it stands for
+        params["criterion"] = "squared_error"  # the equivalent criterion
     return params
 
 
 def _tree_arrays(tree: Any) -> dict[str, Any]:
-    """Arrays of scikit-learn's ``tree_`` under the names of Spinney's.
+    """Return the arrays of scikit-learn's ``tree_`` under Spinney's names.
 
-    scikit-learn rounds rows to float32 before it compares, which the thresholds make up for.
+    scikit-learn rounds rows to float32 before it compares them. The thresholds are adjusted for
+    that.
     """
     n = tree.node_count
     inner = tree.children_left >= 0
@@ -36,7 +40,7 @@ def _tree_arrays(tree: Any) -> dict[str, Any]:
         "children_left": tree.children_left.astype(np.int64),
         "children_right": tree.children_right.astype(np.int64),
         "feature": tree.feature.astype(np.int64),
-        "threshold": np.where(inner, _limits(tree), -2.0),
+        "threshold": np.where(inner, _double_thresholds(tree), -2.0),
         "missing_go_to_left": (inner & (tree.missing_go_to_left != 0)).astype(np.uint8),
         "impurity": tree.impurity.astype(np.float64),
         "n_node_samples": tree.n_node_samples.astype(np.int64),
@@ -48,7 +52,8 @@ def _tree_arrays(tree: Any) -> dict[str, Any]:
     }
 
 
-def _limits(tree: Any) -> Any:
+def _double_thresholds(tree: Any) -> Any:
+    """Return thresholds for rows in double precision."""
     return np.where(np.isinf(tree.threshold), tree.threshold, last_at_most(tree.threshold))
 
 
@@ -62,9 +67,7 @@ def _set_columns(model: Any, source: Any) -> None:
 
 
 def read_tree(source: Any, target: type) -> Any:
-    """Make a tree of Spinney's of a fitted tree."""
-    from spinney.models.tree import Tree
-
+    """Convert a fitted tree to a Spinney tree."""
     model: Any = target(**shared_params(source, target))
     _set_columns(model, source)
     model.n_outputs_ = source.n_outputs_
@@ -83,9 +86,7 @@ def read_tree(source: Any, target: type) -> Any:
 
 
 def read_forest(source: Any, target: type) -> Any:
-    """Make a forest of Spinney's of a fitted forest."""
-    from spinney.models.forest_store import ForestStore
-
+    """Convert a fitted forest to a Spinney forest."""
     params = shared_params(source, target)
     model: Any = target(**{**params, "warm_start": False, "oob_score": False})
     _set_columns(model, source)
@@ -114,12 +115,10 @@ def read_forest(source: Any, target: type) -> Any:
 
 
 def read_booster(source: Any) -> Any:
-    """Make a booster of Spinney's of scikit-learn's `GradientBoosting*`."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
+    """Convert scikit-learn's `GradientBoosting*` to a Spinney booster."""
     if not (isinstance(source.init_, DummyClassifier | DummyRegressor) or source.init_ == "zero"):
         raise ValueError(
-            f"model: expected a constant to start from, got init={type(source.init_).__name__}"
+            f"model: expected constant initial scores, got init={type(source.init_).__name__}"
         )
     n = source.n_features_in_
     baseline = source._raw_predict_init(np.zeros((1, n), dtype=np.float32))[0]
@@ -153,7 +152,7 @@ def _booster_tree(tree: Any, learning_rate: float) -> SourceTree:
         left,
         right,
         tree.feature,
-        np.where(left < 0, 0.0, _limits(tree)),
+        np.where(left < 0, 0.0, _double_thresholds(tree)),
         tree.missing_go_to_left != 0,
         learning_rate * tree.value[:, 0, :1],
         weight,
@@ -163,12 +162,16 @@ def _booster_tree(tree: Any, learning_rate: float) -> SourceTree:
 
 
 def read_hist_booster(source: Any) -> Any:
-    """Make a booster of Spinney's of scikit-learn's `HistGradientBoosting*`."""
+    """Convert scikit-learn's `HistGradientBoosting*` to a Spinney booster."""
     if source.loss not in _HIST_LOSSES:
-        raise ValueError(f"model: expected a loss of {sorted(_HIST_LOSSES)}, got {source.loss!r}")
+        raise ValueError(
+            f"model: expected a loss among {sorted(_HIST_LOSSES)}, got {source.loss!r}"
+        )
     n = source.n_features_in_
     categories: list[Any] = [None] * n
-    column = np.arange(n)  # of the table, by that of the trees: columns of categories come first
+    column = np.arange(
+        n
+    )  # from the trees' column order, where categories come first, to the table's
     if source._preprocessor is not None:
         is_categorical = np.asarray(source.is_categorical_)
         column = np.concatenate([np.flatnonzero(is_categorical), np.flatnonzero(~is_categorical)])

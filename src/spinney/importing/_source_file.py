@@ -1,4 +1,4 @@
-"""Models that come as files, and what their libraries' objects are called."""
+"""Contents of model files, and class names of other libraries' objects."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["kind_of", "read_bytes"]
 
 
 def read_bytes(model: Any) -> bytes | None:
-    """Contents of the file that a path names; None for anything that is not a path."""
+    """Return the contents of the file at a path, or None if `model` is not a path."""
     if isinstance(model, (str, os.PathLike)):
         return Path(model).read_bytes()
     return None
 
 
 def kind_of(model: Any, package: str) -> set[str]:
-    """Names of a class and its bases that a package defines; libraries need not be there."""
+    """Return the names of the object's classes that a package defines."""
     return {c.__name__ for c in type(model).__mro__ if c.__module__.split(".")[0] == package}

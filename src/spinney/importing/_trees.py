@@ -1,7 +1,7 @@
-"""A tree of another library, on its way into a forest of Spinney's.
+"""The common representation of trees of other libraries, and its validation.
 
-Every reader fills a `SourceTree`; `append_tree` checks it and hands it to the core, so that nothing
-a file says is trusted beyond this module.
+Every reader creates a `SourceTree`; `append_tree` validates it and passes it to the core. Contents
+of files must not reach the core without these checks.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ class SourceTree:
     left, right : ndarray of int64
         Children, negative at a leaf.
     feature : ndarray of int64
-        The column that a node asks about.
+        The column that a node splits on.
     threshold : ndarray of float64
         Rows with ``x <= threshold`` go left.
     missing_left : ndarray of bool
         Whether a missing value goes left.
     value : ndarray of shape (n_nodes, width)
-        What a leaf says; of other nodes nothing is read.
+        The values of leaves; those of other nodes are ignored.
     weight : ndarray of float64
-        Weight of a leaf's training rows (their second derivatives).
+        The weight of a leaf's training rows (the sum of second derivatives).
     n_rows : ndarray of int64
-        Training rows of a leaf.
+        The number of training rows of a leaf.
     gain : ndarray of float64
-        What a question took off the objective.
-    left_categories : dict
-        For each node that asks about categories the codes that go left.
+        The decrease of the objective by a split.
+    left_categories : dict, default={}
+        Maps each node that splits on categories to the codes that go left.
     """
 
     left: NDArray[Any]
@@ -56,39 +56,39 @@ class SourceTree:
 
 
 def append_tree(store: ForestStore, tree: SourceTree, label: str) -> None:
-    """Check a tree and add it to a forest.
+    """Validate a tree and append it to a forest.
 
     Parameters
     ----------
     store : ForestStore
-        Where it goes; its shape tells the number of columns, categories and values.
+        The forest; its shape determines the number of columns, categories and values.
     tree : SourceTree
         The tree.
     label : str
-        What an error calls it.
+        The name of the tree in errors.
     """
     store.core.append(tree_arrays(tree, store.shape[4], store.width, label))
 
 
 def tree_arrays(tree: SourceTree, n_categories: Any, width: int, label: str) -> dict[str, Any]:
-    """Make the arrays that the core reads of a tree, under the names of `spinney.tree.Tree`."""
+    """Validate a tree and return its arrays, named as in `spinney.tree.Tree`."""
     levels = _levels(tree, len(n_categories), label)
     order = np.concatenate(levels)
     n = len(order)
-    place = np.full(len(tree.left), -1)
-    place[order] = np.arange(n)
+    new_index = np.full(len(tree.left), -1)
+    new_index[order] = np.arange(n)
     inner = tree.left[order] >= 0
-    left = np.where(inner, place[np.maximum(tree.left[order], 0)], -1)
-    right = np.where(inner, place[np.maximum(tree.right[order], 0)], -1)
+    left = np.where(inner, new_index[np.maximum(tree.left[order], 0)], -1)
+    right = np.where(inner, new_index[np.maximum(tree.right[order], 0)], -1)
     value = np.array(tree.value, dtype=np.float64).reshape(len(tree.left), width)[order]
     if not np.isfinite(value[~inner]).all():
-        raise ValueError(f"{label}: expected finite values in its leaves")
+        raise ValueError(f"{label}: expected finite values in its leaves, got others")
     weight = np.where(inner, 0.0, np.asarray(tree.weight, dtype=np.float64)[order])
-    weight[~inner & ~(weight > 0)] = np.finfo(np.float32).tiny  # a mean needs some weight
+    weight[~inner & ~(weight > 0)] = np.finfo(np.float32).tiny  # means need a positive weight
     n_rows = np.where(inner, 0, np.asarray(tree.n_rows)[order])
     objective = np.where(inner, np.nan_to_num(np.asarray(tree.gain, np.float64)[order]), 0.0)
     bounds = np.cumsum([0, *(len(level) for level in levels)])
-    for begin, end in zip(bounds[-2::-1], bounds[:0:-1], strict=True):  # the deepest level first
+    for begin, end in zip(bounds[-2::-1], bounds[:0:-1], strict=True):  # from the deepest level up
         nodes = np.arange(begin, end)[inner[begin:end]]
         for child in (left[nodes], right[nodes]):
             weight[nodes] += weight[child]
@@ -97,12 +97,15 @@ def tree_arrays(tree: SourceTree, n_categories: Any, width: int, label: str) -> 
         share = (weight[left[nodes]] / weight[nodes])[:, np.newaxis]
         value[nodes] = share * value[left[nodes]] + (1 - share) * value[right[nodes]]
     starts, bits = _category_bits(tree, order, n_categories, label)
-    asks_number = inner & (starts < 0)
+    is_numeric = inner & (starts < 0)
     threshold = np.asarray(tree.threshold, dtype=np.float64)[order]
-    if np.isnan(threshold[asks_number]).any():
+    if np.isnan(threshold[is_numeric]).any():
         raise ValueError(f"{label}: expected thresholds that are numbers, got NaN")
-    if any(n_categories[f] for f in np.unique(tree.feature[order][asks_number])):
-        raise ValueError(f"{label}: expected no threshold for a column of categories")
+    if any(n_categories[f] for f in np.unique(tree.feature[order][is_numeric])):
+        raise ValueError(
+            f"{label}: expected sets of categories in splits on a column of categories, got a "
+            "threshold"
+        )
     threshold = np.where(inner, np.where(starts >= 0, np.nan, threshold), -2.0)
     return {
         "children_left": left,
@@ -121,15 +124,17 @@ def tree_arrays(tree: SourceTree, n_categories: Any, width: int, label: str) -> 
 
 
 def _levels(tree: SourceTree, n_features: int, label: str) -> list[NDArray[np.int64]]:
-    """Find the nodes that the root leads to, level by level, or refuse what is not a tree."""
+    """Return the nodes by level; raise an error if they do not form a tree."""
     n = len(tree.left)
     lengths = {len(getattr(tree, name)) for name in ("right", "feature", "threshold", "value")}
     lengths |= {len(getattr(tree, name)) for name in ("missing_left", "weight", "n_rows", "gain")}
     if n == 0 or lengths != {n}:
-        raise ValueError(f"{label}: expected arrays of one length, got {sorted({n, *lengths})}")
-    seen = np.zeros(n, dtype=bool)
+        raise ValueError(
+            f"{label}: expected arrays of equal length, got lengths {sorted({n, *lengths})}"
+        )
+    visited = np.zeros(n, dtype=bool)
     levels = [np.zeros(1, dtype=np.int64)]
-    seen[0] = True
+    visited[0] = True
     while True:
         level = levels[-1]
         level = level[tree.left[level] >= 0]
@@ -138,19 +143,24 @@ def _levels(tree: SourceTree, n_features: int, label: str) -> list[NDArray[np.in
         children = np.stack([tree.left[level], tree.right[level]], axis=1).ravel()
         if (children < 0).any() or (children >= n).any():
             raise ValueError(f"{label}: expected children from 1 to {n - 1}, got others")
-        if seen[children].any() or len(np.unique(children)) < len(children):
-            raise ValueError(f"{label}: a node is the child of more than one node")
+        if visited[children].any() or len(np.unique(children)) < len(children):
+            raise ValueError(
+                f"{label}: expected a tree, got a node that is the child of more than one"
+            )
         features = tree.feature[level]
         if (features < 0).any() or (features >= n_features).any():
             raise ValueError(f"{label}: expected columns from 0 to {n_features - 1}, got others")
-        seen[children] = True
+        visited[children] = True
         levels.append(children)
 
 
 def _category_bits(
     tree: SourceTree, order: NDArray[np.int64], n_categories: Any, label: str
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Words of bits of each question about categories, and where they begin."""
+    """Return the starts of the nodes' category sets (-1: none), and all sets.
+
+    A node has two sets of bits: the categories that go left, and those that occurred in the node.
+    """
     starts = np.full(len(order), -1, dtype=np.int64)
     words: list[NDArray[np.uint32]] = [np.empty(0, dtype=np.uint32)]
     used = 0
@@ -160,10 +170,10 @@ def _category_bits(
         n = int(n_categories[tree.feature[node]])
         codes = np.asarray(tree.left_categories[node], dtype=np.int64)
         if n == 0 or (codes < 0).any() or (codes >= n).any():
-            raise ValueError(f"{label}: asks about categories that its column has not")
+            raise ValueError(f"{label}: expected categories below {n} in a split, got others")
         mask = np.zeros((2, 32 * ((n + 31) // 32)), dtype=bool)
         mask[0, codes] = True
-        mask[1, :n] = True  # which ones the node's rows had is not known: all
+        mask[1, :n] = True  # the node's own categories are unknown: assume all
         packed = np.packbits(mask, bitorder="little").view("<u4")
         starts[at] = used
         used += len(packed)

@@ -1,4 +1,4 @@
-"""Universal Binary JSON, in which XGBoost saves models unless it is told to write text."""
+"""A reader of Universal Binary JSON, the default format of XGBoost's model files."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ import numpy as np
 __all__ = ["read_ubjson"]
 
 _NUMBERS = {b"i": "b", b"U": "B", b"I": "h", b"l": "i", b"L": "q", b"d": "f", b"D": "d"}
-_DEEPEST = 100
+_DEEPEST = 100  # maximum nesting; limits the recursion for malformed files
 
 
 def read_ubjson(content: bytes) -> Any:
-    """Read a document.
+    """Parse a UBJSON document.
 
     Parameters
     ----------
     content : bytes
-        The whole file.
+        The content of the file.
 
     Returns
     -------
     dict, list, str, number, bool or None
-        Arrays of numbers of one type come as NumPy arrays.
+        The document; typed numeric arrays are NumPy arrays.
     """
     reader = _Reader(content)
     try:
         return reader.value(reader.take(1), 0)
     except (struct.error, UnicodeDecodeError, KeyError):
-        raise ValueError("model: expected UBJSON, the file is cut off or something else") from None
+        raise ValueError("model: expected UBJSON, got a truncated file or another format") from None
 
 
 class _Reader:
+    """A recursive-descent parser over the bytes of a document."""
+
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.at = 0
@@ -58,7 +60,7 @@ class _Reader:
 
     def value(self, mark: bytes, depth: int) -> Any:
         if depth > _DEEPEST:
-            raise ValueError(f"model: expected UBJSON of at most {_DEEPEST} levels")
+            raise ValueError(f"model: expected UBJSON of at most {_DEEPEST} levels, got more")
         if mark in _NUMBERS:
             return self.number(mark)
         if mark == b"[":
@@ -72,7 +74,7 @@ class _Reader:
         return {b"Z": None, b"T": True, b"F": False}[mark]
 
     def header(self) -> tuple[bytes | None, int | None]:
-        """Type and number of what a container holds, where it says so."""
+        """Return the type and number of a container's values, or None where it has none."""
         kind = self.take(1) if self.next_is(b"$") else None
         count = int(self.number(self.take(1))) if self.next_is(b"#") else None
         if kind is not None and count is None:
@@ -86,7 +88,7 @@ class _Reader:
             values = np.frombuffer(self.take(count * dtype.itemsize), dtype=dtype)
             return values.astype(dtype.newbyteorder("="))
         if count is not None:
-            if count > len(self.content):  # even the smallest value has a byte
+            if count > len(self.content):  # every value has at least one byte
                 raise struct.error
             return [self.value(kind or self.take(1), depth + 1) for _ in range(count)]
         out = []

@@ -1,4 +1,4 @@
-"""Models of XGBoost: its objects, and the JSON and UBJSON files that they are saved as."""
+"""Conversion of XGBoost models: its objects, and its JSON and UBJSON files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from spinney.importing._ubjson import read_ubjson
 
 __all__ = ["from_xgboost"]
 
-# XGBoost's objectives by the loss whose predictions follow from scores in the same way; those that
-# Spinney has no loss for, but whose scores are predictions, come as squared error.
+# Maps XGBoost's objectives to losses with the same function from scores to predictions. Objectives
+# without a Spinney loss whose scores are predictions map to squared error.
 _REGRESSION = {
     "reg:squarederror": "squared_error",
     "reg:linear": "squared_error",
@@ -32,7 +32,7 @@ _REGRESSION = {
     "reg:gamma": "gamma",
     "reg:tweedie": "tweedie",
 }
-# Beyond these a file is taken for damaged, so that it is refused before it takes memory.
+# Files with larger numbers are rejected as malformed before memory is allocated.
 _MOST_FEATURES = 1 << 20
 _MOST_CATEGORIES = 1 << 18
 _TWO_CLASSES = ("binary:logistic", "binary:logitraw")
@@ -41,27 +41,27 @@ _RANKING = {"rank:ndcg": "ndcg", "rank:map": "ndcg", "rank:pairwise": "pairwise"
 
 
 def from_xgboost(model: Any) -> Any:
-    """Make a model of Spinney's of one that XGBoost fitted.
+    """Convert a fitted XGBoost model to a Spinney estimator.
 
     Parameters
     ----------
     model : xgboost.Booster, XGBClassifier, XGBRegressor, XGBRanker, XGBRF*, str or path
-        A fitted model, or a JSON or UBJSON file as `save_model` writes it. XGBoost need not be
-        there to read a file. After early stopping the rounds up to the best one are taken of the
-        estimators and of their files, as they do in predictions; of a `Booster` all are.
+        A fitted model, or a JSON or UBJSON file written by `save_model`. Reading a file does not
+        require XGBoost. After early stopping, estimators and their files are converted up to the
+        best round, which XGBoost uses for predictions; a `Booster` is converted completely.
 
     Returns
     -------
     GradientBoostingClassifier, GradientBoostingRegressor or GradientBoostingRanker
-        It says the same of every row up to the rounding of XGBoost's sums, which are in single
-        precision. Thresholds are such that a row in double precision goes where it goes after
-        XGBoost rounded it. Categories that the model does not know go where missing values do.
+        Its predictions are the same for every row up to the rounding of XGBoost's sums, which are
+        in single precision. Thresholds are adjusted such that rows in double precision take the
+        path that they take after XGBoost's rounding. Unknown categories follow the missing values.
 
     Raises
     ------
     ValueError
-        For linear models, objectives without an equal, estimators with another `missing` than NaN,
-        and files that are not what XGBoost writes.
+        For linear models, unsupported objectives, estimators with `missing` other than NaN, and
+        files that XGBoost did not write.
 
     Warns
     -----
@@ -86,14 +86,14 @@ def from_xgboost(model: Any) -> Any:
         names = kind_of(model, "xgboost")
         if not names & {"Booster", "XGBModel"}:
             raise TypeError(
-                "model: expected an xgboost.Booster, one of XGBoost's estimators or a path, got "
+                "model: expected an xgboost.Booster, an XGBoost estimator or a path, got "
                 f"{type(model).__name__}"
             )
         if "XGBModel" in names:
             if model.missing is not None and not np.isnan(model.missing):
                 raise ValueError(
-                    f"model: expected missing=NaN, got missing={model.missing}; Spinney reads "
-                    "NaN alone as missing"
+                    f"model: expected missing=NaN, got missing={model.missing}; Spinney treats "
+                    "only NaN as missing"
                 )
             only_best = True
             model = model.get_booster()
@@ -102,17 +102,20 @@ def from_xgboost(model: Any) -> Any:
         try:
             document = json.loads(content)
         except ValueError as error:
-            raise ValueError(f"model: expected JSON of XGBoost's: {error}") from None
+            raise ValueError(f"model: expected a JSON file of XGBoost: {error}") from None
     else:
         document = read_ubjson(content)
     try:
         source = _read_model(document["learner"], only_best)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        raise ValueError(f"model: not what XGBoost writes ({error!r})") from None
+        raise ValueError(
+            f"model: expected a file written by XGBoost, got another structure ({error!r})"
+        ) from None
     return make_booster(source)
 
 
 def _read_model(learner: Any, only_best: bool) -> BoosterSource:
+    """Read the "learner" of a document; `only_best` drops rounds after the best one."""
     booster = learner["gradient_booster"]
     drops = booster.get("weight_drop")
     if booster["name"] == "dart":
@@ -124,12 +127,18 @@ def _read_model(learner: Any, only_best: bool) -> BoosterSource:
     n_features = int(shape["num_feature"])
     n_scores = max(int(shape["num_class"]), int(shape.get("num_target", 1)), 1)
     if not (1 <= n_features <= _MOST_FEATURES and n_scores <= len(forest["trees"]) * 256):
-        raise ValueError(f"model: expected fewer than {n_features} columns or {n_scores} scores")
+        raise ValueError(
+            f"model: expected 1 to {_MOST_FEATURES} columns and trees for every score, got "
+            f"{n_features} columns and {n_scores} scores"
+        )
     names = list(learner.get("feature_names", [])) or None
     types = list(learner.get("feature_types", [])) or [""] * n_features
     trees, of_score = list(forest["trees"]), [int(k) for k in forest["tree_info"]]
     if len(types) != n_features or len(trees) != len(of_score):
-        raise ValueError("model: expected a type of each column and a class of each tree")
+        raise ValueError(
+            f"model: expected {n_features} feature_types and a tree_info for each of "
+            f"{len(trees)} trees, got {len(types)} and {len(of_score)}"
+        )
     scale = np.ones(len(trees)) if drops is None else np.asarray(drops, dtype=np.float32)
     if len(scale) != len(trees):
         raise ValueError(f"model: expected {len(trees)} values of weight_drop, got {len(scale)}")
@@ -140,27 +149,33 @@ def _read_model(learner: Any, only_best: bool) -> BoosterSource:
     source = _read_objective(learner["objective"], shape, n_scores)
     source.n_features = n_features
     source.names = names
-    asked: list[set[int]] = [set() for _ in range(n_features)]
+    split_codes: list[set[int]] = [set() for _ in range(n_features)]
     source.trees = [[] for _ in range(n_scores)]
     for t, (tree, score) in enumerate(zip(trees, of_score, strict=True)):
-        for k, read in enumerate(_read_tree(tree, n_scores, scale[t], f"tree {t}", asked)):
+        for k, read in enumerate(_read_tree(tree, n_scores, scale[t], f"tree {t}", split_codes)):
             if not 0 <= score + k < n_scores:
-                raise ValueError(f"tree {t}: expected a class below {n_scores}, got {score}")
+                raise ValueError(f"tree {t}: expected a tree_info below {n_scores}, got {score}")
             source.trees[score + k].append(read)
     known = _read_categories(forest.get("cats", {}), n_features)
-    source.categories = [_values_of(known[f], types[f] == "c", asked[f]) for f in range(n_features)]
+    source.categories = [
+        _category_values(known[f], types[f] == "c", split_codes[f]) for f in range(n_features)
+    ]
     for read in (tree for trees in source.trees for tree in trees):
         for node, codes in read.left_categories.items():
-            # What XGBoost lists goes right, and every other code left.
+            # XGBoost lists the codes that go right; all other codes go left.
             is_left = np.ones(len(source.categories[int(read.feature[node])]), dtype=bool)
             if (codes >= len(is_left)).any():
-                raise ValueError("model: asks about categories that its column has not")
+                raise ValueError(
+                    f"model: expected category codes below {len(is_left)} in a split, "
+                    f"got {codes.max()}"
+                )
             is_left[codes] = False
             read.left_categories[node] = np.flatnonzero(is_left)
     return source
 
 
 def _n_trees(forest: Any, n_rounds: int, n_scores: int) -> int:
+    """Return the number of trees in the first `n_rounds` rounds."""
     starts = forest.get("iteration_indptr")
     if starts is not None and 0 <= n_rounds < len(starts):
         return int(starts[n_rounds])
@@ -168,6 +183,7 @@ def _n_trees(forest: Any, n_rounds: int, n_scores: int) -> int:
 
 
 def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
+    """Return task, loss and initial scores, without trees and columns."""
     name = objective["name"]
     params: dict[str, Any] = {}
     classes = None
@@ -181,32 +197,35 @@ def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
     if name == "binary:logitraw":
         warnings.warn(
             "XGBClassifier.predict with objective 'binary:logitraw' returns class 1 where the raw "
-            "score is above 0.5; the imported model does where it is above 0 (a probability of "
-            "0.5). For XGBoost's labels use classes_[(decision_function(X) > 0.5).astype(int)].",
+            "score is above 0.5; the imported model returns it where the score is above 0 (a "
+            "probability of 0.5). For XGBoost's labels use "
+            "classes_[(decision_function(X) > 0.5).astype(int)].",
             UserWarning,
             stacklevel=4,
         )
     if name in _TWO_CLASSES and n_scores > 1:
         raise ValueError(
-            f"model: several outputs of XGBoost's objective {name!r} have no equal here; "
+            f"model: several outputs of XGBoost's objective {name!r} are not supported; "
             f"expected one, got {n_scores}"
         )
     if not loss:
         known = (*_TWO_CLASSES, *_CLASSES, *_REGRESSION, *_RANKING)
         raise ValueError(
-            f"model: XGBoost's objective {name!r} has no equal here; expected one of "
+            f"model: XGBoost's objective {name!r} is not supported; expected one of "
             f"{', '.join(known)}"
         )
     if loss == "quantile":
-        levels = _list_of(objective["quantile_loss_param"]["quantile_alpha"])
+        levels = _read_numbers(objective["quantile_loss_param"]["quantile_alpha"])
         if len(levels) == 1:
             params["alpha"] = levels[0]
         else:
-            loss = "squared_error"  # several quantiles of Spinney's are put in order; these are not
+            loss = (
+                "squared_error"  # Spinney sorts the predictions of several quantiles, XGBoost not
+            )
     if loss == "tweedie":
         power = objective.get("tweedie_regression_param", {}).get("tweedie_variance_power", 1.5)
         params["tweedie_power"] = float(power)
-    start = np.array(_list_of(shape["base_score"]), dtype=np.float32).astype(np.float64)
+    start = np.array(_read_numbers(shape["base_score"]), dtype=np.float32).astype(np.float64)
     if loss in ("poisson", "gamma", "tweedie"):
         start = np.log(start)
     elif name in ("binary:logistic", "reg:logistic"):
@@ -218,8 +237,8 @@ def _read_objective(objective: Any, shape: Any, n_scores: int) -> BoosterSource:
     )
 
 
-def _list_of(text: Any) -> list[float]:
-    """Numbers that XGBoost wrote as one, or as a list in brackets, in a string."""
+def _read_numbers(text: Any) -> list[float]:
+    """Parse a string with a number or a bracketed list."""
     try:
         value = json.loads(text) if isinstance(text, str) else text
         return [float(v) for v in np.ravel(value)]
@@ -228,12 +247,12 @@ def _list_of(text: Any) -> list[float]:
 
 
 def _read_categories(cats: Any, n_features: int) -> list[Any]:
-    """Values of each column's categories, where the model has them."""
+    """Return the values of each column's categories, or None if the model has none."""
     encoded = list(cats.get("enc", []))
     if not encoded:
         return [None] * n_features
     if len(encoded) != n_features:
-        raise ValueError(f"model: expected categories of {n_features} columns")
+        raise ValueError(f"model: expected categories of {n_features} columns, got {len(encoded)}")
     out: list[Any] = []
     for of in encoded:
         values = np.asarray(of["values"])
@@ -246,18 +265,24 @@ def _read_categories(cats: Any, n_features: int) -> list[Any]:
     return out
 
 
-def _values_of(known: Any, is_categorical: bool, asked: set[int]) -> Any:
-    if not is_categorical and not asked:
+def _category_values(known: Any, is_categorical: bool, split_codes: set[int]) -> Any:
+    """Return the categories of a column; None for a numeric column."""
+    if not is_categorical and not split_codes:
         return None
     if known is not None:
         return known
-    return np.arange(max(asked, default=0) + 1)  # codes are values
+    return np.arange(
+        max(split_codes, default=0) + 1
+    )  # without stored values, the codes are the values
 
 
 def _read_tree(
-    tree: Any, n_scores: int, scale: float, label: str, asked: list[set[int]]
+    tree: Any, n_scores: int, scale: float, label: str, split_codes: list[set[int]]
 ) -> list[SourceTree]:
-    """Read a tree; of one whose leaves have several values, one tree for each."""
+    """Read a tree; if its leaves have several values, return one tree for each value.
+
+    The category codes that occur in splits are added to `split_codes`, by column.
+    """
 
     def array(key: str, dtype: Any) -> NDArray[Any]:
         return np.asarray(tree[key]).astype(dtype)
@@ -266,7 +291,7 @@ def _read_tree(
     feature = array("split_indices", np.int64)
     condition = array("split_conditions", np.float32)
     if not len(left) == len(right) == len(feature) == len(condition):
-        raise ValueError(f"{label}: expected arrays of one length")
+        raise ValueError(f"{label}: expected arrays of equal length, got different lengths")
     is_leaf = left < 0
     values = condition[:, np.newaxis].astype(np.float64)
     if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
@@ -276,8 +301,10 @@ def _read_tree(
     sets = array("categories", np.int64)
     starts, sizes = array("categories_segments", np.int64), array("categories_sizes", np.int64)
     for node, start, size in zip(tree["categories_nodes"], starts, sizes, strict=True):
-        if not 0 <= node < len(left) or not 0 <= feature[node] < len(asked):
-            raise ValueError(f"{label}: asks about categories of no column")
+        if not 0 <= node < len(left) or not 0 <= feature[node] < len(split_codes):
+            raise ValueError(
+                f"{label}: expected categories_nodes that are nodes with a column, got node {node}"
+            )
         codes = sets[start : start + size]
         if (
             start < 0
@@ -285,9 +312,12 @@ def _read_tree(
             or (codes < 0).any()
             or (codes >= _MOST_CATEGORIES).any()
         ):
-            raise ValueError(f"{label}: expected categories from 0 to {_MOST_CATEGORIES - 1}")
+            raise ValueError(
+                f"{label}: expected categories from 0 to {_MOST_CATEGORIES - 1} in each segment, "
+                "got others"
+            )
         listed[int(node)] = codes
-        asked[int(feature[node])] |= set(codes.tolist())
+        split_codes[int(feature[node])] |= set(codes.tolist())
     hessian = array("sum_hessian", np.float64)
     rows = np.rint(np.clip(np.nan_to_num(hessian), 1, 2**31 - 1)).astype(np.int64)
     with np.errstate(invalid="ignore"):

@@ -1,8 +1,8 @@
-"""Zeros that stand for missing values, told apart by questions of their own.
+"""Conversion of splits that treat zeros as missing values to plain splits.
 
-LightGBM with ``zero_as_missing`` sends what lies within 1e-35 of zero where missing values go. If
-the threshold already has zero on that side, or lies next to zero, one question says the same; if
-not, three do, and what follows them has to be there twice.
+LightGBM with ``zero_as_missing`` sends values within 1e-35 of zero in the default direction. If
+zero is already on that side of the threshold, or next to it, one split is equivalent. Otherwise,
+three splits are needed, and the subtrees below them are duplicated.
 """
 
 from __future__ import annotations
@@ -16,36 +16,39 @@ from spinney.importing._trees import SourceTree
 __all__ = ["BELOW_ZERO", "ZERO", "without_zero_missing"]
 
 ZERO = float(np.float32(1e-35))
-BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))  # the last number before them
+BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))  # the largest number below this range
 _MOST_NODES = 1 << 18
 
 
 def without_zero_missing(tree: SourceTree, about_zero: Any, label: str) -> SourceTree:
-    """Write out what such questions mean.
+    """Return an equivalent tree without splits that treat zeros as missing values.
 
     Parameters
     ----------
     tree : SourceTree
         The tree.
     about_zero : ndarray of bool
-        Nodes whose missing values are zeros as well.
+        Whether each node treats zeros as missing values.
     label : str
-        What an error calls the tree.
+        The name of the tree in errors.
 
     Returns
     -------
     SourceTree
-        The same answers by thresholds alone.
+        A tree with threshold splits only and the same predictions.
     """
-    # Source node, threshold, and which share of what is known about its rows is in this copy.
+    # Source node, threshold, and the share of the node's rows and weight that this copy gets.
     written: list[tuple[int, float, float]] = []
     children: list[list[int]] = []
-    # What is still to be written, and which child of which written node it is.
+    # Nodes still to be written: source node, written parent, side (0 left, 1 right), share.
     stack: list[tuple[int, int, int, float]] = [(0, -1, 0, 1.0)]
 
     def write(node: int, threshold: float, share: float, parent: int, side: int) -> int:
         if len(written) >= _MOST_NODES:
-            raise ValueError(f"{label}: zero_as_missing makes more than {_MOST_NODES} nodes of it")
+            raise ValueError(
+                f"{label}: expected at most {_MOST_NODES} nodes after converting zero_as_missing, "
+                "got more"
+            )
         if parent >= 0:
             children[parent][side] = len(written)
         written.append((node, threshold, share))
@@ -60,12 +63,12 @@ def without_zero_missing(tree: SourceTree, about_zero: Any, label: str) -> Sourc
             write(node, threshold, share, parent, side)
             continue
         if not all(node < end < len(tree.left) for end in ends):
-            raise ValueError(f"{label}: expected children after their parents")
-        questions = [(threshold, 0)]
+            raise ValueError(f"{label}: expected children after their parents, got others")
+        splits = [(threshold, 0)]
         if about_zero[node]:
-            questions = _questions(threshold, bool(tree.missing_left[node]))
-        copies = (len(questions) + 1) / 2  # of each end
-        for number, (limit, end) in enumerate(questions):
+            splits = _plain_splits(threshold, bool(tree.missing_left[node]))
+        copies = (len(splits) + 1) / 2  # the number of copies of each child
+        for number, (limit, end) in enumerate(splits):
             parent = write(node, limit, share if number == 0 else 0.0, parent, side)
             side = 1
             stack.append((ends[end], parent, 0, share / copies))
@@ -90,10 +93,10 @@ def without_zero_missing(tree: SourceTree, about_zero: Any, label: str) -> Sourc
     )
 
 
-def _questions(threshold: float, zero_left: bool) -> list[tuple[float, int]]:
-    """Thresholds in ascending order, and which end what is up to each comes to (0: the left one).
+def _plain_splits(threshold: float, zero_left: bool) -> list[tuple[float, int]]:
+    """Return ascending thresholds and the child (0 or 1) of values up to each.
 
-    What is beyond the last comes to the right end.
+    Values above the last threshold go to the right child.
     """
     if zero_left:
         if threshold >= -ZERO:

@@ -1,4 +1,4 @@
-"""Why models say what they say: what they lean on, column by column and row by row."""
+"""Model explanations: importances, dependence, Shapley values, counterfactuals."""
 
 from spinney.inspection._drop_column import drop_column_importance
 from spinney.inspection._influence import Influence, influence

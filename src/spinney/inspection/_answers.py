@@ -1,4 +1,4 @@
-"""What a model says about rows whose columns are set to other values."""
+"""Predictions of a model for rows whose columns are set to other values."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from spinney.inspection._tree_sums import read_tree_sum
 from spinney.inspection.table_view import TableView
 from spinney.runtime.threads import effective_n_jobs
 
-__all__ = ["Answers"]
+__all__ = ["Predictor"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_ROWS_AT_ONCE = 50_000  # so that many settings of a large table stay small in memory
-_NUMBERS_AT_ONCE = 4_000_000
+_ROWS_AT_ONCE = 50_000  # limits the memory for many settings of a large table
+_NUMBERS_AT_ONCE = 4_000_000  # the same, for scores
 
 
-class Answers:
-    """Predictions of a model for rows of a table in which columns are set.
+class Predictor:
+    """Predictions of a model for rows whose columns are set to other values.
 
-    Sums over trees are asked in the core, which takes every row through every tree once, for all
-    settings; other models predict tables in which the values are set.
+    For sums over trees, the core evaluates all settings of a row in one pass through each tree.
+    Other models predict tables in which the values are replaced.
 
     Parameters
     ----------
     model : fitted classifier with ``predict_proba``, or regressor
-        The model, of one target.
+        The model; it must have one target.
     view : TableView
         The table.
-    target : object
-        The class whose probability is asked for; None: the second of two, all of several.
+    target : object, default=None
+        The class whose probability is returned. None: the second of two classes, or all classes
+        if there are more.
     n_jobs : int or None, default=None
-        Threads.
+        The number of threads.
 
     Attributes
     ----------
     outputs : list of str
-        What is predicted: classes, or the one word "prediction".
+        Names of the outputs: classes, or "prediction" for a regressor.
     is_probability : bool
-        Whether predictions are probabilities of these classes.
+        Whether the outputs are class probabilities.
     """
 
     def __init__(
@@ -58,10 +59,10 @@ class Answers:
         """Return predictions, (n_outputs, n_rows)."""
         if self.is_probability:
             return np.asarray(self._model.predict_proba(X), dtype=np.float64).T[self._picked]
-        told = np.asarray(self._model.predict(X), dtype=np.float64)
-        if told.ndim > 1 and told.shape[1] > 1:
-            raise ValueError(f"model: expected one output, got {told.shape[1]}")
-        return told.reshape(1, -1)
+        predictions = np.asarray(self._model.predict(X), dtype=np.float64)
+        if predictions.ndim > 1 and predictions.shape[1] > 1:
+            raise ValueError(f"model: expected one output, got {predictions.shape[1]}")
+        return predictions.reshape(1, -1)
 
     def average(self, rows: Rows, changes: dict[int, NDArray[Any]]) -> Floats:
         """Return mean predictions over rows, (n_outputs, n_settings).
@@ -71,7 +72,7 @@ class Answers:
         rows : ndarray of int
             Rows of the table.
         changes : dict of int to ndarray
-            For each column its value in each setting, as `TableView.make` takes them.
+            Maps a column to its value in each setting, in the format of `TableView.make`.
         """
         if self._sum is None or not self._sum.is_linear:
             n_settings = len(next(iter(changes.values())))
@@ -88,7 +89,7 @@ class Answers:
     def each(self, rows: Rows, changes: dict[int, NDArray[Any]]) -> Floats:
         """Return the predictions of each row, (n_outputs, n_rows, n_settings)."""
         n_settings = len(next(iter(changes.values())))
-        told = np.empty((len(self.outputs), len(rows), n_settings))
+        predictions = np.empty((len(self.outputs), len(rows), n_settings))
         if self._sum is not None:
             columns, values = self._settings(changes)
             at_once = max(1, _NUMBERS_AT_ONCE // (n_settings * self._sum.n_scores))
@@ -96,19 +97,23 @@ class Answers:
                 some = slice(first, first + at_once)
                 core, _ = self._sum.read(self._view.make(rows[some], {}))
                 scores = self._sum.score(core, columns, values, True, self._threads)
-                told[:, some] = np.moveaxis(self._sum.predict(scores)[..., self._picked], -1, 0)
-            return told
+                predictions[:, some] = np.moveaxis(
+                    self._sum.predict(scores)[..., self._picked], -1, 0
+                )
+            return predictions
         at_once = max(1, _ROWS_AT_ONCE // len(rows))
         for first in range(0, n_settings, at_once):
             some = slice(first, first + at_once)
             set_to = {j: np.repeat(new[some], len(rows)) for j, new in changes.items()}
             n = min(at_once, n_settings - first)
             predicted = self.predict(self._view.make(np.tile(rows, n), set_to))
-            told[:, :, some] = predicted.reshape(len(self.outputs), n, len(rows)).swapaxes(1, 2)
-        return told
+            predictions[:, :, some] = predicted.reshape(len(self.outputs), n, len(rows)).swapaxes(
+                1, 2
+            )
+        return predictions
 
     def _settings(self, changes: dict[int, NDArray[Any]]) -> tuple[list[int], Floats]:
-        """Return the columns that are set, and the settings as the trees see them."""
+        """Return the columns that are set, and their values as the trees read them."""
         assert self._sum is not None
         columns = list(changes)
         n = len(changes[columns[0]])
@@ -117,7 +122,7 @@ class Answers:
 
 
 def _read_outputs(model: Any, target: Any) -> tuple[list[int], list[str], bool]:
-    """Return places of outputs, their names, and whether they are probabilities."""
+    """Return indices of the outputs, their names, and whether they are probabilities."""
     if not is_classifier(model):
         if target is not None:
             raise ValueError(f"target: expected None for a regressor, got {target!r}")
@@ -136,4 +141,4 @@ def _read_outputs(model: Any, target: Any) -> tuple[list[int], list[str], bool]:
         picked = [classes.index(target)]
     else:
         picked = [1] if len(classes) == 2 else list(range(len(classes)))
-    return picked, [str(classes[place]) for place in picked], True
+    return picked, [str(classes[index]) for index in picked], True

@@ -1,4 +1,4 @@
-"""An order of categories in which neighbours have rows that are alike in their other columns."""
+"""An order of categories that puts similar categories next to each other."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["order_categories"]
 
 Rows = NDArray[np.intp]
 _QUANTILES = np.linspace(0, 1, 101)
-_LANDMARKS = 200  # categories that the line is found from; the others are put where it passes them
-_SHARES = 100  # of another column's categories: its commonest, each, and the rest as one
+_LANDMARKS = 200  # categories used for classical scaling; the others are projected on the line
+_SHARES = 100  # most frequent categories of another column that are counted; the rest are merged
 
 
 def order_categories(view: TableView, rows: Rows, column: int, codes: Rows, present: Rows) -> Rows:
-    """Return places of the categories `present`, ordered along one line.
+    """Return indices into `present` that order the categories along one line.
 
-    The distance of two categories is a sum over the other columns: the largest difference of their
-    distribution functions, or half the sum of the differences of their shares of categories. The
-    line is the first one of classical scaling (the way of Apley and Zhu, 2020), turned such that
-    the more frequent of its two ends comes first. Of more than 200 categories, it is that of the
-    200 most frequent, and the others follow by their distances from these (landmark scaling, de
-    Silva and Tenenbaum, 2004).
+    The distance of two categories is a sum over the other columns. A numeric column adds the
+    largest difference of their distribution functions; a column of categories adds half the sum of
+    the differences of their relative frequencies. The line is the first dimension of classical
+    scaling (Apley and Zhu, 2020); the more frequent of its two ends comes first. With more than
+    200 categories, the 200 most frequent define the line. The others are placed by their distances
+    from these (landmark scaling, de Silva and Tenenbaum, 2004).
     """
     n = len(present)
     if n <= 2:
@@ -52,7 +52,7 @@ def order_categories(view: TableView, rows: Rows, column: int, codes: Rows, pres
 
 
 def _line(distances: NDArray[np.float64], landmarks: Rows) -> NDArray[np.float64]:
-    """Return where each category is on the line, from its distances from the landmarks."""
+    """Return the coordinate of each category on the line, from its landmark distances."""
     m = len(landmarks)
     squares = distances**2
     middle = np.eye(m) - 1 / m
@@ -64,18 +64,18 @@ def _line(distances: NDArray[np.float64], landmarks: Rows) -> NDArray[np.float64
 
 
 def _shares(view: TableView, rows: Rows, j: int, at: Rows, n: int) -> NDArray[np.float64] | None:
-    """Return for each category shares of categories, or distribution functions, of column j."""
+    """Return the distribution of column j in each category: frequencies, or the CDF."""
     if view.is_category(j):
         other = view.levels(j).codes[rows]
         known = other >= 0
         if not known.any():
             return None
         of_other = np.bincount(other[known])
-        place = np.full(len(of_other), _SHARES)
+        column_of = np.full(len(of_other), _SHARES)
         common = np.sort(np.argsort(-of_other, kind="stable")[:_SHARES])
-        place[common] = np.arange(len(common))
+        column_of[common] = np.arange(len(common))
         width = min(len(of_other), _SHARES + 1)
-        table = np.bincount(at[known] * width + place[other[known]], minlength=n * width)
+        table = np.bincount(at[known] * width + column_of[other[known]], minlength=n * width)
         shares = table.reshape(n, width).astype(np.float64)
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)
     values = view.numbers(j)[rows]

@@ -1,4 +1,4 @@
-"""Importance by leaving out: how much worse a model is that never saw a column."""
+"""Drop-column importance: the decrease of the score without a column."""
 
 from __future__ import annotations
 
@@ -32,41 +32,41 @@ def drop_column_importance(
     verbose: int = 0,
     callbacks: Any = None,
 ) -> Importances:
-    """Measure how much a score falls when a model is fitted without a column, or a group of them.
+    """Measure how much the score decreases in fits without a column or group.
 
-    The model is fitted anew in every fold, with all columns and without each, so this takes as long
-    as it takes. Columns that say the same as others have no importance here, as the model does
-    without them; leave them out as a group to see what they say together.
+    In every fold the model is fitted with all columns and once without each column, which takes
+    long. Columns that duplicate others have no importance here, because the model can do without
+    them; drop them as a group to measure them together.
 
     Parameters
     ----------
     model : estimator
-        It is cloned, and not changed.
+        The model; it is cloned, not changed.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         Their targets.
     columns : list of columns or of lists of columns, or dict of name to columns, default=None
-        What is left out, by name or number; a list within the list is a group, and so is every
-        value of a dict. None: every column by itself.
+        The columns that are dropped, by name or number; a list within the list is a group, and so
+        is every value of a dict. None: every column by itself.
     scoring : str or callable, default=None
-        The score that falls; None means accuracy, or R² for regressors. Of several targets that
-        is the share of rows in which all of them are right, or the mean of their R².
+        The score whose decrease is measured; None means accuracy, or R² for regressors. For several
+        targets, that is the share of rows in which all of them are right, or the mean of their R².
     sample_weight : array-like of shape (n_rows,), default=None
-        What rows count, in the fits and in the score.
+        Weights of the rows, in the fits and in the score.
     cv : int, cross-validation generator or iterable, default=5
-        How rows are divided.
+        The cross-validation scheme.
     n_jobs : int or None, default=None
-        Threads.
+        The number of threads.
     verbose : int, default=0
-        1 shows a bar.
+        1 shows a progress bar.
     callbacks : callable, list of callables or None, default=None
         Called with (fits done, fits).
 
     Returns
     -------
     Importances
-        Means over the folds. Standard errors allow for folds that learn from the same rows (Nadeau
+        Means over the folds. Standard errors are corrected for the overlap of training sets (Nadeau
         and Bengio, 2003).
 
     Examples
@@ -76,8 +76,9 @@ def drop_column_importance(
     >>> from spinney.tree import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    >>> told = drop_column_importance(tree, X, y, columns={"sepal": [0, 1], "petal": [2, 3]})
-    >>> told.names[told.largest(1)[0]]
+    >>> groups = {"sepal": [0, 1], "petal": [2, 3]}
+    >>> importances = drop_column_importance(tree, X, y, columns=groups)
+    >>> importances.names[importances.largest(1)[0]]
     'petal'
     """
     view = TableView(X)
@@ -90,24 +91,26 @@ def drop_column_importance(
     names, groups = read_groups(view, columns)
     for group in groups:
         if len(group) == view.n_columns:
-            raise ValueError("columns: expected groups that leave a column, got one of them all")
+            raise ValueError(
+                "columns: expected groups that keep a column, got one with all columns"
+            )
     table = view.make(None, {})
     folds = list(check_cv(cv, y, classifier=is_classifier(model)).split(table, y))
     if len(folds) < 2:
         raise ValueError(f"cv: expected two folds or more, got {len(folds)}")
-    left_out: list[list[int]] = [[], *groups]
+    dropped: list[list[int]] = [[], *groups]
 
     def run(i: int, fresh: Any) -> float:
-        fold, number = divmod(i, len(left_out))
+        fold, number = divmod(i, len(dropped))
         train, test = folds[fold]
-        part = view.without(left_out[number])
+        kept = view.without(dropped[number])
         more = {} if weights is None else {"sample_weight": weights[train]}
-        fresh.fit(_safe_indexing(part, train), y[train], **more)
-        own = None if weights is None else as_weights(weights[test], len(test))
-        return find_score(fresh, scoring, y[test], own)(_safe_indexing(part, test))
+        fresh.fit(_safe_indexing(kept, train), y[train], **more)
+        test_weights = None if weights is None else as_weights(weights[test], len(test))
+        return find_score(fresh, scoring, y[test], test_weights)(_safe_indexing(kept, test))
 
-    n_fits = len(folds) * len(left_out)
-    told = fit_again(
+    n_fits = len(folds) * len(dropped)
+    results = fit_again(
         "drop_column_importance",
         clone(model),
         n_fits,
@@ -116,9 +119,9 @@ def drop_column_importance(
         verbose=verbose,
         callbacks=callbacks,
     )
-    scores = np.array(list(told)).reshape(len(folds), len(left_out))
+    scores = np.array(list(results)).reshape(len(folds), len(dropped))
     each = (scores[:, :1] - scores[:, 1:]).T
-    share = np.mean([len(test) / len(train) for train, test in folds])
-    error = np.sqrt(each.var(axis=1, ddof=1) * (1 / len(folds) + share))
+    ratio = np.mean([len(test) / len(train) for train, test in folds])
+    error = np.sqrt(each.var(axis=1, ddof=1) * (1 / len(folds) + ratio))
     kind = f"fall of the {score_name(model, scoring)} without the column"
     return Importances(names, each.mean(axis=1), error, kind, each)

@@ -1,4 +1,4 @@
-"""A column along which effects are accumulated: its places, and where the rows are among them."""
+"""A column along which effects are accumulated: its grid, and the rows' cells."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class EffectAxis:
-    """Places of a column, steps between neighbouring places, and cells in which rows are.
+    """Grid points of a column, the steps between them, and the cells of the rows.
 
-    Places of numbers are the ends of intervals, which are the cells: a row takes part in the one
-    step across its interval. Places of categories are the categories, which are the cells, too: a
-    row takes part in the steps to both of its neighbours.
+    In a numeric column, the points are the ends of intervals, and the intervals are the cells: a
+    row takes part in the step across its interval. In a column of categories, the categories are
+    both points and cells: a row takes part in the steps to both neighbours of its category.
 
     Attributes
     ----------
     column : int
         The column.
     grid : Grid
-        Its places.
+        Its grid points.
     settings : ndarray
-        What `TableView.make` takes to put rows at each place.
+        The values that set the column to each point, in the format of `TableView.make`.
     at : ndarray of shape (n_rows,)
         The cell of each row.
     observed : ndarray of shape (n_rows,)
-        The values of the rows; of categories their places.
+        The values of the rows, or the positions of their categories in the grid.
     """
 
     column: int
@@ -48,35 +48,35 @@ class EffectAxis:
 
     @property
     def is_category(self) -> bool:
-        """Whether the places are categories."""
+        """Whether the grid points are categories."""
         return self.grid.is_category
 
     @property
-    def n_places(self) -> int:
-        """How many places there are: one more than steps."""
+    def n_points(self) -> int:
+        """The number of grid points: one more than steps."""
         return len(self.grid)
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are; a column of one value has one."""
-        return self.n_places if self.is_category else max(self.n_places - 1, 1)
+        """The number of cells; a constant column has one."""
+        return self.n_points if self.is_category else max(self.n_points - 1, 1)
 
     def steps(self) -> list[tuple[Rows, Rows]]:
-        """Return which rows take part in which steps; no row is twice in the same pair."""
+        """Return pairs (rows, step of each row); a row occurs at most once in a pair."""
         if not self.is_category:
             return [(np.arange(len(self.at)), self.at)]
-        up, down = np.flatnonzero(self.at < self.n_places - 1), np.flatnonzero(self.at > 0)
+        up, down = np.flatnonzero(self.at < self.n_points - 1), np.flatnonzero(self.at > 0)
         return [(up, self.at[up]), (down, self.at[down] - 1)]
 
-    def by_step(self, counts: Floats, axis: int) -> Floats:
-        """Return how many rows take part in each step, from how many are in each cell."""
+    def per_step(self, counts: Floats, axis: int) -> Floats:
+        """Convert row counts per cell to row counts per step."""
         counts = np.moveaxis(counts, axis, 0)
         if self.is_category:
             counts = counts[1:] + counts[:-1]
         return np.moveaxis(counts, 0, axis)
 
-    def by_place(self, counts: Floats, axis: int) -> Floats:
-        """Return how many rows are at each place; of an interval half are at either end."""
+    def per_point(self, counts: Floats, axis: int) -> Floats:
+        """Convert row counts per cell to counts per point (half to each end)."""
         if self.is_category:
             return counts
         counts = np.moveaxis(counts, axis, 0)
@@ -86,10 +86,10 @@ class EffectAxis:
 
 
 def make_axis(view: TableView, rows: Rows, j: int, n_intervals: int, known: Rows) -> EffectAxis:
-    """Find the places of column j, which has a value in all rows.
+    """Return the axis of column j, which must have a value in all of `rows`.
 
-    The order of categories is that of all rows in which it is known: it does not depend on
-    which other column the effects are asked for.
+    The rows `known`, all in which the column has a value, determine the order of categories. So
+    the order does not depend on the second column of a pair.
     """
     if not view.is_category(j):
         values = view.numbers(j)[rows]
@@ -102,19 +102,19 @@ def make_axis(view: TableView, rows: Rows, j: int, n_intervals: int, known: Rows
     order = present[order_categories(view, known, j, codes, present)]
     codes = levels.codes[rows]
     order = order[np.isin(order, codes)]
-    place = np.full(len(levels.labels), -1)
-    place[order] = np.arange(len(order))
-    at = place[codes]
+    rank = np.full(len(levels.labels), -1)
+    rank[order] = np.arange(len(order))
+    at = rank[codes]
     grid = Grid(view.names[j], [levels.labels[level] for level in order], False)
     return EffectAxis(j, grid, levels.rows[order], at, at.astype(np.float64))
 
 
 def _edges(values: Floats, n_intervals: int) -> Floats:
-    """Ends of intervals with about as many rows each: values that occur."""
+    """Return ends of intervals of similar row counts; all ends are observed values."""
     edges = np.quantile(values, np.linspace(0, 1, n_intervals + 1), method="inverted_cdf")
     return np.unique(edges)
 
 
 def _intervals(values: Floats, edges: Floats) -> Rows:
-    """Return the interval of each value: (edge k, edge k + 1], the first one with both ends."""
+    """Return the interval of each value: (edge k, edge k + 1]; the first is closed."""
     return np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(edges) - 2)

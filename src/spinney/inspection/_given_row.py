@@ -1,4 +1,4 @@
-"""A row that users give beside a table: by its number, or as a table, array, dict or Series."""
+"""A row passed along with a table: a number, table, array, dict or Series."""
 
 from __future__ import annotations
 
@@ -15,37 +15,40 @@ __all__ = ["with_row"]
 
 
 def with_row(X: Any, x: Any) -> tuple[Any, int, int]:
-    """Put a row under a table, unless it is one of the table's.
+    """Append a row to a table, unless it is the number of a row of the table.
 
     Parameters
     ----------
     X : array, sparse matrix or frame
         The table.
     x : int, or table of one row, array, sequence, mapping or Series
-        The number of a row of X, or a row of its own: values in the order of X's columns, or by
-        their names.
+        The number of a row of X, or a new row: values in the order of X's columns, or by name.
 
     Returns
     -------
     (table, int, int)
-        The table, the number of the row in it, and how many of its rows are X's.
+        The table, the number of the row in it, and the number of rows of X.
     """
     X = dense(X)
     table = nw.from_native(X, eager_only=True, pass_through=True)
     n_rows, n_columns = table.shape
     if isinstance(x, Integral) and not isinstance(x, bool | np.bool_):
         if not -n_rows <= int(x) < n_rows:
-            raise ValueError(f"x: expected a number below {n_rows}, the rows of X, got {x}")
+            raise ValueError(
+                f"x: expected a number below {n_rows}, the number of rows of X, got {x}"
+            )
         return X, int(x) % n_rows, n_rows
     if isinstance(table, nw.DataFrame):
         values = _values(x, n_columns, list(table.columns))
-        return _under_frame(table, values), n_rows, n_rows
+        return _append_to_frame(table, values), n_rows, n_rows
     row = np.array(_values(x, n_columns, None), dtype=object)
     if table.dtype.kind != "O":
         try:
             row = row.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError("x: expected numbers, as X has") from None
+            raise ValueError(
+                "x: expected numbers, because X is numeric; got other values"
+            ) from None
         whole = np.isfinite(row).all() and np.array_equal(row, np.floor(row))
         if table.dtype.kind in "biu" and whole:
             row = row.astype(table.dtype)
@@ -66,7 +69,7 @@ def _values(x: Any, n_columns: int, names: list[str] | None) -> list[Any]:
             raise ValueError(f"x: expected one row, got {len(frame)}")
         x = {name: frame.get_column(name)[0] for name in frame.columns}
     elif isinstance(frame, nw.Series):
-        index = getattr(x, "index", None)  # of pandas: the columns, when a row was taken
+        index = getattr(x, "index", None)  # a row of a pandas frame has the columns as its index
         if index is not None and names is not None and set(names) <= set(index):
             x = dict(zip(index, frame.to_list(), strict=True))
         else:
@@ -90,7 +93,8 @@ def _values(x: Any, n_columns: int, names: list[str] | None) -> list[Any]:
     return values
 
 
-def _under_frame(table: nw.DataFrame[Any], values: list[Any]) -> Any:
+def _append_to_frame(table: nw.DataFrame[Any], values: list[Any]) -> Any:
+    """Append a row to a frame; integer columns become float where needed."""
     columns, upper = {}, []
     for name, value in zip(table.columns, values, strict=True):
         series = table.get_column(name)

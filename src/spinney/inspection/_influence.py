@@ -1,4 +1,4 @@
-"""Rows that weigh on a linear model: leverage, residuals, and what would change without a row."""
+"""Influence of rows on a linear model: leverage, residuals, Cook's distance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 from scipy.special import expit
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -19,32 +19,33 @@ __all__ = ["Influence", "influence"]
 
 Floats = NDArray[np.float64]
 
-# How far sums that are zero at the best coefficients may be from it, of what is added up there:
-# rounding, or where iterations end.
+# Relative tolerances of the gradient, which is zero at the optimal coefficients: for direct solvers
+# in double and single precision, and for iterative solvers.
 _ROUNDED, _ROUNDED_SINGLE, _ITERATED = 1e-6, 1e-3, 0.02
 
 
 @dataclass(frozen=True)
 class Influence:
-    """How much each row weighs on a fitted linear model.
+    """How much each row influences a fitted linear model.
 
     Attributes
     ----------
     leverage : ndarray of shape (n_rows,)
-        The diagonal of the hat matrix: how much a row's own target moves its prediction.
+        The diagonal of the hat matrix: the effect of a row's target on its own prediction.
     residual : ndarray of shape (n_rows,)
-        Target less prediction; of a logistic model Pearson's residual.
+        Target minus prediction; for a logistic model, Pearson residuals.
     standardised : ndarray of shape (n_rows,)
-        Residuals over their standard deviation, as all rows tell it.
+        Residuals over their standard deviation, estimated from all rows.
     studentised : ndarray of shape (n_rows,)
-        The same, as all other rows tell it; of a logistic model the same as `standardised`.
+        Residuals over their standard deviation, estimated from all other rows; for a logistic
+        model the same as `standardised`.
     cooks_distance : ndarray of shape (n_rows,)
-        How far all predictions move when the row is left out, in units of the model's own
-        uncertainty.
+        Cook's distance: the change of all predictions when the row is deleted, in units of the
+        model's uncertainty.
     dffits : ndarray of shape (n_rows,)
-        How far its own prediction moves, in standard errors.
+        The change of the row's own prediction, in standard errors.
     n_parameters : float
-        Trace of the hat matrix: the coefficients that count.
+        Trace of the hat matrix: the effective number of parameters.
     """
 
     leverage: Floats
@@ -56,31 +57,31 @@ class Influence:
     n_parameters: float
 
     def largest(self, n: int) -> NDArray[np.intp]:
-        """Return the n rows of the greatest Cook's distance, the greatest first."""
+        """Return the n rows with the largest Cook's distance, the largest first."""
         return np.argsort(-self.cooks_distance, kind="stable")[:n]
 
 
 def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influence:
-    """Find rows that a linear model leans on.
+    """Measure how much each row influences a linear model.
 
     Parameters
     ----------
     model : fitted LinearRegression, Ridge, RidgeCV or LogisticRegression
-        With one target, or two classes. Its penalty, if any, is taken into account; of a logistic
-        model absolute values in the penalty are not served, and leaving a row out is one step of
-        Newton's method.
+        The model, with one target or two classes. Its penalty, if any, is taken into account. For
+        logistic models, L1 penalties are not supported, and the effect of deleting a row is
+        approximated by one step of Newton's method.
     X : array-like or frame of shape (n_rows, n_features)
-        The rows of fit.
+        The training rows.
     y : array-like of shape (n_rows,)
-        Their targets. Rows for which the coefficients are not the best are an error.
+        Their targets. An error is raised if the coefficients are not optimal for these rows.
     sample_weight : array-like of shape (n_rows,), default=None
-        The weights that fit was given.
+        The weights that `fit` was called with.
 
     Returns
     -------
     Influence
-        Leverages, residuals and distances. A row with leverage 1 decides its own prediction: its
-        residual is zero, and what is divided by the rest is NaN.
+        Leverages, residuals and distances. A row with leverage 1 determines its own prediction: its
+        residual is zero, and quantities divided by 1 - leverage are NaN.
 
     Examples
     --------
@@ -88,8 +89,8 @@ def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influenc
     >>> from spinney.inspection import influence
     >>> from spinney.linear_model import LinearRegression
     >>> x, y = np.array([[0.0], [1], [2], [3], [10]]), np.array([0.1, 0.9, 2.1, 2.9, 4.0])
-    >>> told = influence(LinearRegression().fit(x, y), x, y)
-    >>> int(told.largest(1)[0]), round(float(told.leverage[4]), 3)
+    >>> rows = influence(LinearRegression().fit(x, y), x, y)
+    >>> int(rows.largest(1)[0]), round(float(rows.leverage[4]), 3)
     (4, 0.936)
     """
     check_is_fitted(model)
@@ -109,16 +110,16 @@ def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influenc
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     if isinstance(model, LogisticRegression):
-        return _of_logistic(model, rows, targets, weights)
-    return _of_least_squares(model, rows, as_numbers(targets, "y"), weights)
+        return _logistic_influence(model, rows, targets, weights)
+    return _least_squares_influence(model, rows, as_numbers(targets, "y"), weights)
 
 
 def _leverages(rows: Floats, weights: Floats, penalty: float, with_intercept: bool) -> Floats:
-    """Return the diagonal of the hat matrix of weighted least squares with a penalty on squares."""
+    """Return the hat matrix diagonal of weighted least squares with an L2 penalty."""
     root = np.sqrt(weights)
     leverage = np.zeros(len(rows))
     if with_intercept:
-        # The intercept has no penalty: it takes off means, and has a share of its own.
+        # The intercept has no penalty: it centres the columns and adds w / sum(w).
         rows = rows - np.average(rows, axis=0, weights=weights)
         leverage += weights / weights.sum()
     scaled = rows * root[:, np.newaxis]
@@ -130,57 +131,61 @@ def _leverages(rows: Floats, weights: Floats, penalty: float, with_intercept: bo
 
 
 def _pivoted(matrix: Floats) -> tuple[Floats, Floats, Any]:
-    from scipy.linalg import qr
-
+    """Return the QR decomposition with column pivoting."""
     q, r, order = qr(matrix, mode="economic", pivoting=True)
     return q, r, order
 
 
 def _tolerance(matrix: Floats, r: Floats) -> float:
+    """Return the largest diagonal element of R that counts as zero."""
     largest = float(np.abs(r[0, 0])) if r.size else 0.0
     return max(matrix.shape) * np.finfo(np.float64).eps * largest
 
 
 def _precision(model: Any) -> float:
+    """Return the relative tolerance of the gradient for the model's solver."""
     solvers = {getattr(model, name, None) for name in ("solver", "solver_")}
     if solvers & {"lsqr", "sparse_cg", "sag", "saga", "lbfgs"}:
         return _ITERATED
     return _ROUNDED_SINGLE if np.asarray(model.coef_).dtype == np.float32 else _ROUNDED
 
 
-def _check_rows_of_fit(slope: Floats, allowed: Floats) -> None:
-    """Raise an error unless the coefficients are the best for these rows: the slope is zero."""
+def _check_training_rows(slope: Floats, allowed: Floats) -> None:
+    """Raise an error unless the gradient at the coefficients is zero for these rows."""
     if not (np.abs(slope) <= allowed).all():
         raise ValueError(
-            "X, y, sample_weight: expected the rows of fit and their weights, got others: the "
-            "model's coefficients are not the best for these"
+            "X, y, sample_weight: expected the training rows and their weights, got others: the "
+            "model's coefficients are not optimal for these rows"
         )
 
 
-def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> Influence:
+def _least_squares_influence(model: Any, rows: Floats, y: Floats, weights: Floats) -> Influence:
+    """Return the influence of rows on a model of least squares or ridge regression."""
     if np.ndim(model.coef_) > 1 and len(model.coef_) > 1:
         raise ValueError(f"model: expected one target, got {len(model.coef_)}")
     if getattr(model, "positive", False):
-        raise ValueError("model: expected positive=False: with it the hat matrix is not known")
+        raise ValueError(
+            "model: expected positive=False, got positive=True, for which there is no hat matrix"
+        )
     penalty = 0.0
     if isinstance(model, RidgeCV):
         penalty = float(model.alpha_)
     elif isinstance(model, Ridge):
         penalty = float(np.ravel(model.alpha)[0])
     if not (weights > 0).any():
-        raise ValueError("sample_weight: expected some row of positive weight, got none")
+        raise ValueError("sample_weight: expected at least one positive weight, got none")
     leverage = _leverages(rows, weights, penalty, bool(model.fit_intercept))
     coef = np.ravel(model.coef_).astype(np.float64)
-    told = rows @ coef + np.ravel(model.intercept_)[0]
-    residual = (y - told) * np.sqrt(weights)
+    predicted = rows @ coef + np.ravel(model.intercept_)[0]
+    residual = (y - predicted) * np.sqrt(weights)
     with_one = np.column_stack([rows, np.ones(len(rows))]) if model.fit_intercept else rows
-    slope = with_one.T @ (weights * (y - told))
+    slope = with_one.T @ (weights * (y - predicted))
     slope[: len(coef)] -= penalty * coef
     lengths = np.sqrt(weights @ with_one**2)
     largest = np.sqrt(weights @ y**2) + np.abs(coef) @ lengths[: len(coef)]
     allowed = _precision(model) * lengths * largest
     allowed[: len(coef)] += _precision(model) * penalty * np.abs(coef)
-    _check_rows_of_fit(slope, allowed)
+    _check_training_rows(slope, allowed)
     n_parameters = float(leverage.sum())
     n_rows = int(np.count_nonzero(weights))
     freedom = n_rows - n_parameters
@@ -189,7 +194,7 @@ def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> I
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = squares / freedom if freedom > 1e-10 else np.nan
         standardised = residual / np.sqrt(variance * rest)
-        # Without the row, the residuals' squares are less by its own, over 1 - leverage.
+        # Deleting row i reduces the sum of squares by residual_i^2 / (1 - leverage_i).
         without = (squares - residual**2 / rest) / (freedom - 1) if freedom > 1 else np.nan
         studentised = residual / np.sqrt(np.maximum(without, 0) * rest)
         cooks = standardised**2 * leverage / rest / n_parameters
@@ -197,7 +202,8 @@ def _of_least_squares(model: Any, rows: Floats, y: Floats, weights: Floats) -> I
     return Influence(leverage, residual, standardised, studentised, cooks, dffits, n_parameters)
 
 
-def _of_logistic(model: Any, rows: Floats, y: NDArray[Any], weights: Floats) -> Influence:
+def _logistic_influence(model: Any, rows: Floats, y: NDArray[Any], weights: Floats) -> Influence:
+    """Return the influence of rows on a logistic regression, by one Newton step."""
     if len(model.classes_) != 2:
         raise ValueError(f"model: expected two classes, got {len(model.classes_)}")
     unknown = ~np.isin(y, model.classes_)
@@ -205,9 +211,12 @@ def _of_logistic(model: Any, rows: Floats, y: NDArray[Any], weights: Floats) -> 
         raise ValueError(f"y: expected classes of the model, got {y[unknown].tolist()[0]!r}")
     penalty, share = model._read_penalty()
     if share * penalty > 0:
-        raise ValueError("model: expected a penalty on squares or none, got one on absolute values")
+        raise ValueError("model: expected an L2 penalty or none, got an L1 penalty")
     if getattr(model, "class_weight", None) is not None:
-        raise ValueError("model: expected class_weight=None; give sample_weight instead")
+        raise ValueError(
+            f"model: expected class_weight=None, got {model.class_weight!r}; use sample_weight "
+            "instead"
+        )
     is_second = (y == model.classes_[1]).astype(np.float64)
     shares = expit(rows @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0])
     spread = shares * (1 - shares)
@@ -219,14 +228,14 @@ def _of_logistic(model: Any, rows: Floats, y: NDArray[Any], weights: Floats) -> 
     diagonal = np.full(rows.shape[1], float(penalty))
     if model.fit_intercept:
         diagonal[0] = 0.0
-    if np.max(model.n_iter_) < model.max_iter:  # else the best was not reached for any rows
+    if np.max(model.n_iter_) < model.max_iter:  # otherwise the solver has not converged
         slope = rows.T @ (weights * (is_second - shares)) - penalty * coef
         reached = 2 * model.tol * weights.sum()
         added_up = weights @ np.abs(rows) + penalty * np.abs(coef)
-        # Far from zero large numbers cancel in the scores of rows, and leave what was rounded.
+        # Large terms that cancel in a row's score leave rounding errors of this relative size.
         terms = (np.abs(rows) @ np.abs(coef)).max() + np.abs(model.intercept_).max()
         share = _ROUNDED_SINGLE + float(terms * np.finfo(model.coef_.dtype).eps)
-        _check_rows_of_fit(slope, reached + share * added_up)
+        _check_training_rows(slope, reached + share * added_up)
     scaled = rows * np.sqrt(curvature)[:, np.newaxis]
     stacked = np.concatenate([scaled, np.diag(np.sqrt(diagonal))])
     _, r, order = _pivoted(stacked)

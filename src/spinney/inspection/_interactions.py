@@ -1,4 +1,4 @@
-"""Friedman's H: how much of what columns do to predictions they do together."""
+"""Friedman's H statistic: the strength of interactions between columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._answers import Answers
+from spinney.inspection._answers import Predictor
 from spinney.inspection.dependence import draw_rows
 from spinney.inspection.table_view import TableView
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interactions:
-    """How strongly columns act together.
+    """How strongly columns interact.
 
     Attributes
     ----------
@@ -29,13 +29,13 @@ class Interactions:
         The columns.
     overall : ndarray of shape (n_columns,)
         H of each column with all others together: the square root of the share of the variance of
-        predictions that is neither the column's own nor that of the others.
+        predictions that neither the column alone nor the others alone explain.
     pairwise : ndarray of shape (n_columns, n_columns)
-        H of each pair, the square root of the share of the variance of what both do that is not the
-        sum of what each does. The diagonal is NaN.
+        H of each pair: the square root of the share of the variance of the joint partial dependence
+        that the sum of both partial dependences does not explain. The diagonal is NaN.
     size : ndarray of shape (n_columns, n_columns)
-        The same not as a share but in units of the prediction: a pair that does little may have a
-        large share of it.
+        The standard deviation of the interaction in units of the prediction. A pair with a small
+        effect may have a large H.
     """
 
     names: list[str]
@@ -44,7 +44,7 @@ class Interactions:
     size: Floats
 
     def strongest(self, n: int) -> list[tuple[str, str]]:
-        """Return the n pairs that do most together, the strongest first."""
+        """Return the n pairs with the largest interactions by `size`, the strongest first."""
         first, second = np.triu_indices(len(self.names), 1)
         order = np.argsort(-self.size[first, second], kind="stable")[:n]
         return [(self.names[first[k]], self.names[second[k]]) for k in order]
@@ -62,8 +62,8 @@ def interaction_strengths(
 ) -> Interactions:
     """Measure Friedman and Popescu's H for columns, overall and for every pair.
 
-    Every partial dependence is taken at the rows' own values: n rows ask for n² predictions a
-    column and a pair. Models that are sums over trees answer in the core.
+    Every partial dependence is evaluated at the rows' own values: n rows need n² predictions for
+    each column and for each pair. For sums over trees, the core calculates them.
 
     Parameters
     ----------
@@ -72,15 +72,15 @@ def interaction_strengths(
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
     columns : list of str or int, default=None
-        The columns; None: all, whose pairs may be many.
+        The columns; None: all, which may be many pairs.
     target : object, default=None
-        The class whose probability is meant. None: the second of two; needed for several.
+        The class whose probability is explained. None: the second of two; required for more.
     max_rows : int or None, default=300
-        Rows drawn at random from X if it has more; None takes all.
+        The size of a random sample of rows if X has more; None uses all.
     random_state : int, RandomState or None, default=0
-        Seed of that draw.
+        Seed of that sample.
     n_jobs : int or None, default=None
-        Threads; the result is the same for any number.
+        The number of threads; it does not change the result.
 
     Returns
     -------
@@ -100,36 +100,38 @@ def interaction_strengths(
     check_is_fitted(model)
     view = TableView(X, model)
     if columns is None:
-        places = list(range(view.n_columns))
+        indices = list(range(view.n_columns))
     elif isinstance(columns, str) or not np.iterable(columns):
         raise TypeError(f"columns: expected a list, got {type(columns).__name__}")
     else:
-        places = [view.find(column, "columns") for column in columns]
-    if not places or len(set(places)) < len(places):
-        raise ValueError(f"columns: expected different ones, got {columns}")
-    answers = Answers(model, view, target, n_jobs)
-    if len(answers.outputs) > 1:
-        raise ValueError("target: expected the class that is meant, got None")
+        indices = [view.find(column, "columns") for column in columns]
+    if not indices or len(set(indices)) < len(indices):
+        raise ValueError(f"columns: expected one or more different columns, got {columns}")
+    predictor = Predictor(model, view, target, n_jobs)
+    if len(predictor.outputs) > 1:
+        raise ValueError(
+            f"target: expected one of the {len(predictor.outputs)} classes of the model, got None"
+        )
     rows = draw_rows(view.n_rows, max_rows, random_state)
-    own = _centred(answers.predict(view.make(rows, {}))[0])
+    own = _centred(predictor.predict(view.make(rows, {}))[0])
 
-    alone, overall = {}, np.zeros(len(places))
-    for k, j in enumerate(places):
-        # Row i with the value of row r: the mean over i is what the column does, the mean over r
-        # is what all other columns do.
-        each = answers.each(rows, {j: rows})[0]
+    alone, overall = {}, np.zeros(len(indices))
+    for k, j in enumerate(indices):
+        # each[i, r]: row i with the value of row r. The mean over i is the column's partial
+        # dependence, the mean over r that of all other columns.
+        each = predictor.each(rows, {j: rows})[0]
         alone[j] = _centred(each.mean(axis=0))
         others = _centred(each.mean(axis=1))
         overall[k] = _share(own - alone[j] - others, own)
-    n = len(places)
+    n = len(indices)
     pairwise, size = np.full((n, n), np.nan), np.full((n, n), np.nan)
     for a, b in combinations(range(n), 2):
-        i, j = places[a], places[b]
-        both = _centred(answers.average(rows, {i: rows, j: rows})[0])
+        i, j = indices[a], indices[b]
+        both = _centred(predictor.average(rows, {i: rows, j: rows})[0])
         beyond = both - alone[i] - alone[j]
         pairwise[a, b] = pairwise[b, a] = _share(beyond, both)
         size[a, b] = size[b, a] = np.sqrt(np.mean(beyond**2))
-    return Interactions([view.names[j] for j in places], overall, pairwise, size)
+    return Interactions([view.names[j] for j in indices], overall, pairwise, size)
 
 
 def _centred(values: Floats) -> Floats:
@@ -137,8 +139,9 @@ def _centred(values: Floats) -> Floats:
 
 
 def _share(part: Floats, whole: Floats) -> float:
+    """Return sqrt(sum(part²) / sum(whole²)), or 0 if a sum is only rounding error."""
     total = float(np.sum(whole**2))
-    # What is left of equal sums is rounding, not interaction.
+    # A difference of equal sums is a rounding error, not an interaction.
     tiny = len(whole) * (1e-12 * max(1.0, float(np.abs(whole).max(initial=0.0)))) ** 2
     if total <= tiny or float(np.sum(part**2)) <= tiny:
         return 0.0

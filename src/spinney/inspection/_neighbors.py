@@ -1,4 +1,4 @@
-"""Training rows behind a prediction: those that share leaves with it, or lie nearest."""
+"""Training rows behind a prediction: leaf neighbours or nearest neighbours."""
 
 from __future__ import annotations
 
@@ -27,56 +27,58 @@ class LeafNeighbors:
     Attributes
     ----------
     weights : csr_array of shape (n_queries, n_train_rows)
-        How much each training row counts; the weights of a query add up to one.
+        The weight of each training row; the weights of a query add up to one.
     kind : {"prediction", "proximity", "nearest"}
-        What they are.
+        The kind of weights.
     """
 
     weights: Any
     kind: str
 
     def nearest(self, n: int = 5) -> tuple[list[NDArray[np.intp]], list[Floats]]:
-        """Return for each query the n rows that count most, and their weights.
+        """Return for each query the n rows with the largest weights, and their weights.
 
         Parameters
         ----------
         n : int, default=5
-            How many, or fewer where fewer count; of equal rows the first.
+            The number of rows; a query gets fewer if fewer rows have a weight. Ties are broken by
+            row number.
         """
         if n < 1:
             raise ValueError(f"n: expected a positive number, got {n}")
         rows, weights = [], []
         for q in range(self.weights.shape[0]):
             some = slice(self.weights.indptr[q], self.weights.indptr[q + 1])
-            found, told = self.weights.indices[some], self.weights.data[some]
-            order = np.lexsort([found, -told])[:n]
+            found, values = self.weights.indices[some], self.weights.data[some]
+            order = np.lexsort([found, -values])[:n]
             rows.append(found[order].astype(np.intp))
-            weights.append(told[order])
+            weights.append(values[order])
         return rows, weights
 
 
 def leaf_neighbors(model: Any, X_train: Any, X: Any, *, kind: str = "prediction") -> LeafNeighbors:
-    """Find the training rows that stand behind predictions, and how much each counts.
+    """Return the training rows behind each prediction, and their weights.
 
     Parameters
     ----------
     model : fitted tree, forest, booster or nearest-neighbour model
         The model. A forest's prediction is a weighted mean of training targets, with the weights
-        found here; rows that share leaves with a query are alike as the forest sees them.
+        returned here; rows in the same leaves as a query are similar to the forest.
     X_train : array, sparse matrix or frame of shape (n_train_rows, n_features)
-        The rows of fit, in their order.
+        The training rows, in the order passed to `fit`.
     X : array, sparse matrix or frame of shape (n_queries, n_features)
-        The rows whose predictions are asked about.
+        The rows whose predictions are explained.
     kind : {"prediction", "proximity"}, default="prediction"
-        "prediction": a forest's or tree's weights, with which the training targets give its
-        prediction; each tree shares out one over its own rows in the leaf. "proximity": in what
-        share of the trees a training row and a query are in one leaf, over the sum of these shares.
-        A booster has this alone. A model of nearest neighbours tells its neighbours, either way.
+        "prediction": weights with which the mean of the training targets is the prediction of a
+        forest or tree; each tree distributes a weight of one over its training rows in the leaf.
+        "proximity": the share of trees in which a training row and a query are in the same leaf,
+        normalised to a sum of one. Boosters support only "proximity". A nearest-neighbour model
+        returns its neighbours for either kind.
 
     Returns
     -------
     LeafNeighbors
-        A sparse matrix of weights, and the rows that count most.
+        A sparse matrix of weights, and a method for the rows with the largest weights.
 
     Examples
     --------
@@ -86,51 +88,53 @@ def leaf_neighbors(model: Any, X_train: Any, X: Any, *, kind: str = "prediction"
     >>> from spinney.inspection import leaf_neighbors
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = RandomForestRegressor(random_state=0).fit(X[:400], y[:400])
-    >>> told = leaf_neighbors(forest, X[:400], X[400:])
-    >>> bool(np.allclose(told.weights @ y[:400], forest.predict(X[400:])))
+    >>> neighbors = leaf_neighbors(forest, X[:400], X[400:])
+    >>> bool(np.allclose(neighbors.weights @ y[:400], forest.predict(X[400:])))
     True
     """
     check_is_fitted(model)
     if kind not in ("prediction", "proximity"):
         raise ValueError(f"kind: expected 'prediction' or 'proximity', got {kind!r}")
     if hasattr(model, "kneighbors"):
-        return _nearest(model, X)
+        return _nearest_rows(model, X)
     if not isinstance(model, BaseTree | ForestClassifier | ForestRegressor | BaseBoosting):
         raise ValueError(
-            "model: expected a tree, a forest, a booster or a model of nearest neighbours of "
-            f"Spinney's, got {type(model).__name__}"
+            "model: expected a Spinney tree, forest, booster or nearest-neighbour model, got "
+            f"{type(model).__name__}"
         )
     if kind == "prediction" and isinstance(model, BaseBoosting):
         raise ValueError(
-            "kind: expected 'proximity' for a booster, whose prediction is no mean of targets, got "
-            "'prediction'"
+            "kind: expected 'proximity' for a booster, because its prediction is not a mean of "
+            "targets; got 'prediction'"
         )
     train, queries = _leaves(model, X_train), _leaves(model, X)
     n_train, n_trees = train.shape
     counts = np.ones_like(train, dtype=np.float64)
     if kind == "prediction" and not isinstance(model, BaseTree):
         if n_train != model._n_samples:
-            raise ValueError(f"X_train: expected the {model._n_samples} rows of fit, got {n_train}")
+            raise ValueError(
+                f"X_train: expected the {model._n_samples} training rows, got {n_train}"
+            )
         if model._sample_weight is not None or getattr(model, "class_weight", None) is not None:
             raise ValueError(
-                "kind: expected 'proximity' for a forest of weighted rows, got 'prediction'"
+                "kind: expected 'proximity' for a forest fitted to weighted rows, got 'prediction'"
             )
         if model.bootstrap:
             for t in range(n_trees):
                 counts[:, t] = np.bincount(model._drawn(t), minlength=n_train)
-    # A column for every leaf that is met, of all trees.
+    # One column for every leaf of any tree that holds a training row.
     offsets = np.arange(n_trees) * (max(int(train.max()), int(queries.max())) + 1)
-    known, of_train = np.unique(train + offsets, return_inverse=True)
-    of_train = of_train.reshape(train.shape)
-    of_queries = np.searchsorted(known, queries + offsets)
-    of_queries = np.minimum(of_queries, len(known) - 1)
-    is_met = known[of_queries] == queries + offsets
-    members = np.bincount(of_train.ravel(), counts.ravel(), minlength=len(known))
+    known, train_leaves = np.unique(train + offsets, return_inverse=True)
+    train_leaves = train_leaves.reshape(train.shape)
+    query_leaves = np.searchsorted(known, queries + offsets)
+    query_leaves = np.minimum(query_leaves, len(known) - 1)
+    is_known = known[query_leaves] == queries + offsets
+    members = np.bincount(train_leaves.ravel(), counts.ravel(), minlength=len(known))
     shares = counts
     if kind == "prediction":
-        shares = counts / np.maximum(members[of_train], 1)
-    left = _matrix(of_queries, is_met.astype(np.float64), len(known))
-    right = _matrix(of_train, shares, len(known))
+        shares = counts / np.maximum(members[train_leaves], 1)
+    left = _matrix(query_leaves, is_known.astype(np.float64), len(known))
+    right = _matrix(train_leaves, shares, len(known))
     weights = sp.csr_array(left @ right.T)
     weights.eliminate_zeros()
     total = weights.sum(axis=1)
@@ -150,7 +154,8 @@ def _matrix(columns: NDArray[np.intp], values: Floats, n_columns: int) -> Any:
     return sp.csr_array((values.ravel(), columns.ravel(), starts), shape=(n_rows, n_columns))
 
 
-def _nearest(model: Any, X: Any) -> LeafNeighbors:
+def _nearest_rows(model: Any, X: Any) -> LeafNeighbors:
+    """Return the neighbours that a nearest-neighbour model uses, with their weights."""
     distances, rows = model.kneighbors(X)
     weigh = getattr(model, "weights", "uniform")
     if weigh == "distance":

@@ -1,4 +1,4 @@
-"""Scores from means over rows: what each row adds, so that the score has a standard error."""
+"""Scores that are means of per-row values, so that they have a standard error."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowScores:
-    """What each row adds to a score.
+    """A per-row scorer: the mean of its values over rows is the score.
 
     Parameters
     ----------
     model : estimator
         The model.
     response : {"labels", "shares", "numbers"}
-        What is judged: predicted classes, their probabilities or numbers.
+        The output that is scored: predicted classes, class probabilities or numeric predictions.
     measure : callable
-        From the response to what each row adds.
-    root : bool
-        Whether the score is a root of the mean of what rows add, not that mean itself.
+        Maps the response to the value of each row.
+    root : bool, default=False
+        Whether the score is minus the square root of minus the mean, not the mean itself.
     """
 
     model: Any
@@ -45,17 +45,17 @@ class RowScores:
         return self.measure(self.model.predict(X))
 
     def of_mean(self, mean: float) -> float:
-        """Return the score whose rows add `mean` on average."""
+        """Return the score for a mean over the rows."""
         return -math.sqrt(-mean) if self.root else mean
 
     def slope_at(self, mean: float) -> float:
-        """Return by how much the score changes with the mean."""
+        """Return the derivative of the score by the mean."""
         if not self.root:
             return 1.0
-        return 0.5 / math.sqrt(-mean) if mean < 0 else 0.0  # without an error none spreads
+        return 0.5 / math.sqrt(-mean) if mean < 0 else 0.0  # no errors: no variance to propagate
 
     def from_outputs(self, outputs: Floats) -> Floats:
-        """Take probabilities of all classes, or numbers, of a model of one target, (n_rows, …)."""
+        """Return per-row values from class probabilities or numbers, (n_rows, n_outputs)."""
         if self.response == "numbers":
             return self.measure(outputs[:, 0])
         if self.response == "shares":
@@ -66,14 +66,13 @@ class RowScores:
 def find_row_scores(
     model: Any, scoring: Any, y: NDArray[Any], weights: Floats | None = None
 ) -> RowScores | None:
-    """Return what tells what each row adds to the score, of whose mean the score is made.
+    """Return a per-row scorer whose mean is the score, or None if there is none.
 
-    With weights the mean is a weighted one.
-
-    None where the score is no mean over rows (the area under a curve, say), or not one of those
-    that are known here. Of several targets, errors and R² are means over them, and the accuracy is
-    the share of rows in which all are right: as scikit-learn has them, which has no accuracy
-    of several targets of more than two classes each, though.
+    With weights, the score is the weighted mean. None is returned if the score is not a mean over
+    rows (such as the area under a curve), or not in the table of scores below. For several targets,
+    errors and R² are means over the targets, and the accuracy is the share of rows in which all
+    targets are right. This follows scikit-learn, which does not support the accuracy of several
+    targets with more than two classes, however.
     """
     if scoring is None:
         score = getattr(type(model), "score", None)
@@ -92,7 +91,7 @@ def find_row_scores(
 def find_score(
     model: Any, scoring: Any, y: NDArray[Any], weights: Floats | None = None
 ) -> Callable[[Any], float]:
-    """Return what scores a table whose targets are y, by any score."""
+    """Return a function that scores a table with the targets y."""
     by_rows = find_row_scores(model, scoring, y, weights) if y.ndim > 1 else None
     if by_rows is not None:
         known = by_rows
@@ -108,7 +107,7 @@ def find_score(
         except (AttributeError, TypeError, ValueError) as error:
             if y.ndim == 1:
                 raise
-            model.predict(X)  # what the model refuses is not for the score to explain
+            model.predict(X)  # if the model itself fails, its own error is raised
             raise ValueError(
                 f"scoring: expected a score of {y.shape[1]} targets, got {scoring!r}: {error}"
             ) from error
@@ -116,21 +115,21 @@ def find_score(
     return score
 
 
-def _same_shape(told: Any, y: NDArray[Any]) -> NDArray[Any]:
+def _in_target_shape(predicted: Any, y: NDArray[Any]) -> NDArray[Any]:
     """Return predictions in the shape of the targets."""
-    told = np.asarray(told)
-    n_outputs = math.prod(told.shape[1:])
+    predicted = np.asarray(predicted)
+    n_outputs = math.prod(predicted.shape[1:])
     n_targets = math.prod(y.shape[1:])
     if n_outputs != n_targets:
         raise ValueError(
             f"model: expected an output for each target in y, {n_targets}, got {n_outputs}"
         )
-    return told.reshape(y.shape)
+    return predicted.reshape(y.shape)
 
 
 def _accuracy(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores:
-    def measure(told: Any) -> Floats:
-        right = _same_shape(told, y) == y
+    def measure(predicted: Any) -> Floats:
+        right = _in_target_shape(predicted, y) == y
         return right.reshape(len(y), -1).all(axis=1).astype(np.float64)
 
     return RowScores(model, "labels", measure)
@@ -140,27 +139,28 @@ def _log_loss(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores | N
     if not hasattr(model, "predict_proba") or isinstance(model.classes_, list) or y.ndim > 1:
         return None
     classes = np.asarray(model.classes_)
-    places = np.searchsorted(classes, y)
-    if not np.array_equal(classes[np.minimum(places, len(classes) - 1)], y):
-        return None  # classes that the model does not know: the scorer's business
+    codes = np.searchsorted(classes, y)
+    if not np.array_equal(classes[np.minimum(codes, len(classes) - 1)], y):
+        return None  # unknown classes: the scorer raises the error
     rows = np.arange(len(y))
 
-    def measure(told: Any) -> Floats:
-        shares = np.asarray(told, dtype=np.float64)
+    def measure(predicted: Any) -> Floats:
+        shares = np.asarray(predicted, dtype=np.float64)
         tiny = np.finfo(shares.dtype).eps
         shares = np.clip(shares, tiny, 1 - tiny)
-        return np.log(shares[rows, places] / shares.sum(axis=1))
+        return np.log(shares[rows, codes] / shares.sum(axis=1))
 
     return RowScores(model, "shares", measure)
 
 
-def _errors(model: Any, y: NDArray[Any], judge: Callable[[Floats], Floats]) -> RowScores:
+def _errors(model: Any, y: NDArray[Any], score_errors: Callable[[Floats], Floats]) -> RowScores:
+    """Return a scorer that maps the errors of a regressor to scores."""
     numbers = np.asarray(y, dtype=np.float64)
 
     def measure(predicted: Any) -> Floats:
-        told = np.asarray(predicted, dtype=np.float64)
-        judged = judge(numbers - _same_shape(told, numbers))
-        return judged if judged.ndim == 1 else judged.mean(axis=1)
+        values = np.asarray(predicted, dtype=np.float64)
+        scores = score_errors(numbers - _in_target_shape(values, numbers))
+        return scores if scores.ndim == 1 else scores.mean(axis=1)
 
     return RowScores(model, "numbers", measure)
 
@@ -180,7 +180,7 @@ def _squares(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores:
 
 def _root_of_squares(model: Any, y: NDArray[Any], weights: Any = None) -> RowScores | None:
     if y.ndim > 1:
-        return None  # a mean of a root for each target, of which no row knows its part
+        return None  # the mean of one root per target is not a function of one mean over rows
     return replace(_squares(model, y), root=True)
 
 

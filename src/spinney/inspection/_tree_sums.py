@@ -1,4 +1,4 @@
-"""Models that are sums over trees, in the core: what they say when columns are set to values."""
+"""Sums over trees in the core, for predictions with columns set to values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from spinney.models import form as _form
 from spinney.models.forest_store import ForestStore
 from spinney.tree.base import BaseTree
 
-__all__ = ["TreeSum", "read_tree_sum"]
+__all__ = ["StoredSum", "read_tree_sum"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TreeSum:
-    """Scores that start somewhere, to which the trees of a forest add, and what follows from them.
+class StoredSum:
+    """A model as initial scores, a sum of trees in the core, and a link function.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ class TreeSum:
     core : _core.Forest
         The trees.
     n_trees, n_scores : int
-        How many of them count, and how many scores a row has.
+        The number of trees that are used, and the number of scores of a row.
     one_each : bool
-        Whether tree t adds to score t % n_scores alone.
+        Whether tree t adds only to score t % n_scores.
     hard : bool
-        Whether trees vote.
+        Whether trees vote for classes.
     start : ndarray of shape (n_scores,)
         The scores before the first tree.
     outcome : object
-        What scores mean, as `spinney.export` has it.
+        How predictions follow from scores: a class of `spinney.models.form`.
     """
 
     model: Any
@@ -61,29 +61,29 @@ class TreeSum:
 
     @property
     def is_linear(self) -> bool:
-        """Whether a mean of predictions is the prediction of a mean of scores."""
+        """Whether the mean prediction is the prediction for the mean scores."""
         return isinstance(self.outcome, _form.Numbers | _form.Shares)
 
     def read(self, X: Any) -> tuple[Any, Any]:
-        """Read rows for the core: as it takes them, and as columns."""
+        """Return rows in the format of the core, and as a table of columns."""
         table = read_table(self.model, X, self.model._schema)
         return core_table(table, self.model._schema), table
 
     def values(self, X: Any, columns: list[int]) -> Floats:
-        """Return columns of X as the trees see them: numbers or codes, NaN where missing."""
+        """Return columns of X as the trees read them: numbers or codes, NaN where missing."""
         _, table = self.read(X)
         out = np.empty((table.n_rows, len(columns)))
-        for place, j in enumerate(columns):
+        for k, j in enumerate(columns):
             values = table.to_matrix()[:, j] if table.columns is None else table.columns[j]
             if self.model._schema.categories[j] is not None:
                 values = np.where(values < 0, np.nan, values.astype(np.float64))
-            out[:, place] = values
+            out[:, k] = values
         return out
 
     def score(
         self, rows: Any, columns: list[int], values: Floats, by_row: bool, n_threads: int
     ) -> Floats:
-        """Return scores for each setting: of each row, or their means over the rows."""
+        """Return scores, (n_sums, n_settings, n_scores), by row or averaged over rows."""
         n_sums = rows.n_rows if by_row else 1
         out = np.empty((n_sums, len(values), self.n_scores))
         _core.score_settings(
@@ -107,18 +107,18 @@ class TreeSum:
     def score_shuffled(
         self, rows: Any, groups: list[list[int]], orders: NDArray[np.int64], n_threads: int
     ) -> Floats:
-        """Return scores, (n_groups, n_repeats, n_rows, n_scores), of rows with shuffled columns.
+        """Return scores with shuffled columns, (n_groups, n_repeats, n_rows, n_scores).
 
         Parameters
         ----------
         rows : Table of the core
             The rows.
         groups : list of list of int
-            Columns that are shuffled together, one list at a time.
+            Groups of columns; the columns of a group are shuffled together.
         orders : ndarray of shape (n_repeats, n_rows)
             The rows whose values each row gets.
         n_threads : int
-            At most so many.
+            The maximum number of threads.
         """
         out = np.empty((rows.n_rows, self.n_scores, len(groups), len(orders)))
         out[:] = self.start[:, np.newaxis, np.newaxis]
@@ -137,7 +137,7 @@ class TreeSum:
         return out.transpose(2, 3, 0, 1)
 
     def predict(self, scores: Floats) -> Floats:
-        """Return predictions, (…, n_outputs), from scores."""
+        """Convert scores to predictions, (…, n_outputs)."""
         return _OUTCOMES[type(self.outcome)](self.outcome, scores)
 
 
@@ -148,7 +148,7 @@ def _two(logits: Floats) -> Floats:
 def _votes(outcome: Any, scores: Floats) -> Floats:
     n = len(outcome.classes)
     votes = scores / outcome.total
-    if not outcome.real:  # what is not for a class is against it
+    if not outcome.real:  # a vote that is not for a class is against it
         votes = votes - (1 - votes) / (n - 1)
     if n > 2:
         return softmax(votes / (n - 1), axis=-1)
@@ -167,10 +167,10 @@ _OUTCOMES: dict[type, Callable[[Any, Floats], Any]] = {
 }
 
 
-def read_tree_sum(model: Any) -> TreeSum | None:
-    """Return a model as a sum over trees, or None if it is none (or one with several targets)."""
+def read_tree_sum(model: Any) -> StoredSum | None:
+    """Return a model as a sum over trees; None for others and several targets."""
     if not type(model).__module__.startswith("spinney."):
-        return None  # a subclass may predict in its own way
+        return None  # a user's subclass may override predict
     if isinstance(model, BaggingClassifier | BaggingRegressor) and not model._is_native():
         return None
     if isinstance(model, ForestClassifier | ForestRegressor | BaggingClassifier | BaggingRegressor):
@@ -183,7 +183,7 @@ def read_tree_sum(model: Any) -> TreeSum | None:
         width = model._store.width
         hard = getattr(model, "voting", "soft") == "hard"
         start = np.zeros(width)
-        return TreeSum(model, model._store.core, n_trees, width, False, hard, start, outcome)
+        return StoredSum(model, model._store.core, n_trees, width, False, hard, start, outcome)
     if isinstance(model, BaseBoosting):
         outcome = boosting_outcome(model)
         if model._n_targets > 1 or type(outcome) not in _OUTCOMES:
@@ -191,7 +191,7 @@ def read_tree_sum(model: Any) -> TreeSum | None:
         n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
         n_scores = model._n_scores
         start = np.asarray(model._baseline, dtype=np.float64)
-        return TreeSum(model, model._store.core, n_trees, n_scores, True, False, start, outcome)
+        return StoredSum(model, model._store.core, n_trees, n_scores, True, False, start, outcome)
     if isinstance(model, BaseTree):
         return _from_values(model) if model.n_outputs_ == 1 else None
     if hasattr(model, "estimator_weights_"):
@@ -199,8 +199,8 @@ def read_tree_sum(model: Any) -> TreeSum | None:
     return None
 
 
-def _from_values(model: Any) -> TreeSum | None:
-    """Put trees whose leaves have to be computed first into the core."""
+def _from_values(model: Any) -> StoredSum | None:
+    """Copy trees into the core whose leaf values have to be computed first."""
     try:
         scores, outcome = read_trees(model)
     except _form.NotExpressible:
@@ -219,6 +219,6 @@ def _from_values(model: Any) -> TreeSum | None:
         arrays = tree.__getstate__()
         arrays["value"] = np.ascontiguousarray(values, dtype=np.float64).ravel()
         store.core.append(arrays)
-    return TreeSum(
+    return StoredSum(
         model, store.core, len(scores.trees), n_scores, False, False, scores.start, outcome
     )

@@ -1,4 +1,4 @@
-"""Accumulated local effects: how predictions change with a column, where the rows are."""
+"""Accumulated local effects: changes of predictions with a column, near rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._accumulated_pairs import effects_of_two
-from spinney.inspection._answers import Answers
+from spinney.inspection._answers import Predictor
 from spinney.inspection._effect_axis import EffectAxis, make_axis
 from spinney.inspection.dependence import Grid, draw_rows, find_columns
 from spinney.inspection.table_view import TableView
@@ -29,25 +29,25 @@ class AccumulatedEffects:
     Attributes
     ----------
     grids : list of Grid
-        One or two columns: edges of the intervals between quantiles, or categories, in an order in
-        which the rows of neighbours are alike in their other columns.
+        One or two columns: edges of the intervals between quantiles, or categories, in an order
+        that puts categories with similar rows next to each other.
     effect : ndarray of shape (n_outputs, len(grid), …)
-        The effect at each place, less its mean over the rows. For two columns what both do together
-        beyond the effect of each.
+        The effect at each grid point, minus its mean over the rows. For two columns, the joint
+        effect without the two main effects.
     error : ndarray of the same shape
-        Standard error of the effect (one column; NaN for two), from the differences of rows.
+        Standard error of the effect, from the variation between rows (NaN for two columns).
     outputs : list of str
-        What is predicted: classes, or the one word "prediction".
+        Names of the outputs: classes, or "prediction" for a regressor.
     is_probability : bool
         Whether predictions are probabilities of these classes.
     counts : ndarray
-        Rows in each interval, or in each category; for two columns, in each pair of them.
+        The number of rows in each interval or category; for two columns, in each pair of them.
     mean : ndarray of shape (n_outputs,)
         The mean prediction of the rows.
     n_missing : int
-        Rows left out, as they miss a value.
+        The number of rows that are omitted because a value is missing.
     observed : list of ndarray
-        The values of the columns in the rows (places in the grid for categories).
+        The values of the columns in the rows (for categories, positions in the grid).
     """
 
     grids: list[Grid]
@@ -72,13 +72,13 @@ def accumulated_local_effects(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> AccumulatedEffects:
-    """Sum up how predictions change from one end of an interval to the other, for the rows in it.
+    """Accumulate changes of predictions across intervals, for the rows in each.
 
-    Partial dependence puts every value into every row, also where such rows do not exist, as
-    columns go together; here only the rows of an interval are asked, and moved no farther than its
-    ends (Apley and Zhu, 2020). Categories are put into an order first: rows of a category are
-    moved to the one before and the one after. Of two columns, it is summed up how the change
-    with the one changes with the other.
+    Partial dependence puts every value into every row, which creates impossible rows if columns are
+    correlated. Here only the rows of an interval are used, and moved only to its ends (Apley and
+    Zhu, 2020). Categories are ordered first: rows of a category are moved to the category before
+    and the one after. For two columns, second differences are accumulated: the change of one
+    column's effect with the other column.
 
     Parameters
     ----------
@@ -89,15 +89,15 @@ def accumulated_local_effects(
     columns : str, int, or pair of them
         The column, or two of them, by name or number.
     target : object, default=None
-        The class whose probability is meant. None: the second of two, or all of several.
+        The class whose probability is explained. None: the second of two, or all if there are more.
     n_intervals : int, default=20
-        Intervals between quantiles of a column of numbers.
+        The number of intervals between quantiles of a numeric column.
     max_rows : int or None, default=10_000
-        Rows drawn at random from X if it has more; None takes all.
+        The size of a random sample of rows if X has more; None uses all.
     random_state : int, RandomState or None, default=0
-        Seed of that draw.
+        Seed of that sample.
     n_jobs : int or None, default=None
-        Threads of models that are sums over trees.
+        The number of threads for models that are sums over trees.
 
     Returns
     -------
@@ -110,43 +110,45 @@ def accumulated_local_effects(
     >>> from spinney.inspection import accumulated_local_effects
     >>> from spinney.linear_model import LinearRegression
     >>> x = np.linspace(0, 1, 101)
-    >>> X = np.column_stack([x, x**2])  # these go together
+    >>> X = np.column_stack([x, x**2])  # correlated columns
     >>> model = LinearRegression().fit(X, 3 * X[:, 0] - X[:, 1])
-    >>> told = accumulated_local_effects(model, X, 0, n_intervals=2)
-    >>> told.grids[0].values.tolist(), np.diff(told.effect[0]).round(3).tolist()
+    >>> effects = accumulated_local_effects(model, X, 0, n_intervals=2)
+    >>> effects.grids[0].values.tolist(), np.diff(effects.effect[0]).round(3).tolist()
     ([0.0, 0.5, 1.0], [1.5, 1.5])
     """
     check_is_fitted(model)
     if not isinstance(n_intervals, Integral) or n_intervals < 1:
-        raise ValueError(f"n_intervals: expected a positive whole number, got {n_intervals!r}")
+        raise ValueError(f"n_intervals: expected a positive integer, got {n_intervals!r}")
     view = TableView(X, model)
-    places = find_columns(view, columns)
-    answers = Answers(model, view, target, n_jobs)
+    indices = find_columns(view, columns)
+    predictor = Predictor(model, view, target, n_jobs)
     rows = draw_rows(view.n_rows, max_rows, random_state)
     n_before = len(rows)
-    known = [np.setdiff1d(rows, view.missing_rows(j), assume_unique=True) for j in places]
-    for j, some in zip(places, known, strict=True):
+    known = [np.setdiff1d(rows, view.missing_rows(j), assume_unique=True) for j in indices]
+    for j, some in zip(indices, known, strict=True):
         if len(some) == 0:
-            raise ValueError(f"columns: expected values in column {view.names[j]!r}, all missing")
+            raise ValueError(
+                f"columns: expected a value in column {view.names[j]!r}, got only missing values"
+            )
         rows = np.intersect1d(rows, some, assume_unique=True)
     if len(rows) == 0:
-        both = " and ".join(repr(view.names[j]) for j in places)
+        both = " and ".join(repr(view.names[j]) for j in indices)
         raise ValueError(f"columns: expected rows with values in both {both}, got none")
-    axes = [make_axis(view, rows, j, n_intervals, k) for j, k in zip(places, known, strict=True)]
+    axes = [make_axis(view, rows, j, n_intervals, k) for j, k in zip(indices, known, strict=True)]
     if len(axes) == 2:
-        effect, counts = effects_of_two(view, answers, rows, (axes[0], axes[1]))
+        effect, counts = effects_of_two(view, predictor, rows, (axes[0], axes[1]))
         error = np.full_like(effect, np.nan)
     else:
         counts = np.bincount(axes[0].at, minlength=axes[0].n_cells)
-        effect, error = _of_one(view, answers, rows, axes[0], counts / len(rows))
+        effect, error = _effects_of_one(view, predictor, rows, axes[0], counts / len(rows))
     return AccumulatedEffects(
         [axis.grid for axis in axes],
         effect,
         error,
-        answers.outputs,
-        answers.is_probability,
+        predictor.outputs,
+        predictor.is_probability,
         counts,
-        answers.predict(view.make(rows, {})).mean(axis=1),
+        predictor.predict(view.make(rows, {})).mean(axis=1),
         n_before - len(rows),
         [axis.observed for axis in axes],
     )
@@ -163,10 +165,10 @@ def _mean_by(which: Rows, n: int, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _error(variances: Floats, share: Floats) -> Floats:
-    """Return the standard errors of effects less their mean, from their steps' variances.
+    """Return standard errors of centred effects, from the variances of their steps.
 
-    The mean has `share` of each step. So the effect at place k, less the mean, is the sum of the
-    steps times 1 - share before k, and times -share from there on.
+    `share` is the weight of each step in the mean effect. So the centred effect at point k is the
+    sum of the steps, weighted by 1 - share before k and by -share from k on.
     """
     before = np.cumsum(variances * (1 - share) ** 2, axis=1)
     after = np.cumsum((variances * share**2)[:, ::-1], axis=1)[:, ::-1]
@@ -174,23 +176,23 @@ def _error(variances: Floats, share: Floats) -> Floats:
     return np.sqrt(np.concatenate([none, before], axis=1) + np.concatenate([after, none], axis=1))
 
 
-def _of_one(
-    view: TableView, answers: Answers, rows: Rows, axis: EffectAxis, weights: Floats
+def _effects_of_one(
+    view: TableView, predictor: Predictor, rows: Rows, axis: EffectAxis, weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Return effects and their errors; `weights` has the shares of rows in the cells."""
-    zero = np.zeros((len(answers.outputs), 1))
-    if axis.n_places == 1:  # one value: nothing changes
+    """Return effects and their errors; `weights` is the share of rows in each cell."""
+    zero = np.zeros((len(predictor.outputs), 1))
+    if axis.n_points == 1:  # a constant column has no effect
         return zero, zero
     which, changes = [], []
     for some, step in axis.steps():
         ends = [{axis.column: axis.settings[step + up]} for up in (0, 1)]
-        low, high = (answers.predict(view.make(rows[some], end)) for end in ends)
+        low, high = (predictor.predict(view.make(rows[some], end)) for end in ends)
         which.append(step)
         changes.append(high - low)
-    n_steps = axis.n_places - 1
+    n_steps = axis.n_points - 1
     means, variances = _mean_by(np.concatenate(which), n_steps, np.concatenate(changes, axis=1))
     effect = np.concatenate([zero, np.cumsum(means, axis=1)], axis=1)
-    at_places = axis.by_place(weights, 0)
-    # A step counts for the rows beyond it.
-    error = _error(variances, np.cumsum(at_places[::-1])[::-1][1:])
-    return effect - (effect @ at_places)[:, np.newaxis], error
+    at_points = axis.per_point(weights, 0)
+    # The weight of a step in the mean is the share of rows beyond it.
+    error = _error(variances, np.cumsum(at_points[::-1])[::-1][1:])
+    return effect - (effect @ at_points)[:, np.newaxis], error

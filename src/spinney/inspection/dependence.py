@@ -1,4 +1,4 @@
-"""Partial dependence: the mean prediction when a column is set to one value in all rows."""
+"""Partial dependence: mean predictions with a column set to values of a grid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._answers import Answers
+from spinney.inspection._answers import Predictor
 from spinney.inspection.table_view import TableView
 
 __all__ = ["MISSING", "Dependence", "Grid", "draw_rows", "find_columns", "partial_dependence"]
@@ -18,7 +18,7 @@ __all__ = ["MISSING", "Dependence", "Grid", "draw_rows", "find_columns", "partia
 Floats = NDArray[np.float64]
 MISSING = "missing"
 _MOST_CATEGORIES = 20
-_MOST_ACROSS = 20  # values of each of two columns
+_MOST_ACROSS = 20  # maximum grid size of each of two columns
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Grid:
     values : ndarray of float or list of str
         Numbers, ascending, or categories (the most frequent ones, sorted).
     has_missing : bool
-        Whether "missing" comes as one more value at the end.
+        Whether "missing" is one more value at the end.
     n_left_out : int
-        How many categories are too rare to be shown.
+        The number of categories that are omitted because they are rare.
     """
 
     name: str
@@ -64,11 +64,11 @@ class Dependence:
     individual : ndarray of shape (n_outputs, n_rows, len(grid), …) or None
         The predictions of each row.
     outputs : list of str
-        What is predicted: classes, or the one word "prediction".
+        Names of the outputs: classes, or "prediction" for a regressor.
     is_probability : bool
         Whether predictions are probabilities of these classes.
     observed : list of ndarray
-        The values of the columns in the rows: where there are data.
+        The values of the columns in the rows: the distribution of the data.
     """
 
     grids: list[Grid]
@@ -79,10 +79,9 @@ class Dependence:
     observed: list[Floats]
 
     def centred(self) -> Dependence:
-        """Return the same with all curves less their value at the grid's first place.
+        """Return a copy in which every curve is zero at the first value of the grid.
 
-        Curves of single rows that start from the same place show where they go different ways,
-        which is where the column acts together with others.
+        Curves of single rows that diverge from there show an interaction of the column with others.
         """
         first = (slice(None), *(slice(0, 1) for _ in self.grids))
         average = self.average - self.average[first]
@@ -105,10 +104,10 @@ def partial_dependence(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Dependence:
-    """Set one or two columns to each value of a grid, in all rows, and average the predictions.
+    """Return mean predictions with one or two columns set to values of a grid.
 
-    Trees, forests, bagging and boosting answer in the core: every row goes through every tree once
-    for all values. The result is that of predicting a table for each value, but for rounding.
+    For trees, forests, bagging and boosting, the core evaluates all values in one pass of each row
+    through each tree. Up to rounding, the result is that of predicting one table per value.
 
     Parameters
     ----------
@@ -119,21 +118,21 @@ def partial_dependence(
     columns : str, int, or pair of them
         The column, or two of them, by name or number.
     target : object, default=None
-        The class whose probability is meant. None: the second of two, or all of several.
+        The class whose probability is explained. None: the second of two, or all if there are more.
     values : array-like, or pair of them, default=None
-        The grid: numbers, or categories of the column, one grid for each of the columns. None: the
-        distinct values, or `n_values` over the middle nine tenths of the rows; the 20 most frequent
-        categories; and "missing" if the column has gaps.
+        The grid: numbers, or categories of the column; one grid for each of the columns. None: the
+        distinct values, or `n_values` values between the 5 % and 95 % quantiles; the 20 most
+        frequent categories; and "missing" if the column has missing values.
     n_values : int, default=40
-        Values of a column of numbers (at most 20 each way for two columns).
+        The grid size of a numeric column (at most 20 for each of two columns).
     individual : bool, default=False
-        Whether the predictions of each row are returned too.
+        Whether to return the predictions of each row, too.
     max_rows : int or None, default=10_000
-        Rows drawn at random from X if it has more; None takes all.
+        The size of a random sample of rows if X has more; None uses all.
     random_state : int, RandomState or None, default=0
-        Seed of that draw.
+        Seed of that sample.
     n_jobs : int or None, default=None
-        Threads; the result is the same for any number.
+        The number of threads; it does not change the result.
 
     Returns
     -------
@@ -147,58 +146,58 @@ def partial_dependence(
     >>> from spinney.inspection import partial_dependence
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(random_state=0).fit(X, y)
-    >>> told = partial_dependence(forest, X, "bmi", values=[-0.05, 0.0, 0.05])
-    >>> told.average[0].round(0).tolist()
+    >>> dependence = partial_dependence(forest, X, "bmi", values=[-0.05, 0.0, 0.05])
+    >>> dependence.average[0].round(0).tolist()
     [129.0, 142.0, 177.0]
     """
     check_is_fitted(model)
     view = TableView(X, model)
-    places = find_columns(view, columns)
+    indices = find_columns(view, columns)
     if n_values < 2:
         raise ValueError(f"n_values: expected 2 or more, got {n_values}")
     rows = draw_rows(view.n_rows, max_rows, random_state)
-    n_values = n_values if len(places) == 1 else min(n_values, _MOST_ACROSS)
+    n_values = n_values if len(indices) == 1 else min(n_values, _MOST_ACROSS)
     if values is None:
-        settings = [_setting(view, j, n_values) for j in places]
+        settings = [_default_grid(view, j, n_values) for j in indices]
     else:
-        given = [values] if len(places) == 1 else list(values)
-        if len(given) != len(places):
-            raise ValueError(f"values: expected {len(places)} grids, got {len(given)}")
-        settings = [_given(view, j, some) for j, some in zip(places, given, strict=True)]
-    answers = Answers(model, view, target, n_jobs)
+        given = [values] if len(indices) == 1 else list(values)
+        if len(given) != len(indices):
+            raise ValueError(f"values: expected {len(indices)} grids, got {len(given)}")
+        settings = [_requested_grid(view, j, some) for j, some in zip(indices, given, strict=True)]
+    predictor = Predictor(model, view, target, n_jobs)
     sizes = [len(grid) for grid, _ in settings]
     pairs = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes))
-    changes = {j: new[chosen] for j, (_, new), chosen in zip(places, settings, pairs, strict=True)}
+    changes = {j: new[chosen] for j, (_, new), chosen in zip(indices, settings, pairs, strict=True)}
     each = None
     if individual:
-        each = answers.each(rows, changes)
+        each = predictor.each(rows, changes)
         average = each.mean(axis=1)
         each = each.reshape(*each.shape[:2], *sizes)
     else:
-        average = answers.average(rows, changes)
+        average = predictor.average(rows, changes)
     return Dependence(
         [grid for grid, _ in settings],
-        average.reshape(len(answers.outputs), *sizes),
+        average.reshape(len(predictor.outputs), *sizes),
         each,
-        answers.outputs,
-        answers.is_probability,
-        [_observed(view, j)[rows] for j in places],
+        predictor.outputs,
+        predictor.is_probability,
+        [_observed(view, j)[rows] for j in indices],
     )
 
 
 def find_columns(view: TableView, columns: Any) -> list[int]:
-    """Return the places of one column or two."""
+    """Return the indices of one column or two."""
     wanted = list(columns) if isinstance(columns, tuple | list) else [columns]
     if len(wanted) not in (1, 2):
         raise ValueError(f"columns: expected one column or two, got {len(wanted)}")
-    places = [view.find(column, "columns") for column in wanted]
-    if len(set(places)) < len(places):
-        raise ValueError(f"columns: expected two different ones, got {wanted}")
-    return places
+    indices = [view.find(column, "columns") for column in wanted]
+    if len(set(indices)) < len(indices):
+        raise ValueError(f"columns: expected two different columns, got {wanted}")
+    return indices
 
 
 def draw_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[np.intp]:
-    """Return all rows, or some of them drawn at random."""
+    """Return the numbers of all rows, or of a random sample of `max_rows` rows."""
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")
     if max_rows is None or n_rows <= max_rows:
@@ -206,8 +205,8 @@ def draw_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[n
     return np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
 
 
-def _given(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray[Any]]:
-    """Return the grid that was asked for."""
+def _requested_grid(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray[Any]]:
+    """Return a grid of the values that the caller requests, and how to set them."""
     if view.is_category(j):
         levels = view.levels(j)
         labels = [str(value) for value in values]
@@ -229,11 +228,13 @@ def _given(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray[Any]]:
     return Grid(view.names[j], numbers, False), numbers
 
 
-def _setting(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray[Any]]:
-    """Return the grid of a column, and what `TableView.make` needs to set each value."""
+def _default_grid(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray[Any]]:
+    """Return the default grid of a column, and its values for `TableView.make`."""
     missing = view.missing_rows(j)
     if len(missing) == view.n_rows:
-        raise ValueError(f"columns: expected a value in column {view.names[j]!r}, all are missing")
+        raise ValueError(
+            f"columns: expected a value in column {view.names[j]!r}, got only missing values"
+        )
     if view.is_category(j):
         levels = view.levels(j)
         kept = np.sort(np.argsort(-levels.counts, kind="stable")[:_MOST_CATEGORIES])
@@ -248,7 +249,7 @@ def _setting(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray[Any]
     values = values[~np.isnan(values)]
     distinct = np.unique(values)
     if len(distinct) > n_values:
-        # The middle nine tenths: beyond are too few rows to say much.
+        # Only the range from the 5 % to the 95 % quantile: too few rows lie outside.
         low, high = np.quantile(values, [0.05, 0.95])
         if low == high:
             low, high = distinct[0], distinct[-1]

@@ -1,4 +1,4 @@
-"""Importances of columns with their uncertainty: what all kinds share, and those of models."""
+"""Importances of columns with standard errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Importances", "own_importances", "score_name"]
 
 Floats = NDArray[np.float64]
 
-_WORDS = {  # of a forest's `importance_type`
+_LABELS = {  # of a forest's `importance_type`
     "impurity": "share in the decrease of the impurity",
     "corrected": "decrease of the impurity out of the bag",
     "permutation": "fall out of the bag when shuffled",
@@ -26,7 +26,7 @@ _WORDS = {  # of a forest's `importance_type`
 
 @dataclass(frozen=True)
 class Importances:
-    """Importances of columns, or of groups of them, in the order in which they were asked for.
+    """Importances of columns, or of groups of columns, in the requested order.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Importances:
     mean : ndarray of shape (n_columns,)
         The importance.
     error : ndarray of shape (n_columns,)
-        Its standard error; NaN if it is not known.
+        Its standard error; NaN if it is unknown.
     kind : str
-        What it is, in words.
+        A description of the kind of importance.
     each : ndarray of shape (n_columns, n_times)
-        The importance by repeat, tree or fold; no columns where there is none.
+        The importance by repeat, tree or fold; empty if there are none.
     """
 
     names: list[str]
@@ -50,7 +50,7 @@ class Importances:
 
     @property
     def spread(self) -> Floats:
-        """The standard deviation over repeats, trees or folds; NaN if there is none."""
+        """The standard deviation over repeats, trees or folds; NaN if there are none."""
         if self.each.size == 0:
             return np.full(len(self.mean), np.nan)
         return self.each.std(axis=1)
@@ -60,12 +60,12 @@ class Importances:
         return np.argsort(-self.mean, kind="stable")[:n]
 
     def interval(self, coverage: float = 0.95) -> tuple[Floats, Floats]:
-        """Return both ends of intervals that hold the importance with this probability.
+        """Return lower and upper ends of normal confidence intervals.
 
         Parameters
         ----------
         coverage : float, default=0.95
-            The probability, by the normal distribution.
+            The confidence level, between 0 and 1.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
@@ -74,43 +74,43 @@ class Importances:
 
 
 def own_importances(model: Any, X: Any = None) -> Importances:
-    """Take the model's own ``feature_importances_``; of a forest's trees they have an error."""
+    """Return ``feature_importances_``, for forests with standard errors."""
     check_is_fitted(model)
-    told = getattr(model, "feature_importances_", None)
-    if told is None:
+    mean = getattr(model, "feature_importances_", None)
+    if mean is None:
         raise ValueError(
             f"model: expected one with feature_importances_, got {type(model).__name__}; "
-            "with X and y, importances by permutation are there for every model"
+            "give X and y to calculate permutation importances, which every model has"
         )
-    told = np.asarray(told, dtype=np.float64)
+    mean = np.asarray(mean, dtype=np.float64)
     names = getattr(model, "feature_names_in_", None)
     if names is None and X is not None:
         names = TableView(X, model).names
     if names is None:
-        names = [f"column {j}" for j in range(len(told))]
+        names = [f"column {j}" for j in range(len(mean))]
     each = np.empty((0, 0))
     kind = getattr(model, "importance_type", "impurity")
     members = getattr(model, "estimators_", None)
     if members is not None and not isinstance(members, np.ndarray) and len(members) > 1:
         of_members = [getattr(member, "feature_importances_", None) for member in members]
-        if all(one is not None and len(one) == len(told) for one in of_members):
+        if all(one is not None and len(one) == len(mean) for one in of_members):
             shares = np.array(of_members)
-            # Over the trees of a forest; boosting's trees, say, do not count the same.
-            if np.allclose(shares.mean(axis=0), told, atol=1e-3):
+            # True for forests. The trees of boosting, for example, have different weights.
+            if np.allclose(shares.mean(axis=0), mean, atol=1e-3):
                 each = shares.T
-    error = standard_errors(each) if each.size else np.full(len(told), np.nan)
-    return Importances([str(name) for name in names], told, error, _WORDS.get(kind, kind), each)
+    error = standard_errors(each) if each.size else np.full(len(mean), np.nan)
+    return Importances([str(name) for name in names], mean, error, _LABELS.get(kind, kind), each)
 
 
 def standard_errors(each: Floats) -> Floats:
-    """Return the standard errors of the rows' means, taking the columns for independent."""
+    """Return standard errors of the rows' means; columns are independent samples."""
     if each.shape[1] < 2:
         return np.full(len(each), np.nan)
     return each.std(axis=1, ddof=1) / np.sqrt(each.shape[1])
 
 
 def score_name(model: Any, scoring: Any) -> str:
-    """Return what a score is, in words."""
+    """Return the name of a score for labels."""
     if scoring is None:
         return "accuracy" if is_classifier(model) else "R²"
     if isinstance(scoring, str):

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._row_scores import RowScores, find_row_scores, find_score
-from spinney.inspection._tree_sums import TreeSum, read_tree_sum
+from spinney.inspection._tree_sums import StoredSum, read_tree_sum
 from spinney.inspection.importances import Importances, score_name, standard_errors
 from spinney.inspection.table_view import TableView, as_targets, as_weights
 from spinney.runtime.threads import effective_n_jobs
@@ -20,7 +20,7 @@ from spinney.runtime.threads import effective_n_jobs
 __all__ = ["permutation_importance", "read_groups"]
 
 Floats = NDArray[np.float64]
-_NUMBERS_AT_ONCE = 16_000_000  # scores that are held together
+_NUMBERS_AT_ONCE = 16_000_000  # scores that are in memory at the same time
 
 
 def permutation_importance(
@@ -36,11 +36,10 @@ def permutation_importance(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Importances:
-    """Measure how much a score falls when a column, or a group of columns, is shuffled.
+    """Measure how much a score decreases when a column or group is shuffled.
 
-    Columns of a group are shuffled together, so that what they say about each other stays. Best
-    on rows that the model has not seen: on those it learned from, columns that it only learned by
-    heart look important.
+    Columns of a group are shuffled together, which keeps the dependence between them. Use held-out
+    rows: on training rows, columns that the model overfits look important.
 
     Parameters
     ----------
@@ -51,29 +50,28 @@ def permutation_importance(
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         Their targets.
     columns : list of columns or of lists of columns, or dict of name to columns, default=None
-        What is shuffled, by name or number; a list within the list is a group, and so is every
-        value of a dict. None: every column by itself.
+        The columns that are shuffled, by name or number; a list within the list is a group, and so
+        is every value of a dict. None: every column by itself.
     scoring : str or callable, default=None
-        The score that falls; None means accuracy, or R² for regressors. Of several targets that
-        is the share of rows in which all of them are right, or the mean of their R².
+        The score whose decrease is measured; None means accuracy, or R² for regressors. For several
+        targets, that is the share of rows in which all of them are right, or the mean of their R².
     sample_weight : array-like of shape (n_rows,), default=None
-        What rows count in the score.
+        Weights of the rows in the score.
     n_repeats : int, default=10
-        How often each is shuffled.
+        How often each column or group is shuffled.
     max_rows : int or None, default=10_000
-        Rows drawn at random if X has more; None takes all.
+        The size of a random sample of rows if X has more; None uses all.
     random_state : int, RandomState or None, default=0
-        Seed of the shuffles, and of the draw of rows.
+        Seed of the shuffles, and of the sample of rows.
     n_jobs : int or None, default=None
-        Threads; the result is the same for any number.
+        The number of threads; it does not change the result.
 
     Returns
     -------
     Importances
-        Means over the repeats. Their standard errors hold both what other shuffles and what other
-        rows would have given, where the score is a mean over rows (accuracy, log loss, squared and
-        absolute error, R²) or the root of one (RMSE of one target); of other scores the shuffles'
-        alone.
+        Means over the repeats. The standard errors cover other shuffles and other rows if the score
+        is a mean over rows (accuracy, log loss, squared and absolute error, R²) or the root of one
+        (RMSE of one target). For other scores they cover only the shuffles.
 
     Examples
     --------
@@ -83,8 +81,8 @@ def permutation_importance(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
     >>> groups = {"sepal": [0, 1], "petal": [2, 3]}
-    >>> told = permutation_importance(forest, X[1::2], y[1::2], columns=groups)
-    >>> told.names[told.largest(1)[0]]
+    >>> importances = permutation_importance(forest, X[1::2], y[1::2], columns=groups)
+    >>> importances.names[importances.largest(1)[0]]
     'petal'
     """
     check_is_fitted(model)
@@ -103,7 +101,7 @@ def permutation_importance(
         rows = np.sort(random.choice(view.n_rows, max_rows, replace=False))
         view, y = TableView(view.make(rows, {}), model), y[rows]
         weights = None if weights is None else as_weights(weights[rows], len(rows), fewest=2)
-    # Every column is shuffled by the same draws, so that columns are compared fairly; the draws
+    # All columns are shuffled by the same permutations, for a fair comparison. The permutations
     # are those of scikit-learn's permutation_importance.
     draws = check_random_state(random.randint(np.iinfo(np.int32).max + 1))
     orders, order = [], np.arange(view.n_rows)
@@ -119,17 +117,26 @@ def permutation_importance(
 
     def measure(group: list[int]) -> tuple[Floats, float]:
         scores = [score(view.make(None, dict.fromkeys(group, order))) for order in orders]
-        return _falls(base, scores, by_rows, weights)
+        return _decreases(base, scores, by_rows, weights)
 
     tree_sum = None if by_rows is None else read_tree_sum(model)
     if by_rows is not None and tree_sum is not None:
         n_threads = effective_n_jobs(n_jobs)
-        found = _of_trees(tree_sum, by_rows, view, groups, orders, base, weights, n_threads)
+        found = _measure_in_core(
+            tree_sum,
+            by_rows,
+            view,
+            groups,
+            orders,
+            base=base,
+            weights=weights,
+            n_threads=n_threads,
+        )
     else:
         n_threads = max(1, min(len(groups), effective_n_jobs(n_jobs)))
         with ThreadPoolExecutor(n_threads) as pool:
             found = list(pool.map(measure, groups))
-    each = np.array([falls for falls, _ in found]).reshape(len(groups), n_repeats)
+    each = np.array([decreases for decreases, _ in found]).reshape(len(groups), n_repeats)
     of_repeats = np.nan_to_num(standard_errors(each)) ** 2
     error = np.sqrt(of_repeats + np.array([variance for _, variance in found]))
     if by_rows is None and n_repeats == 1:
@@ -138,38 +145,42 @@ def permutation_importance(
     return Importances(names, each.mean(axis=1), error, kind, each)
 
 
-def _falls(
+def _decreases(
     base: Any, scores: list[Any], by_rows: RowScores | None, weights: Floats | None
 ) -> tuple[Floats, float]:
-    """Return how much the score falls in each repeat, and the variance from other rows."""
+    """Return the decrease in each repeat, and its variance from sampling rows."""
     if by_rows is None:
         return np.array([base - one for one in scores]), 0.0
     mean = float(np.average(base, weights=weights))
     means = [float(np.average(one, weights=weights)) for one in scores]
-    falls = np.array([by_rows.of_mean(mean) - by_rows.of_mean(one) for one in means])
-    # What a row adds to the fall, to first order: of a root by the slopes at both means.
+    decreases = np.array([by_rows.of_mean(mean) - by_rows.of_mean(one) for one in means])
+    # A row's contribution to the decrease, to first order (delta method for a root).
     slopes = [by_rows.slope_at(one) for one in means]
     after = np.mean([s * one for s, one in zip(slopes, scores, strict=True)], axis=0)
     of_rows = by_rows.slope_at(mean) * base - after
     if weights is None:
-        return falls, float(of_rows.var(ddof=1)) / len(base)
-    # Of a weighted mean: rows without weight say nothing.
+        return decreases, float(of_rows.var(ddof=1)) / len(base)
+    # The variance of a weighted mean; rows of zero weight do not count.
     n = np.count_nonzero(weights)
     apart = weights / weights.sum() * (of_rows - np.average(of_rows, weights=weights))
-    return falls, float(apart @ apart) * n / (n - 1)
+    return decreases, float(apart @ apart) * n / (n - 1)
 
 
-def _of_trees(
-    tree_sum: TreeSum,
+def _measure_in_core(
+    tree_sum: StoredSum,
     by_rows: RowScores,
     view: TableView,
     groups: list[list[int]],
     orders: list[NDArray[np.intp]],
+    *,
     base: Floats,
     weights: Floats | None,
     n_threads: int,
 ) -> list[tuple[Floats, float]]:
-    """Measure sums over trees in the core, where a row only walks where shuffles part its way."""
+    """Measure the decreases for a sum over trees in the core.
+
+    The core evaluates a node again only if a shuffle changes the row's path there.
+    """
     rows, _ = tree_sum.read(view.make(None, {}))
     numbers = view.n_rows * tree_sum.n_scores * len(orders)
     at_once = max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
@@ -177,13 +188,13 @@ def _of_trees(
     for first in range(0, len(groups), at_once):
         some = groups[first : first + at_once]
         for scores in tree_sum.score_shuffled(rows, some, np.array(orders), n_threads):
-            told = [by_rows.from_outputs(tree_sum.predict(one)) for one in scores]
-            found.append(_falls(base, told, by_rows, weights))
+            values = [by_rows.from_outputs(tree_sum.predict(one)) for one in scores]
+            found.append(_decreases(base, values, by_rows, weights))
     return found
 
 
 def read_groups(view: TableView, columns: Any) -> tuple[list[str], list[list[int]]]:
-    """Return names and columns of what is asked for: columns, or groups of them."""
+    """Return names and column indices of the requested columns or groups of columns."""
     if columns is None:
         return list(view.names), [[j] for j in range(view.n_columns)]
     if isinstance(columns, Mapping):
@@ -199,9 +210,11 @@ def read_groups(view: TableView, columns: Any) -> tuple[list[str], list[list[int
         several = np.iterable(one) and not isinstance(one, str)
         group = [view.find(column, "columns") for column in (one if several else [one])]
         if not group or len(set(group)) < len(group):
-            raise ValueError(f"columns: expected different columns in a group, got {one!r}")
+            raise ValueError(
+                f"columns: expected one or more different columns in a group, got {one!r}"
+            )
         groups.append(group)
         names.append(", ".join(view.names[j] for j in group) if name is None else str(name))
     if not groups:
-        raise ValueError("columns: expected at least one, got none")
+        raise ValueError("columns: expected at least one column, got none")
     return names, groups

@@ -1,4 +1,4 @@
-"""X column by column, whatever holds it: read as numbers or categories, and made anew."""
+"""Access to tables of any kind by column, and copies with changed columns."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Levels:
-    """The values of a column of categories that occur, sorted.
+    """The categories that occur in a column, sorted.
 
     Attributes
     ----------
     labels : list of str
-        The values.
+        The categories.
     counts : ndarray of int
-        How many rows have each.
+        The number of rows of each category.
     rows : ndarray of int
-        A row that has it.
+        One row of each category.
     codes : ndarray of int
-        Each row's place among the labels, -1 where it is missing.
+        The index of each row's category in `labels`, -1 where it is missing.
     """
 
     labels: list[str]
@@ -58,9 +58,9 @@ class TableView:
     Parameters
     ----------
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
-        The table. Sparse rows are made dense.
+        The table. A sparse matrix is converted to a dense array.
     model : estimator or None, default=None
-        Numbers that this model takes for categories are categories here too.
+        Numeric columns that this model treats as categories are categories here, too.
     """
 
     def __init__(self, X: Any, model: Any = None) -> None:
@@ -83,7 +83,7 @@ class TableView:
         self._categories = schema.categories
 
     def find(self, column: Any, parameter: str) -> int:
-        """Return the place of a column that was told by name or number."""
+        """Return the index of a column given by name or number."""
         if isinstance(column, str):
             if column in self.names:
                 return self.names.index(column)
@@ -101,7 +101,7 @@ class TableView:
         )
 
     def is_category(self, j: int) -> bool:
-        """Say whether column j holds categories."""
+        """Return whether column j holds categories."""
         return self._categories[j] is not None
 
     def numbers(self, j: int) -> Floats:
@@ -111,16 +111,16 @@ class TableView:
     def levels(self, j: int) -> Levels:
         """Return the categories of column j."""
         values = self._categories[j]
-        assert values is not None, "a column of numbers has no levels"
+        assert values is not None, "a numeric column has no levels"
         codes = self._read(j)
         present, rows, counts = np.unique(codes, return_index=True, return_counts=True)
-        seen = present >= 0
-        codes = np.where(codes < 0, -1, np.searchsorted(present[seen], codes))
-        labels = [str(values[code]) for code in present[seen]]
-        return Levels(labels, counts[seen], rows[seen], codes)
+        known = present >= 0
+        codes = np.where(codes < 0, -1, np.searchsorted(present[known], codes))
+        labels = [str(values[code]) for code in present[known]]
+        return Levels(labels, counts[known], rows[known], codes)
 
     def values(self) -> NDArray[Any]:
-        """Return all columns as one array: of floats, or of objects if there are categories."""
+        """Return all columns as one array, of objects if there are categories."""
         if not any(self.is_category(j) for j in range(self.n_columns)):
             return np.ascontiguousarray(self._table.to_matrix(), dtype=np.float64)
         out = np.empty((self.n_rows, self.n_columns), dtype=object)
@@ -130,7 +130,7 @@ class TableView:
                 out[:, j] = column.astype(np.float64)
             else:
                 named = np.array([*categories.tolist(), None], dtype=object)
-                out[:, j] = named[column]  # -1, a missing one, is the last
+                out[:, j] = named[column]  # the code -1 of a missing value selects the last: None
         return out
 
     def missing_rows(self, j: int) -> Rows:
@@ -139,22 +139,22 @@ class TableView:
         return np.flatnonzero(column < 0 if self.is_category(j) else np.isnan(column))
 
     def is_bool(self, j: int) -> bool:
-        """Whether column j holds True and False alone."""
+        """Return whether column j has a boolean type."""
         frame = nw.from_native(self._native, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             return bool(frame.get_column(frame.columns[j]).dtype == nw.Boolean)
         return bool(frame.dtype.kind == "b")
 
     def make(self, rows: Rows | None, changes: dict[int, NDArray[Any]]) -> Any:
-        """Return rows of the table, of its own kind, with other values in some columns.
+        """Return rows of the table, in its own type, with other values in some columns.
 
         Parameters
         ----------
         rows : array of int or None
-            The rows that the new table starts from; None takes the table as it is.
+            The rows of the new table before the changes; None uses all rows.
         changes : dict of int to ndarray
-            For a column its new values: floats, or the numbers of the rows (integers) whose
-            values it gets, which keeps the column's type.
+            Maps a column to its new values: floats, or integers, which are the rows whose values
+            the column gets. Integers keep the column's type.
         """
         frame = nw.from_native(self._native, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
@@ -168,7 +168,7 @@ class TableView:
         return made
 
     def without(self, columns: list[int]) -> Any:
-        """Return the table, of its own kind, without some columns."""
+        """Return the table, in its own type, without some columns."""
         frame = nw.from_native(self._native, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             return frame.drop([frame.columns[j] for j in columns]).to_native()
@@ -183,6 +183,7 @@ class TableView:
 def _make_frame(
     frame: nw.DataFrame[Any], rows: Rows | None, changes: dict[int, NDArray[Any]]
 ) -> Any:
+    """Return rows of a frame with other values in some columns, as `TableView.make`."""
     columns = []
     for j, new in changes.items():
         name = frame.columns[j]
@@ -198,7 +199,7 @@ def _make_frame(
 def _make_pandas(
     frame: nw.DataFrame[Any], rows: Rows | None, changes: dict[int, NDArray[Any]]
 ) -> Any:
-    """As `_make_frame`, which takes pandas ten times as long if there are hundreds of columns."""
+    """Do the same as `_make_frame`, ten times as fast for wide pandas frames."""
     native = frame.to_native()
     made = native.copy(deep=False) if rows is None else native.take(rows)
     for j, new in changes.items():
@@ -207,11 +208,11 @@ def _make_pandas(
 
 
 class _Reader(BaseEstimator):  # type: ignore[misc]
-    """Receives what `fit_table` tells an estimator."""
+    """An estimator for `fit_table`, which sets attributes on it."""
 
 
 def dense(X: Any) -> Any:
-    """Return X as something whose rows can be taken by number: a frame or an array."""
+    """Return X as a frame or an array, whose rows can be indexed by number."""
     if hasattr(X, "toarray"):
         return X.toarray()
     pyarrow = sys.modules.get("pyarrow")
@@ -224,7 +225,7 @@ def dense(X: Any) -> Any:
 
 
 def _categorical(X: Any, model: Any) -> Any:
-    """Return which columns hold categories: what the model learned, else what the values say."""
+    """Return which columns hold categories, by the model or by their values."""
     schema = getattr(model, "_schema", None)
     if schema is not None and schema.n_features == X.shape[1]:
         return schema.is_categorical
@@ -248,14 +249,14 @@ def as_vector(y: Any, parameter: str = "y") -> NDArray[Any]:
     if array.ndim != 1:
         raise ValueError(f"{parameter}: expected one dimension, got shape {array.shape}")
     if len(array) == 0:
-        raise ValueError(f"{parameter}: expected some rows, got none")
+        raise ValueError(f"{parameter}: expected at least one row, got none")
     if n_missing := int(missing_rows(array).sum()):
-        raise ValueError(f"{parameter}: expected no missing values, got {n_missing} of them")
+        raise ValueError(f"{parameter}: expected no missing values, got {n_missing}")
     return array
 
 
 def as_targets(y: Any, n_rows: int) -> NDArray[Any]:
-    """Return the targets of a table: an array of one dimension, or of two if they are several."""
+    """Return targets as an array, two-dimensional for several targets."""
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = [as_vector(frame.get_column(name)) for name in frame.columns]
@@ -263,7 +264,7 @@ def as_targets(y: Any, n_rows: int) -> NDArray[Any]:
         array = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
         columns = [as_vector(one) for one in array.T] if array.ndim == 2 else [as_vector(y)]
     if not columns:
-        raise ValueError("y: expected a column or more, got none")
+        raise ValueError("y: expected at least one column, got none")
     if len(columns[0]) != n_rows:
         n = len(columns[0])
         raise ValueError(f"y: expected {n_rows} values, one for each row of X, got {n}")
@@ -271,7 +272,7 @@ def as_targets(y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def as_weights(weights: Any, n_rows: int, fewest: int = 1) -> Floats | None:
-    """Return what rows count, of which so many have to count at all."""
+    """Return the weights of rows; at least `fewest` of them must be positive."""
     if weights is None:
         return None
     numbers = as_numbers(weights, "sample_weight")
@@ -280,7 +281,7 @@ def as_weights(weights: Any, n_rows: int, fewest: int = 1) -> Floats | None:
             f"sample_weight: expected {n_rows} values, one for each row of X, got {len(numbers)}"
         )
     if (numbers < 0).any():
-        raise ValueError(f"sample_weight: expected none below zero, got {numbers.min():g}")
+        raise ValueError(f"sample_weight: expected no negative weights, got {numbers.min():g}")
     if np.count_nonzero(numbers) < fewest:
         raise ValueError(
             f"sample_weight: expected at least {fewest} rows of positive weight, got "
@@ -297,24 +298,24 @@ def as_numbers(values: Any, parameter: str) -> Floats:
     except (TypeError, ValueError):
         raise ValueError(f"{parameter}: expected numbers, got {vector.tolist()[0]!r}") from None
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{parameter}: expected finite numbers")
+        raise ValueError(f"{parameter}: expected finite numbers, got inf or NaN")
     return numbers
 
 
 def stacked(X: Any, others: Any) -> tuple[Any, int, Rows]:
-    """Put two tables of the same columns one under the other.
+    """Concatenate the rows of two tables with the same columns.
 
     Parameters
     ----------
     X : array, sparse matrix or frame
-        The first.
+        The first table.
     others : array, sparse matrix or frame, or None
-        The second; None takes the rows of the first once more, without a copy.
+        The second table; None uses the rows of the first one again, without a copy.
 
     Returns
     -------
     (table, int, ndarray of int)
-        The table, the number of its rows that are X's, and the numbers of the others.
+        The table, the number of rows of X in it, and the numbers of the rows of `others`.
     """
     X = dense(X)
     upper = nw.from_native(X, eager_only=True, pass_through=True)
@@ -325,16 +326,16 @@ def stacked(X: Any, others: Any) -> tuple[Any, int, Rows]:
     lower = nw.from_native(others, eager_only=True, pass_through=True)
     if isinstance(upper, nw.DataFrame) != isinstance(lower, nw.DataFrame):
         raise TypeError(
-            f"background: expected a table of the kind of X, {type(X).__name__}, "
+            f"background: expected the same type of table as X, {type(X).__name__}, "
             f"got {type(others).__name__}"
         )
     if upper.shape[1:] != lower.shape[1:]:
         raise ValueError(
-            f"background: expected {upper.shape[1]} columns as X has, got shape {lower.shape}"
+            f"background: expected {upper.shape[1]} columns, like X, got shape {lower.shape}"
         )
     rows = np.arange(n, n + len(lower))
     if isinstance(upper, nw.DataFrame):
         if list(upper.columns) != list(lower.columns):
-            raise ValueError("background: expected the columns of X, in their order")
+            raise ValueError("background: expected the columns of X in the same order, got others")
         return nw.concat([upper, lower], how="vertical").to_native(), n, rows
     return np.concatenate([upper, lower]), n, rows

@@ -1,7 +1,8 @@
-"""Pictures of models and of what they say.
+"""Plots of models and their predictions.
 
-Every function takes matplotlib Axes (`ax`, or makes a figure) and returns them, shows nothing and
-changes no settings. matplotlib is loaded when something is drawn: ``pip install 'spinney[plot]'``.
+Every function draws on matplotlib Axes (`ax`; None makes a figure) and returns them. It does not
+show the figure and changes no settings. matplotlib is imported only when a function draws; install
+it with ``pip install 'spinney[plot]'``.
 """
 
 from spinney.plot._accumulated import accumulated_local_effects

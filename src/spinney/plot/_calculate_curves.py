@@ -1,4 +1,4 @@
-"""Scores in folds by number of training rows, or by the value of a parameter."""
+"""Cross-validated scores by number of training rows or value of a parameter."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ScoreCurve:
-    """Scores at each place of a curve, in each fold.
+    """Scores at each value of a curve, in each fold.
 
     Attributes
     ----------
     values : list
         Numbers of training rows, or values of the parameter.
     train, test : ndarray of shape (n_values, n_folds)
-        Scores on the rows of fit and on the others; NaN where a fit failed.
+        Scores on training rows and on held-out rows; NaN where a fit failed.
     score : str
-        What the scores are.
+        The name of the score.
     """
 
     values: list[Any]
@@ -67,7 +67,7 @@ def calculate_learning_curve(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> ScoreCurve:
-    """Score a model in folds with more and more training rows."""
+    """Cross-validate a model with increasing numbers of training rows."""
     y = as_vector(y)
     sizes = np.linspace(0.1, 1.0, 8) if sizes is None else np.asarray(sizes)
     if sizes.ndim != 1 or not len(sizes):
@@ -80,10 +80,12 @@ def calculate_learning_curve(
         cv=_folds(model, cv, random_state),
         scoring=scoring,
         n_jobs=n_jobs,
-        shuffle=True,  # rows that are sorted by class would start with one class
+        shuffle=True,  # otherwise the first rows of a sorted table would all be of one class
         random_state=random_state,
     )
-    return ScoreCurve([int(n) for n in n_train], *_kept(train, test), score_name(model, scoring))
+    return ScoreCurve(
+        [int(n) for n in n_train], *_without_failed(train, test), score_name(model, scoring)
+    )
 
 
 def calculate_validation_curve(
@@ -98,7 +100,7 @@ def calculate_validation_curve(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> ScoreCurve:
-    """Score a model in folds for each value of a parameter."""
+    """Cross-validate a model for each value of a parameter."""
     known = model.get_params()
     if param not in known:
         some = ", ".join(sorted(known)[:8])
@@ -107,7 +109,7 @@ def calculate_validation_curve(
         )
     values = list(values)
     if not values:
-        raise ValueError("values: expected some values of the parameter, got none")
+        raise ValueError("values: expected at least one value of the parameter, got none")
     train, test = score_by_value(
         model,
         X,
@@ -122,13 +124,14 @@ def calculate_validation_curve(
 
 
 def _folds(model: Any, cv: Any, random_state: Any) -> Any:
+    """Return shuffled folds if `cv` is a number, otherwise `cv` itself."""
     if not isinstance(cv, int | np.integer):
         return cv
     kind = StratifiedKFold if is_classifier(model) else KFold
     return kind(int(cv), shuffle=True, random_state=random_state)
 
 
-def _kept(train: Floats, test: Floats) -> tuple[Floats, Floats]:
-    """Leave a fold in which a fit failed out of both."""
+def _without_failed(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+    """Set training and test scores to NaN where a fit failed."""
     failed = np.isnan(train) | np.isnan(test)
     return np.where(failed, np.nan, train), np.where(failed, np.nan, test)

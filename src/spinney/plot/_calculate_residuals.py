@@ -1,4 +1,4 @@
-"""What a regressor leaves unexplained."""
+"""Residuals of a regressor, and their means in groups of similar predictions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Residuals:
-    """Predictions and residuals, and how residuals go with predictions.
+    """Predictions and residuals, and the mean residual by prediction.
 
     Attributes
     ----------
     predicted, residual : ndarray of shape (n_rows,)
-        Predictions, and targets less predictions.
+        Predictions, and targets minus predictions.
     middle, mean, standard_error : ndarray of shape (n_groups,)
-        The rows in groups of like prediction: its median, and mean and standard error of the
-        residuals.
+        For groups of rows with similar predictions: the median of the predictions, and the mean and
+        standard error of the residuals.
     r2 : float
-        Share of the targets' variance that is explained (NaN if they do not vary).
+        The share of the targets' variance that is explained (NaN for constant targets).
     """
 
     predicted: Floats
@@ -40,7 +40,7 @@ class Residuals:
 
 
 def calculate_residuals(model: Any, X: Any, y: Any, n_groups: int = 10) -> Residuals:
-    """Compare predictions with targets; `model` may be the predictions."""
+    """Calculate the residuals of a model or, if `model` is an array, of predictions."""
     y = as_numbers(y, "y")
     if hasattr(model, "predict"):
         check_is_fitted(model)
@@ -66,7 +66,7 @@ def calculate_residuals(model: Any, X: Any, y: Any, n_groups: int = 10) -> Resid
 
 
 def _groups(predicted: Floats, n_groups: int) -> list[NDArray[np.intp]]:
-    """Cut the rows into groups of like size and prediction; equal predictions stay together."""
+    """Split rows by prediction into groups of similar size, without splitting ties."""
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, n_groups + 1)[1:-1]))
     codes = np.searchsorted(edges, predicted)
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]

@@ -1,4 +1,4 @@
-"""Do predicted probabilities come true?"""
+"""Calibration plot: predicted probabilities against observed frequencies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spinney.plot._style import GREY, class_colours, legend, shortened, styled
-from spinney.plot.calculate_scores import calculate_calibration, read_told
+from spinney.plot.calculate_scores import calculate_calibration, read_scores
 
 __all__ = ["calibration"]
 
@@ -22,12 +22,12 @@ def calibration(
     positive: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw how often predicted probabilities come true, in bins of the prediction.
+    """Draw observed frequencies against predicted probabilities, in bins.
 
-    A calibrated model stays on the diagonal. Lines up and down are 95 % intervals of the shares
-    observed (Wilson's). For a single model, grey bars at the bottom say how many rows each bin
-    has, against the largest. With several classes, and without `positive`, the probability is
-    that of the predicted class.
+    The curve of a calibrated model is the diagonal. Vertical lines are 95 % confidence intervals of
+    the observed frequencies (Wilson). For a single model, grey bars at the bottom show the number
+    of rows in each bin, relative to the largest bin. With more than two classes, and without
+    `positive`, the probability is that of the predicted class.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def calibration(
         Fitted classifiers with ``predict_proba``; or probabilities, of shape (n_rows,) for the
         second class or of shape (n_rows, n_classes).
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
-        Rows that the models have not seen. Not needed with probabilities.
+        Held-out rows. Not needed with probabilities.
     y : array-like of shape (n_rows,)
         The true classes.
     n_bins : int, default=10
@@ -43,9 +43,9 @@ def calibration(
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal numbers of rows.
     positive : object, default=None
-        The class to look at; None: the second of two.
+        The positive class; None: the second of two.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -59,10 +59,10 @@ def calibration(
     >>> axes.lines[0].get_xydata().tolist()
     [[0.1, 0.0], [0.9, 1.0]]
     """
-    told, truth = read_told(models, X, y)
+    scored, truth = read_scores(models, X, y)
     curves = [
         calculate_calibration(one, truth, n_bins=n_bins, strategy=strategy, positive=positive)
-        for one in told
+        for one in scored
     ]
     ax = styled(ax, (4.8, 4.4))
     for curve, colour in zip(curves, class_colours(len(curves)), strict=True):
@@ -83,6 +83,6 @@ def calibration(
     ax.axline((0, 0), (1, 1), color=GREY, lw=1, ls="--", zorder=1)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_xlabel(f"predicted probability of {shortened(curves[0].event)}")
-    ax.set_ylabel("share that came true")
+    ax.set_ylabel("observed frequency")
     legend(ax, loc="upper left")
     return ax

@@ -1,4 +1,4 @@
-"""The models of a comparison, best on top."""
+"""Plot of the scores of compared models, best on top."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["comparison"]
 
 
 def comparison(result: Any, *, ax: Any = None) -> Any:
-    """Draw what `spinney.compare` found: every model's score, plus and minus its standard error.
+    """Draw the scores of models in a comparison, plus and minus their standard errors.
 
     Parameters
     ----------
     result : Comparison
-        What `spinney.compare` returns.
+        The result of `spinney.compare`.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes: the best model on top, in colour, its mean drawn down; faint dots are folds. A
-        model that failed has no dot, and says so in its label.
+        The axes: the best model is on top, in colour, with a vertical line at its mean; faint dots
+        are folds. A model that failed has no dot and is labelled "(failed)".
 
     Examples
     --------
@@ -41,7 +41,7 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
     models = getattr(result, "results", None)
     if not models:
         raise TypeError(
-            f"result: expected what spinney.compare returns, got {type(result).__name__}"
+            f"result: expected the result of spinney.compare, got {type(result).__name__}"
         )
     ax = styled(ax, (5.6, max(1.6, 0.9 + 0.22 * len(models))), grid="x")
     scale = 100.0 if result.metric == "error" else 1.0
@@ -49,18 +49,18 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
     spreads = [scale * model.estimate.se for model in models if model.estimate is not None]
     decimals = _decimals(spreads)
     best = next((model.estimate.mean for model in models if model.estimate is not None), None)
-    for place, model in enumerate(models):
+    for position, model in enumerate(models):
         if model.estimate is None:
             labels.append(f"{model.name} (failed)")
             continue
         labels.append(model.name)
-        colour = ACCENT if place == 0 else GREY
+        colour = ACCENT if position == 0 else GREY
         folds = scale * np.asarray(model.estimate.folds)
-        ax.plot(folds, np.full(len(folds), place), ".", color=colour, ms=4, alpha=0.3)
+        ax.plot(folds, np.full(len(folds), position), ".", color=colour, ms=4, alpha=0.3)
         spread = None if math.isnan(model.estimate.se) else scale * model.estimate.se
         ax.errorbar(
             scale * model.estimate.mean,
-            place,
+            position,
             xerr=spread,
             color=colour,
             marker="o",
@@ -68,10 +68,10 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
             elinewidth=1.5,
             capsize=2,
         )
-        told = f"{scale * model.estimate.mean:.{decimals}f}"
-        told += "" if spread is None else f" ± {spread:.{decimals}f}"
+        text = f"{scale * model.estimate.mean:.{decimals}f}"
+        text += "" if spread is None else f" ± {spread:.{decimals}f}"
         beside = ax.get_yaxis_transform()
-        ax.text(1.02, place, told, transform=beside, va="center", fontsize=8, color=colour)
+        ax.text(1.02, position, text, transform=beside, va="center", fontsize=8, color=colour)
     if best is not None:
         ax.axvline(scale * best, color=ACCENT, lw=0.8, ls=":", zorder=0.5)
     ax.set_ylim(len(models) - 0.4, -0.6)
@@ -85,6 +85,6 @@ def comparison(result: Any, *, ax: Any = None) -> Any:
 
 
 def _decimals(spreads: list[float]) -> int:
-    """Return how many decimals show two digits of the first standard error that is not 0."""
+    """Return the decimals for two digits of the first nonzero standard error."""
     spread = next((spread for spread in spreads if spread > 0), 0.01)
     return min(6, max(0, 1 - math.floor(math.log10(spread))))

@@ -1,4 +1,4 @@
-"""Which classes are taken for which."""
+"""Plot of a confusion matrix."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from spinney.plot.calculate_scores import calculate_confusion
 
 __all__ = ["confusion"]
 
-_MOST_NUMBERS = 12  # classes beyond which cells are too small for numbers
+_MOST_NUMBERS = 12  # with more classes, cells are too small for labels
 
 
 def confusion(
     model: Any, X: Any = None, y: Any = None, *, normalize: bool = False, ax: Any = None
 ) -> Any:
-    """Draw how many rows of each class are taken for which.
+    """Draw the confusion matrix of a classifier.
 
-    Rows of the picture are true classes, columns predicted ones. Colours are shares of the true
-    class, so that rare classes are as visible as frequent ones.
+    Rows of the matrix are true classes, columns are predicted classes. Colours are shares of the
+    true class, so that rare classes are as visible as frequent ones.
 
     Parameters
     ----------
     model : classifier or array-like of shape (n_rows,)
         A fitted classifier, or predictions.
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
-        Rows that the model has not seen. Not needed with predictions.
+        Held-out rows. Not needed with predictions.
     y : array-like of shape (n_rows,)
         The true classes.
     normalize : bool, default=False
         Whether the numbers are per cent of the true class rather than counts.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. Beyond 12 classes there are no numbers, and a scale instead.
+        The axes. With more than 12 classes, a colour scale replaces the numbers.
 
     Examples
     --------
@@ -49,18 +49,18 @@ def confusion(
     """
     if y is None:
         raise ValueError("y: expected the true classes, got None")
-    told = calculate_confusion(model, X, y)
-    n = len(told.classes)
+    matrix = calculate_confusion(model, X, y)
+    n = len(matrix.classes)
     side = float(np.clip(1.4 + 0.16 * n, 4.4, 12.0))
     ax = styled(ax, (side + (0.4 if n <= _MOST_NUMBERS else 1.0), side), grid="none")
-    shares = told.shares
+    shares = matrix.shares
     drawn = ax.imshow(shares, cmap=blues(), vmin=0, vmax=1, aspect="auto")
     for spine in ax.spines.values():
         spine.set_visible(False)
     if n <= _MOST_NUMBERS:
         size = 9 if n <= 8 else 7
         for row, column in np.ndindex(n, n):
-            share, count = shares[row, column], told.counts[row, column]
+            share, count = shares[row, column], matrix.counts[row, column]
             ink = "white" if share > 0.6 else "#333333" if count else "#aaaaaa"
             ax.text(
                 column,
@@ -74,7 +74,7 @@ def confusion(
     else:
         value_scale(ax, drawn, "share of the true class")
     for which in "xy":
-        label_categories(ax, which, told.classes)
+        label_categories(ax, which, matrix.classes)
     ax.tick_params(length=0)
     ax.set_xlabel("predicted")
     ax.set_ylabel("true")

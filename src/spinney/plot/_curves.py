@@ -1,4 +1,4 @@
-"""Scores by number of training rows, and by the value of a parameter."""
+"""Learning curves and validation curves."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def learning_curve(
 ) -> Any:
     """Draw the score of one model or several against the number of training rows.
 
-    Solid lines are scores on rows left out, dashed ones on the rows of fit; bands are plus and
+    Solid lines are scores on held-out rows, dashed lines on training rows; bands are plus and
     minus one standard error over the folds. Rows are shuffled first.
 
     Parameters
     ----------
     model : estimator or dict of str to estimator
-        The model, or several with their names. They are cloned, not fitted.
+        The model, or several models by name. They are cloned, not fitted.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows.
     y : array-like of shape (n_rows,)
         Their targets.
     sizes : array-like, default=None
-        Numbers of training rows, or shares of the largest possible number. None takes eight from
+        Numbers of training rows, or shares of the largest possible number. None: eight numbers from
         a tenth to all.
     cv : int, splitter or iterable of splits, default=5
-        Folds; a number means shuffled ones, stratified for classifiers.
+        The folds; a number means shuffled folds, stratified for classifiers.
     scoring : str or callable, default=None
-        What is measured; None means accuracy, or R² for regressors.
+        The score; None means accuracy, or R² for regressors.
     random_state : int, RandomState or None, default=0
         Seed of the shuffles.
     n_jobs : int or None, default=None
-        Processes of scikit-learn's loop. Spinney's models use threads of their own.
+        The number of processes of scikit-learn's loop, besides the threads of Spinney models.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def learning_curve(
     """
     models = dict(model) if isinstance(model, Mapping) else {"": model}
     if not models:
-        raise ValueError("model: expected one or more, got an empty dict")
+        raise ValueError("model: expected one or more models, got an empty dict")
     ax = styled(ax)
     for (name, one), colour in zip(models.items(), class_colours(len(models)), strict=True):
         curve = calculate_learning_curve(
@@ -103,8 +103,8 @@ def validation_curve(
 ) -> Any:
     """Draw the score of a model against the values of one of its parameters.
 
-    The solid line is the score on rows left out, the dashed one that on the rows of fit; bands are
-    plus and minus one standard error over the folds.
+    The solid line is the score on held-out rows, the dashed line on training rows; bands are plus
+    and minus one standard error over the folds.
 
     Parameters
     ----------
@@ -115,16 +115,16 @@ def validation_curve(
     y : array-like of shape (n_rows,)
         Their targets.
     param : str
-        The parameter, as `get_params` names it (``"step__param"`` in a pipeline).
+        The parameter's name in `get_params` (``"step__param"`` in a pipeline).
     values : sequence
-        Its values: numbers, or anything else, which then is written at the axis.
+        Its values: numbers, or other objects, which become labels of the axis.
     cv, scoring, random_state, n_jobs
         As in `learning_curve`.
     log : bool or None, default=None
-        Whether numbers are on a logarithmic axis. None: if all are positive and the largest is at
-        least fifty times the smallest.
+        Whether a numeric axis is logarithmic. None: if all values are positive and the largest is
+        at least fifty times the smallest.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -145,30 +145,30 @@ def validation_curve(
         model, X, y, param, values, cv=cv, scoring=scoring, random_state=random_state, n_jobs=n_jobs
     )
     ax = styled(ax)
-    told = curve.values
-    if all(isinstance(value, Real) and not isinstance(value, bool) for value in told):
-        places = np.array(told, dtype=np.float64)
+    parameter_values = curve.values
+    if all(isinstance(value, Real) and not isinstance(value, bool) for value in parameter_values):
+        positions = np.array(parameter_values, dtype=np.float64)
         if log is None:
-            log = bool(places.min() > 0 and places.max() >= 50 * places.min())
+            log = bool(positions.min() > 0 and positions.max() >= 50 * positions.min())
         if log:
             ax.set_xscale("log")
-        order = np.argsort(places, kind="stable")
-        curve = ScoreCurve(told, curve.train[order], curve.test[order], curve.score)
-        _draw(ax, curve, places[order], "", class_colours(1)[0])
+        order = np.argsort(positions, kind="stable")
+        curve = ScoreCurve(parameter_values, curve.train[order], curve.test[order], curve.score)
+        _draw(ax, curve, positions[order], "", class_colours(1)[0])
     else:
-        _draw(ax, curve, np.arange(len(told)), "", class_colours(1)[0])
-        label_categories(ax, "x", told)
+        _draw(ax, curve, np.arange(len(parameter_values)), "", class_colours(1)[0])
+        label_categories(ax, "x", parameter_values)
     ax.set_xlabel(param)
     ax.set_ylabel(curve.score)
     legend(ax)
     return ax
 
 
-def _draw(ax: Any, curve: ScoreCurve, places: Any, name: str, colour: str) -> None:
-    label = shortened(name) if name else "rows left out"
+def _draw(ax: Any, curve: ScoreCurve, positions: Any, name: str, colour: str) -> None:
+    label = shortened(name) if name else "held-out rows"
     band(
         ax,
-        places,
+        positions,
         curve.mean("test"),
         curve.standard_error("test"),
         colour=colour,
@@ -177,10 +177,10 @@ def _draw(ax: Any, curve: ScoreCurve, places: Any, name: str, colour: str) -> No
     )
     band(
         ax,
-        places,
+        positions,
         curve.mean("train"),
         curve.standard_error("train"),
         colour=colour,
-        label=None if name else "rows of fit",
+        label=None if name else "training rows",
         dashed=True,
     )

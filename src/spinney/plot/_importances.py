@@ -1,4 +1,4 @@
-"""How much a model leans on each column, as bars."""
+"""Bar plot of the importances of columns."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ def importances(
     model : fitted estimator
         The model.
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
-        Rows for the permutations, best such that the model has not seen.
+        The rows, for "permutation" preferably held-out rows.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         Their targets.
     kind : {"permutation", "impurity", "corrected"} or None, default=None
-        "permutation": how much the score falls when a column is shuffled; any model has it.
+        "permutation": the decrease of the score when a column is shuffled; for any model.
         "impurity": the model's own ``feature_importances_``. "corrected": the decrease of the
-        impurity out of the bag, of a forest; X and y are its rows of fit. None: by permutation if
-        there are X and y.
+        impurity on the out-of-bag rows of a forest; X and y are its training rows. None:
+        "permutation" if X and y are given, otherwise "impurity".
     n_repeats : int, default=10
         How often each column is shuffled.
     scoring : str or callable, default=None
-        The score that falls; None means accuracy, or R² for regressors.
+        The score whose decrease is measured; None means accuracy, or R² for regressors.
     random_state : int, RandomState or None, default=0
-        Seed of the shuffles, and of the draw of rows.
+        Seed of the shuffles, and of the sample of rows.
     max_rows : int or None, default=10_000
-        Rows drawn at random for the permutations if X has more; None takes all.
+        The size of a random sample of rows for the permutations if X has more; None uses all.
     max_columns : int, default=20
-        How many columns are shown.
+        The maximum number of columns that are shown.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. Lines across the bars are plus and minus one standard error; what it holds is
-        said by `permutation_importance` and `impurity_importance`.
+        The axes. Lines across the bars are plus and minus one standard error; see
+        `permutation_importance` and `impurity_importance` for their meaning.
 
     Examples
     --------
@@ -74,15 +74,24 @@ def importances(
     """
     if max_columns < 1:
         raise ValueError(f"max_columns: expected a positive number, got {max_columns}")
-    told = _measure(model, X, y, kind, n_repeats, scoring, random_state, max_rows)
-    shown = told.largest(max_columns)
+    measured = _measure(
+        model,
+        X,
+        y,
+        kind,
+        n_repeats=n_repeats,
+        scoring=scoring,
+        random_state=random_state,
+        max_rows=max_rows,
+    )
+    shown = measured.largest(max_columns)
     ax = styled(ax, (5.6, max(1.6, 0.9 + 0.22 * len(shown))), grid="x")
-    places = np.arange(len(shown))
-    errors = told.error[shown]
+    positions = np.arange(len(shown))
+    errors = measured.error[shown]
     error = {} if np.isnan(errors).any() else {"xerr": errors}
     ax.barh(
-        places,
-        told.mean[shown],
+        positions,
+        measured.mean[shown],
         height=0.7,
         color=ACCENT,
         ecolor=GREY,
@@ -91,11 +100,11 @@ def importances(
     )
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    label_categories(ax, "y", [told.names[j] for j in shown])
+    label_categories(ax, "y", [measured.names[j] for j in shown])
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(told.kind)
-    if len(shown) < len(told.names):
-        note(ax, f"{len(shown)} of {len(told.names)} columns")
+    ax.set_xlabel(measured.kind)
+    if len(shown) < len(measured.names):
+        note(ax, f"{len(shown)} of {len(measured.names)} columns")
     return ax
 
 
@@ -104,11 +113,13 @@ def _measure(
     X: Any,
     y: Any,
     kind: str | None,
+    *,
     n_repeats: int,
     scoring: Any,
     random_state: Any,
     max_rows: int | None,
 ) -> Importances:
+    """Return importances of the requested kind."""
     if kind not in (None, "permutation", "impurity", "corrected"):
         raise ValueError(
             f"kind: expected 'permutation', 'impurity', 'corrected' or None, got {kind!r}"
@@ -118,8 +129,8 @@ def _measure(
     if kind == "impurity":
         return own_importances(model, X)
     if X is None or y is None:
-        wanted = "to predict" if kind == "permutation" else "of fit"
-        raise ValueError(f"kind={kind!r}: expected X and y {wanted}, got none")
+        rows = "rows to predict" if kind == "permutation" else "the training rows"
+        raise ValueError(f"kind={kind!r}: expected X and y, {rows}, got None")
     if kind == "corrected":
         return impurity_importance(model, X, y)
     return permutation_importance(

@@ -1,4 +1,4 @@
-"""Rows that a linear model leans on: residuals against leverage."""
+"""Influence plot of a linear model: residuals against leverage."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def influence(
     Parameters
     ----------
     model : fitted LinearRegression, Ridge, RidgeCV or LogisticRegression
-        The model, as `spinney.inspection.influence` takes it.
+        The model; see `spinney.inspection.influence`.
     X : array-like or frame of shape (n_rows, n_features)
-        The rows of fit.
+        The training rows.
     y : array-like of shape (n_rows,)
         Their targets.
     sample_weight : array-like of shape (n_rows,), default=None
-        The weights that fit was given.
+        The weights that `fit` was called with.
     n_named : int, default=5
-        How many rows get their number: those of the greatest Cook's distance.
+        The number of rows that are labelled: those with the largest Cook's distance.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -54,26 +54,26 @@ def influence(
     'leverage'
     """
     if n_named < 0:
-        raise ValueError(f"n_named: expected a number from 0 on, got {n_named}")
-    told = inspection.influence(model, X, y, sample_weight)
+        raise ValueError(f"n_named: expected 0 or more, got {n_named}")
+    measured = inspection.influence(model, X, y, sample_weight)
     ax = styled(ax)
-    mark_points(ax, told.leverage, told.standardised, ACCENT, alpha=0.6)
-    known = np.isfinite(told.standardised)
-    tallest = float(np.abs(told.standardised[known]).max(initial=1.0)) * 1.1
-    widest = min(float(told.leverage.max()) * 1.05, 0.999)
-    # Rows of one distance D: standardised residual² = D · p · (1 − h) / h.
+    mark_points(ax, measured.leverage, measured.standardised, ACCENT, alpha=0.6)
+    known = np.isfinite(measured.standardised)
+    tallest = float(np.abs(measured.standardised[known]).max(initial=1.0)) * 1.1
+    widest = min(float(measured.leverage.max()) * 1.05, 0.999)
+    # Cook's distance D is constant where standardised residual² = D · p · (1 − h) / h.
     at = np.linspace(widest / 200, widest, 200)
     for distance, style in ((0.5, "--"), (1.0, "-")):
-        height = np.sqrt(distance * told.n_parameters * (1 - at) / at)
+        height = np.sqrt(distance * measured.n_parameters * (1 - at) / at)
         inside = height <= tallest
         if inside.any():
             label = f"Cook's distance {distance:g}"
             ax.plot(at[inside], height[inside], color=GREY, ls=style, lw=1, label=label)
             ax.plot(at[inside], -height[inside], color=GREY, ls=style, lw=1)
-    for row in told.largest(n_named):
-        if np.isfinite(told.cooks_distance[row]):
-            place = (told.leverage[row], told.standardised[row])
-            ax.annotate(str(row), place, xytext=(4, 4), textcoords="offset points", fontsize=8)
+    for row in measured.largest(n_named):
+        if np.isfinite(measured.cooks_distance[row]):
+            position = (measured.leverage[row], measured.standardised[row])
+            ax.annotate(str(row), position, xytext=(4, 4), textcoords="offset points", fontsize=8)
     ax.axhline(0, color=GREY, lw=0.8)
     ax.set_xlim(0, widest)
     ax.set_ylim(-tallest, tallest)

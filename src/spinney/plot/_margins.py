@@ -1,4 +1,4 @@
-"""How clear the vote for the right class is."""
+"""Plot of the distribution of classification margins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["margins"]
 
 
 def margins(models: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-    """Draw the distribution of the margins: the share of rows at or below each.
+    """Draw the cumulative distribution of the margins of rows.
 
-    A row's margin is the score of its own class less the largest of another one: what an
-    `AdaBoostClassifier` calls its `margins`, else by probabilities or, if there are none, by the
-    decision function. Below zero the model is wrong.
+    A row's margin is the score of its own class minus the largest score of another class. It is
+    calculated by the `margins` method of an `AdaBoostClassifier`, otherwise from probabilities or,
+    if there are none, from the decision function. If it is negative, the prediction is wrong.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def margins(models: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     y : array-like of shape (n_rows,)
         Their classes.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -49,10 +49,14 @@ def margins(models: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     """
     named = dict(models) if isinstance(models, Mapping) else {"": models}
     if not named:
-        raise ValueError("models: expected one or more, got an empty dict")
-    told = {str(name): np.sort(calculate_margins(model, X, y)) for name, model in named.items()}
+        raise ValueError("models: expected one or more models, got an empty dict")
+    margins_of = {
+        str(name): np.sort(calculate_margins(model, X, y)) for name, model in named.items()
+    }
     ax = styled(ax)
-    for (name, values), colour in zip(told.items(), class_colours(len(told)), strict=True):
+    for (name, values), colour in zip(
+        margins_of.items(), class_colours(len(margins_of)), strict=True
+    ):
         share = np.arange(1, len(values) + 1) / len(values)
         ax.step(
             np.r_[values[0], values],

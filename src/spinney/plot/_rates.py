@@ -1,4 +1,4 @@
-"""ROC and precision–recall curves."""
+"""ROC curves and precision–recall curves."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from spinney.plot.calculate_scores import (
     Rates,
     calculate_precision_recall,
     calculate_roc,
-    read_told,
+    read_scores,
 )
 
 __all__ = ["precision_recall", "roc"]
 
-_MOST_CLASSES = 8  # that get colours of their own; more are grey
+_MOST_CLASSES = 8  # with more classes, all are grey
 
 
 def roc(models: Any, X: Any = None, y: Any = None, *, positive: Any = None, ax: Any = None) -> Any:
     """Draw the ROC curve: true against false positive rate at all thresholds.
 
-    With several classes, and without `positive`, each class is held against all others, and the
-    curve of a model is the mean of those; a single model's classes are drawn too.
+    With more than two classes, and without `positive`, the curve of a model is the mean of the
+    one-versus-rest curves of the classes. For a single model, these are drawn, too.
 
     Parameters
     ----------
@@ -29,18 +29,18 @@ def roc(models: Any, X: Any = None, y: Any = None, *, positive: Any = None, ax: 
         Fitted classifiers; or scores, of shape (n_rows,) for the second class or of shape
         (n_rows, n_classes).
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
-        Rows that the models have not seen. Not needed with scores.
+        Held-out rows. Not needed with scores.
     y : array-like of shape (n_rows,)
         The true classes.
     positive : object, default=None
-        The class to look at; None: the second of two.
+        The positive class; None: the second of two.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. The legend has the area under each curve.
+        The axes. The legend shows the area under each curve.
 
     Examples
     --------
@@ -49,8 +49,8 @@ def roc(models: Any, X: Any = None, y: Any = None, *, positive: Any = None, ax: 
     >>> axes.get_legend().get_texts()[0].get_text()
     'AUC 0.750'
     """
-    told, truth = read_told(models, X, y)
-    curves = [calculate_roc(one, truth, positive) for one in told]
+    scored, truth = read_scores(models, X, y)
+    curves = [calculate_roc(one, truth, positive) for one in scored]
     ax = styled(ax, (4.8, 4.4))
     _draw(ax, curves, "AUC", "default")
     ax.axline((0, 0), (1, 1), color=GREY, lw=1, ls="--", zorder=1)
@@ -66,8 +66,8 @@ def precision_recall(
 ) -> Any:
     """Draw precision against recall at all thresholds.
 
-    With several classes, and without `positive`, each class is held against all others, and the
-    curve of a model is the mean of those; a single model's classes are drawn too.
+    With more than two classes, and without `positive`, the curve of a model is the mean of the
+    one-versus-rest curves of the classes. For a single model, these are drawn, too.
 
     Parameters
     ----------
@@ -75,19 +75,19 @@ def precision_recall(
         Fitted classifiers; or scores, of shape (n_rows,) for the second class or of shape
         (n_rows, n_classes).
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
-        Rows that the models have not seen. Not needed with scores.
+        Held-out rows. Not needed with scores.
     y : array-like of shape (n_rows,)
         The true classes.
     positive : object, default=None
-        The class to look at; None: the second of two.
+        The positive class; None: the second of two.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. The legend has the average precision; the dashed line is the precision of
-        taking all rows.
+        The axes. The legend shows the average precision; the dashed line is the precision if all
+        rows are predicted as positive.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def precision_recall(
     >>> axes.get_legend().get_texts()[0].get_text()
     'AP 0.833'
     """
-    told, truth = read_told(models, X, y)
-    curves = [calculate_precision_recall(one, truth, positive) for one in told]
+    scored, truth = read_scores(models, X, y)
+    curves = [calculate_precision_recall(one, truth, positive) for one in scored]
     ax = styled(ax, (4.8, 4.4))
     _draw(ax, curves, "AP", "steps-pre")
     ax.axhline(curves[0].share, color=GREY, lw=1, ls="--", zorder=1)
@@ -126,9 +126,9 @@ def _draw(ax: Any, curves: list[Rates], area: str, steps: str) -> None:
     members = curves[0].members
     named = len(members) <= _MOST_CLASSES
     colours = class_colours(len(members) + 1)[1:] if named else [GREY] * len(members)
-    for place, (member, colour) in enumerate(zip(members, colours, strict=True)):
+    for i, (member, colour) in enumerate(zip(members, colours, strict=True)):
         label = f"{shortened(member.name)}  {area} {member.area:.3f}" if named else None
-        if not named and place == 0:
+        if not named and i == 0:
             label = f"each of {len(members)} classes"
         ax.plot(
             member.across,

@@ -1,4 +1,4 @@
-"""What a regressor leaves unexplained, against what it predicts."""
+"""Plot of the residuals of a regressor against its predictions."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _MOST_POINTS = 5000
 
 
 def residuals(model: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> Any:
-    """Draw residuals (target less prediction) against predictions.
+    """Draw residuals (target minus prediction) against predictions.
 
-    A good model leaves a cloud without a pattern around zero. The line joins the means of ten
-    groups of like prediction, with plus and minus one standard error.
+    The residuals of a good model scatter around zero without a pattern. The line joins the means of
+    ten groups of rows with similar predictions; its bars are plus and minus one standard error.
 
     Parameters
     ----------
     model : regressor or array-like of shape (n_rows,)
         A fitted regressor, or predictions.
     X : array, sparse matrix or frame of shape (n_rows, n_columns), default=None
-        Rows that the model has not seen. Not needed with predictions.
+        Held-out rows. Not needed with predictions.
     y : array-like of shape (n_rows,)
         Their targets.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. At most 5,000 rows are drawn as points; all go into the means.
+        The axes. At most 5,000 rows are drawn as points; the means use all rows.
 
     Examples
     --------
@@ -46,17 +46,17 @@ def residuals(model: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> An
     """
     if y is None:
         raise ValueError("y: expected the targets, got None")
-    told = calculate_residuals(model, X, y)
+    calculated = calculate_residuals(model, X, y)
     ax = styled(ax)
-    rows = np.arange(len(told.predicted))
+    rows = np.arange(len(calculated.predicted))
     if len(rows) > _MOST_POINTS:
         rows = np.linspace(0, len(rows) - 1, _MOST_POINTS).astype(int)
-    mark_points(ax, told.predicted[rows], told.residual[rows], ACCENT, alpha=0.5)
+    mark_points(ax, calculated.predicted[rows], calculated.residual[rows], ACCENT, alpha=0.5)
     ax.axhline(0, color=GREY, lw=1, ls="--")
     ax.errorbar(
-        told.middle,
-        told.mean,
-        np.nan_to_num(told.standard_error),
+        calculated.middle,
+        calculated.mean,
+        np.nan_to_num(calculated.standard_error),
         color=DOTS[1],
         marker="o",
         ms=4,
@@ -67,7 +67,7 @@ def residuals(model: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> An
     )
     ax.set_xlabel("prediction")
     ax.set_ylabel("target − prediction")
-    if np.isfinite(told.r2):
-        note(ax, f"R² {told.r2:.3f}")
+    if np.isfinite(calculated.r2):
+        note(ax, f"R² {calculated.r2:.3f}")
     legend(ax)
     return ax

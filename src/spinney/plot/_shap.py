@@ -1,4 +1,4 @@
-"""Explanations: all rows, one column, one row."""
+"""Plots of Shapley values: of all rows, of one column, and of one row."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from spinney.plot._calculate_shap import (
-    Explained,
-    as_explained,
+    OutputValues,
     calculate_shap_dependence,
     calculate_summary,
     calculate_waterfall,
+    read_explanation,
 )
 from spinney.plot._style import (
     ACCENT,
@@ -42,24 +43,25 @@ def shap_summary(
     random_state: Any = 0,
     ax: Any = None,
 ) -> Any:
-    """Draw what the columns add to all answers: a dot for each row, the largest columns on top.
+    """Draw Shapley values of all rows, by column, the most important on top.
 
     Parameters
     ----------
     explanation : Explanation
-        From `spinney.inspection.explain` (or one of shap's).
+        The result of `spinney.inspection.explain` (or a ``shap.Explanation``).
     output : int, str or None, default=None
-        Which class or target, where there are several.
+        The class or target, if there are several.
     kind : {"dots", "bars"}, default="dots"
-        "bars" are the means of absolute values.
+        "dots" draws one dot for each row, "bars" the mean absolute values.
     max_columns : int, default=20
-        How many columns are shown.
+        The maximum number of columns that are shown.
     max_rows : int or None, default=2_000
-        Dots drawn at most, of rows chosen at random; the order of columns takes all rows.
+        The size of a random sample of rows that get dots if there are more; None draws all. The
+        order of columns is calculated from all rows.
     random_state : int, RandomState or None, default=0
-        Seed of that choice.
+        Seed of that sample.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -76,40 +78,38 @@ def shap_summary(
     >>> forest = RandomForestRegressor(20, random_state=0).fit(X, y)
     >>> axes = plot.shap_summary(explain(forest, X))
     >>> axes.get_xlabel()
-    'part of the prediction'
+    'contribution to the prediction'
     """
     if kind not in ("dots", "bars"):
         raise ValueError(f"kind: expected 'dots' or 'bars', got {kind!r}")
     _check_count("max_columns", max_columns)
     if max_rows is not None:
         _check_count("max_rows", max_rows)
-    told = calculate_summary(as_explained(explanation, output), int(max_columns))
-    n_shown = len(told.names)
+    summary = calculate_summary(read_explanation(explanation, output), int(max_columns))
+    n_shown = len(summary.names)
     ax = styled(ax, (5.6, max(1.6, 0.9 + 0.26 * n_shown)), grid="x")
     if kind == "bars":
-        ax.barh(np.arange(n_shown), told.mean, height=0.7, color=ACCENT)
-        ax.set_xlabel(f"mean absolute part of the {told.output}")
+        ax.barh(np.arange(n_shown), summary.mean, height=0.7, color=ACCENT)
+        ax.set_xlabel(f"mean |contribution| to the {summary.output}")
     else:
-        rows = np.arange(len(told.values))
+        rows = np.arange(len(summary.values))
         if max_rows is not None and len(rows) > max_rows:
-            from sklearn.utils import check_random_state
-
             chosen = check_random_state(random_state).choice(rows, int(max_rows), replace=False)
             rows = np.sort(chosen)
-            note(ax, f"{len(rows):,} of {len(told.values):,} rows")
+            note(ax, f"{len(rows):,} of {len(summary.values):,} rows")
         drawn = None
-        for place in range(n_shown):
-            y = place + 0.4 * told.offsets[rows, place]
-            drawn = _dots(ax, told.values[rows, place], y, told.levels[rows, place]) or drawn
+        for k in range(n_shown):
+            y = k + 0.4 * summary.offsets[rows, k]
+            drawn = _dots(ax, summary.values[rows, k], y, summary.levels[rows, k]) or drawn
         if drawn is not None:
-            value_scale(ax, drawn, "value, by rank")
+            value_scale(ax, drawn, "rank of the value")
         ax.axvline(0, color=GREY, linewidth=0.8)
-        ax.set_xlabel(f"part of the {told.output}")
+        ax.set_xlabel(f"contribution to the {summary.output}")
     ax.set_ylim(n_shown - 0.4, -0.6)
-    label_categories(ax, "y", told.names)
+    label_categories(ax, "y", summary.names)
     ax.tick_params(axis="y", length=0)
-    if n_shown < told.n_columns:
-        note(ax, f"{n_shown} of {told.n_columns} columns")
+    if n_shown < summary.n_columns:
+        note(ax, f"{n_shown} of {summary.n_columns} columns")
     return ax
 
 
@@ -121,25 +121,25 @@ def shap_dependence(
     output: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw what one column adds to the answers, by its value.
+    """Draw the Shapley values of one column against its values.
 
     Parameters
     ----------
     explanation : Explanation
-        From `spinney.inspection.explain` (or one of shap's).
+        The result of `spinney.inspection.explain` (or a ``shap.Explanation``).
     column : int or str
         The column, by number or name.
     colour_by : int, str or None, default=None
-        Another column that colours the dots: where colours part, the two columns act together.
+        Another column that colours the dots: if colours separate, the two columns interact.
     output : int, str or None, default=None
-        Which class or target, where there are several.
+        The class or target, if there are several.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. Missing values have a place of their own at the right.
+        The axes. Missing values are at the right, labelled "missing".
 
     Examples
     --------
@@ -151,38 +151,38 @@ def shap_dependence(
     >>> forest = RandomForestRegressor(20, random_state=0).fit(X, y)
     >>> axes = plot.shap_dependence(explain(forest, X), "bmi", colour_by="s5")
     >>> axes.get_xlabel(), axes.get_ylabel()
-    ('bmi', 'part of the prediction')
+    ('bmi', 'contribution to the prediction')
     """
-    explained = as_explained(explanation, output)
-    place = _find(explained, column, "column")
-    other = None if colour_by is None else _find(explained, colour_by, "colour_by")
-    told = calculate_shap_dependence(explained, place, other)
+    output_values = read_explanation(explanation, output)
+    index = _find(output_values, column, "column")
+    other = None if colour_by is None else _find(output_values, colour_by, "colour_by")
+    dependence = calculate_shap_dependence(output_values, index, other)
     ax = styled(ax)
-    known = ~np.isnan(told.x)
+    known = ~np.isnan(dependence.x)
     low, high = 0.0, 1.0
     if known.any():
-        low, high = float(told.x[known].min()), float(told.x[known].max())
+        low, high = float(dependence.x[known].min()), float(dependence.x[known].max())
     beyond = high + 0.12 * ((high - low) or 1.0)
-    x = np.where(known, told.x, beyond)
-    if told.other is None:
-        mark_points(ax, x, told.values, ACCENT)
+    x = np.where(known, dependence.x, beyond)
+    if dependence.other is None:
+        mark_points(ax, x, dependence.values, ACCENT)
     else:
-        drawn = _dots(ax, x, told.values, told.levels)
+        drawn = _dots(ax, x, dependence.values, dependence.levels)
         if drawn is not None:
-            value_scale(ax, drawn, f"{shortened(told.other)}, by rank")
-    if told.labels is not None:
-        labels = told.labels
+            value_scale(ax, drawn, f"rank of {shortened(dependence.other)}")
+    if dependence.labels is not None:
+        labels = dependence.labels
         if not known.all():
             x[~known] = len(labels)
-            ax.collections[-1].set_offsets(np.column_stack([x, told.values]))
+            ax.collections[-1].set_offsets(np.column_stack([x, dependence.values]))
             labels = [*labels, "missing"]
         ax.set_xlim(-0.6, len(labels) - 0.4)
         label_categories(ax, "x", labels)
     elif not known.all():
         label_missing(ax, "x", low, high, beyond)
     ax.axhline(0, color=GREY, linewidth=0.8)
-    ax.set_xlabel(shortened(told.name))
-    ax.set_ylabel(f"part of the {shortened(told.output, 40)}")
+    ax.set_xlabel(shortened(dependence.name))
+    ax.set_ylabel(f"contribution to the {shortened(dependence.output, 40)}")
     return ax
 
 
@@ -194,25 +194,25 @@ def shap_waterfall(
     max_columns: int = 12,
     ax: Any = None,
 ) -> Any:
-    """Draw the way from the base value to one answer, column by column.
+    """Draw the Shapley values of one row as steps up to the prediction.
 
     Parameters
     ----------
     explanation : Explanation
-        From `spinney.inspection.explain` (or one of shap's).
+        The result of `spinney.inspection.explain` (or a ``shap.Explanation``).
     row : int, default=0
-        Which row.
+        The row.
     output : int, str or None, default=None
-        Which class or target, where there are several.
+        The class or target, if there are several.
     max_columns : int, default=12
-        Steps at most; the smallest are put together in one.
+        The maximum number of steps; the smallest contributions are merged.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes. The way goes from the bottom, where the base value is, to the top.
+        The axes. Steps start from the base value at the bottom; the top is the prediction.
 
     Examples
     --------
@@ -227,46 +227,46 @@ def shap_waterfall(
     10
     """
     _check_count("max_columns", max_columns)
-    explained = as_explained(explanation, output)
-    n = len(explained.values)
+    output_values = read_explanation(explanation, output)
+    n = len(output_values.values)
     if isinstance(row, bool) or not isinstance(row, Integral) or not -n <= row < n:
         raise ValueError(f"row: expected a number below {n}, got {row!r}")
-    told = calculate_waterfall(explained, int(row), int(max_columns))
-    n_steps = len(told.labels)
+    waterfall = calculate_waterfall(output_values, int(row), int(max_columns))
+    n_steps = len(waterfall.labels)
     ax = styled(ax, (5.6, max(1.8, 1.1 + 0.28 * n_steps)), grid="x")
-    places = np.arange(n_steps)
-    colours = [_UP if step >= 0 else _DOWN for step in told.steps]
-    ax.barh(places, told.steps, left=told.starts, height=0.6, color=colours)
-    for place in range(n_steps - 1):
-        end = told.starts[place] + told.steps[place]
-        ax.plot([end, end], [place - 0.3, place + 1.3], color=GREY, linewidth=0.6)
-    for place, step in enumerate(told.steps):
-        end = told.starts[place] + step
+    positions = np.arange(n_steps)
+    colours = [_UP if step >= 0 else _DOWN for step in waterfall.steps]
+    ax.barh(positions, waterfall.steps, left=waterfall.starts, height=0.6, color=colours)
+    for k in range(n_steps - 1):
+        end = waterfall.starts[k] + waterfall.steps[k]
+        ax.plot([end, end], [k - 0.3, k + 1.3], color=GREY, linewidth=0.6)
+    for k, step in enumerate(waterfall.steps):
+        end = waterfall.starts[k] + step
         ax.annotate(
             f"{step:+.3g}",
-            (end, place),
+            (end, k),
             xytext=(3 if step >= 0 else -3, 0),
             textcoords="offset points",
             ha="left" if step >= 0 else "right",
             va="center",
             fontsize=7,
         )
-    ax.axvline(told.base, color=GREY, linewidth=0.8, linestyle="--")
-    ax.axvline(told.answer, color=GREY, linewidth=0.8)
-    ends = np.concatenate([told.starts, told.starts + told.steps])
-    room = 0.2 * (float(np.ptp(ends)) or 1.0)  # for the numbers
+    ax.axvline(waterfall.base, color=GREY, linewidth=0.8, linestyle="--")
+    ax.axvline(waterfall.prediction, color=GREY, linewidth=0.8)
+    ends = np.concatenate([waterfall.starts, waterfall.starts + waterfall.steps])
+    room = 0.2 * (float(np.ptp(ends)) or 1.0)  # space for the labels of steps
     ax.set_xlim(float(ends.min()) - room, float(ends.max()) + room)
     ax.set_ylim(-0.6, n_steps - 0.4)
-    label_categories(ax, "y", told.labels)
+    label_categories(ax, "y", waterfall.labels)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(shortened(told.output, 50))
-    note(ax, f"from {told.base:.4g} to {told.answer:.4g}")
+    ax.set_xlabel(shortened(waterfall.output, 50))
+    note(ax, f"from {waterfall.base:.4g} to {waterfall.prediction:.4g}")
     return ax
 
 
 def _dots(ax: Any, x: Any, y: Any, levels: Any) -> Any:
-    """Dots coloured by rank, grey where there is none; returns what a scale needs, or None."""
-    from matplotlib.colors import LinearSegmentedColormap
+    """Draw dots coloured by rank, grey without one; return the mappable or None."""
+    from matplotlib.colors import LinearSegmentedColormap  # an optional dependency
 
     unknown = np.isnan(levels)
     if unknown.all():
@@ -280,11 +280,12 @@ def _dots(ax: Any, x: Any, y: Any, levels: Any) -> Any:
     )
 
 
-def _find(explained: Explained, column: Any, parameter: str) -> int:
-    n = len(explained.names)
+def _find(output_values: OutputValues, column: Any, parameter: str) -> int:
+    """Return the index of a column given by name or number."""
+    n = len(output_values.names)
     if isinstance(column, str):
-        if column in explained.names:
-            return explained.names.index(column)
+        if column in output_values.names:
+            return output_values.names.index(column)
         raise ValueError(f"{parameter}: expected a column of the explanation, got {column!r}")
     if isinstance(column, int | np.integer) and not isinstance(column, bool) and -n <= column < n:
         return int(column) % n
@@ -296,4 +297,4 @@ def _find(explained: Explained, column: Any, parameter: str) -> int:
 
 def _check_count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}: expected a positive whole number, got {value!r}")
+        raise ValueError(f"{name}: expected a positive integer, got {value!r}")

@@ -1,4 +1,4 @@
-"""One look for all plots: sizes, colours, axes, ± bands, labels that do not overlap."""
+"""The common style of all plots: sizes, colours, axes, error bands, labels."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ __all__ = [
 
 ACCENT = DOTS[0]
 GREY = "#8a8a8a"
-LEGEND_ROOM = 10  # classes or models that a legend lists; more get a scale beside the axes
+LEGEND_ROOM = 10  # maximum number of entries of a legend; more get a scale beside the axes
 _TEXT = 9.0  # points
 _SMALL = 8.0
 _TINY = 5.0
 _LINE = 1.4  # height of a line of text in units of its size
-_LONGEST = 28  # characters of a label
+_LONGEST = 28  # maximum number of characters of a label
 _NOTE = "spinney-note"
-_TICKS = 20  # of a scale of classes
+_TICKS = 20  # maximum number of ticks of a scale of classes
 
 
 def styled(ax: Any, size: tuple[float, float] = (5.6, 3.8), grid: str = "both") -> Any:
-    """Return axes in Spinney's look: those given, or those of a new figure.
+    """Apply Spinney's style to axes, or to those of a new figure, and return them.
 
     Parameters
     ----------
     ax : matplotlib Axes or None
-        None makes a figure, the only case in which pyplot is asked.
-    size : (float, float)
-        Inches of a new figure.
-    grid : {"both", "x", "y", "none"}
-        Along which axis values are read off.
+        The axes; None makes a figure. Only then is pyplot imported.
+    size : (float, float), default=(5.6, 3.8)
+        Width and height of a new figure in inches.
+    grid : {"both", "x", "y", "none"}, default="both"
+        The axes that get grid lines.
     """
     if ax is None:
         ax = _pyplot().subplots(figsize=size, layout="constrained")[1]
@@ -73,43 +73,46 @@ def styled(ax: Any, size: tuple[float, float] = (5.6, 3.8), grid: str = "both") 
 
 
 def _pyplot() -> Any:
+    """Import pyplot, or raise an error that names the package to install."""
     try:
-        import matplotlib.pyplot as plt
+        import matplotlib.pyplot as plt  # an optional dependency
     except ImportError as error:
         raise ImportError(
-            "spinney.plot needs matplotlib, which is not installed: pip install 'spinney[plot]'"
+            "spinney.plot needs matplotlib, which is not installed; install it with "
+            "pip install 'spinney[plot]'"
         ) from error
     return plt
 
 
 def class_colours(n: int) -> list[str]:
-    """Return n colours that differ: the palette, or hues all around the circle if it is short."""
+    """Return n colours: from the palette, or hues around the circle if n is larger."""
     if n <= len(DOTS):
         return list(DOTS[:n])
     colours = []
-    for place in range(n):
-        # Neighbours on the circle differ in lightness too.
-        lightness, saturation = ((0.36, 0.75), (0.52, 0.55), (0.44, 0.9))[place % 3]
-        red, green, blue = colorsys.hls_to_rgb(0.58 + place / n, lightness, saturation)
+    for i in range(n):
+        # Neighbours on the circle differ in lightness, too.
+        lightness, saturation = ((0.36, 0.75), (0.52, 0.55), (0.44, 0.9))[i % 3]
+        red, green, blue = colorsys.hls_to_rgb(0.58 + i / n, lightness, saturation)
         colours.append(f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}")
     return colours
 
 
 def fills(n: int) -> list[str]:
-    """Return n light colours that go with `class_colours`."""
+    """Return n light colours that match `class_colours`."""
     if n <= len(FILLS):
         return list(FILLS[:n])
     return [_mixed(colour, 0.7) for colour in class_colours(n)]
 
 
 def _mixed(colour: str, white: float) -> str:
-    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(part + (255 - part) * white):02x}" for part in parts)
+    """Return the colour mixed with a share of white."""
+    channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(one + (255 - one) * white):02x}" for one in channels)
 
 
 def blues() -> Any:
     """Return the colour map of shares and counts: white to the first colour."""
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap  # an optional dependency
 
     return LinearSegmentedColormap.from_list("spinney", ["#ffffff", FILLS[0], ACCENT])
 
@@ -117,7 +120,7 @@ def blues() -> Any:
 def band(
     ax: Any, x: Any, middle: Any, spread: Any, *, colour: str, label: str | None, dashed: bool
 ) -> None:
-    """Draw a line with dots and a band of ± the spread around it."""
+    """Draw a line with dots, and a band of ± the spread around it."""
     low, high = np.subtract(middle, spread), np.add(middle, spread)
     if np.isfinite(low).any():
         ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -127,14 +130,14 @@ def band(
 
 
 def mark_points(ax: Any, x: Any, y: Any, colours: Any, **style: Any) -> Any:
-    """Draw rows as dots, fainter the more there are."""
+    """Draw rows as dots, which are smaller if there are many."""
     size = float(np.clip(4000 / max(len(x), 1), 4, 18))
     style = {"s": size, "linewidths": 0.3, "edgecolors": "white", "zorder": 2} | style
     return ax.scatter(x, y, c=colours, **style)
 
 
 def legend(ax: Any, **where: Any) -> None:
-    """Add a legend if anything has a label."""
+    """Add a legend if any element has a label."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         ax.legend(
@@ -151,13 +154,13 @@ def legend(ax: Any, **where: Any) -> None:
 
 
 def class_key(ax: Any, names: Sequence[str], colours: Sequence[str]) -> None:
-    """Say which colour is which class: a legend, or for many classes a scale beside the axes."""
+    """Label the colours of classes by a legend, or by a scale for many classes."""
     if len(names) <= LEGEND_ROOM:
         for name, colour in zip(names, colours, strict=True):
             ax.scatter([], [], c=colour, s=18, label=shortened(name))
         legend(ax, loc="best")
         return
-    from matplotlib.cm import ScalarMappable
+    from matplotlib.cm import ScalarMappable  # an optional dependency
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     n = len(names)
@@ -170,7 +173,7 @@ def class_key(ax: Any, names: Sequence[str], colours: Sequence[str]) -> None:
 
 
 def value_scale(ax: Any, drawn: Any, title: str) -> None:
-    """Say which colour is which value, beside the axes."""
+    """Add a colour bar beside the axes."""
     bar = ax.get_figure().colorbar(drawn, ax=ax, pad=0.02)
     bar.set_label(title, fontsize=_TEXT)
     bar.ax.tick_params(labelsize=_SMALL, length=2)
@@ -178,7 +181,7 @@ def value_scale(ax: Any, drawn: Any, title: str) -> None:
 
 
 def shortened(name: Any, longest: int = _LONGEST) -> str:
-    """Return a label with its middle left out where it is long, without mathematics."""
+    """Return a label without its middle if it is long, and with `$` escaped."""
     text = " ".join(str(name).split())
     if len(text) > longest:
         tail = longest // 3
@@ -187,9 +190,9 @@ def shortened(name: Any, longest: int = _LONGEST) -> str:
 
 
 def label_categories(ax: Any, which: str, labels: Iterable[Any]) -> None:
-    """Put labels at the ticks 0, 1, … of an axis, as large and as upright as there is room for.
+    """Label the ticks 0, 1, … of an axis, in the size that the space allows.
 
-    Where there is no room for all of them even in small letters, every second (third, …) is left.
+    If the space is too small even for small letters, only every second (third, …) tick is labelled.
     """
     texts = [shortened(label) for label in labels]
     box = ax.get_window_extent()
@@ -201,24 +204,25 @@ def label_categories(ax: Any, which: str, labels: Iterable[Any]) -> None:
     if which == "y" or not upright:
         size = float(np.clip(room / _LINE, _TINY, _SMALL))
     step = 1 if which == "x" and upright else max(1, int(np.ceil(_TINY * _LINE / room)))
-    places = np.arange(0, len(texts), step)
+    positions = np.arange(0, len(texts), step)
     texts = texts[::step]
     if which == "y":
-        ax.set_yticks(places, texts, fontsize=size)
+        ax.set_yticks(positions, texts, fontsize=size)
     else:
-        ax.set_xticks(places, texts, fontsize=size, rotation=0 if upright else 90)
+        ax.set_xticks(positions, texts, fontsize=size, rotation=0 if upright else 90)
 
 
-def label_missing(ax: Any, which: str, low: float, high: float, place: float) -> None:
-    """Give an axis of numbers a tick for missing values, beyond the highest one."""
+def label_missing(ax: Any, which: str, low: float, high: float, position: float) -> None:
+    """Add a tick for missing values to a numeric axis, above the highest value."""
     ticks = getattr(ax, f"{which}axis").get_major_locator().tick_values(low, high)
-    room = 0.08 * (place - low)  # for the word
-    ticks = [tick for tick in ticks if low <= tick <= min(high, place - room)]
-    getattr(ax, f"set_{which}ticks")([*ticks, place], [*(f"{tick:g}" for tick in ticks), "missing"])
+    room = 0.08 * (position - low)  # space for the label "missing"
+    ticks = [tick for tick in ticks if low <= tick <= min(high, position - room)]
+    labels = [*(f"{tick:g}" for tick in ticks), "missing"]
+    getattr(ax, f"set_{which}ticks")([*ticks, position], labels)
 
 
 def note(ax: Any, text: str) -> None:
-    """Write a remark above the axes, at the right, after those that are there."""
+    """Write a remark above the axes, right-aligned, after earlier remarks."""
     for earlier in ax.texts:
         if earlier.get_gid() == _NOTE:
             earlier.set_text(f"{earlier.get_text()} · {text}")

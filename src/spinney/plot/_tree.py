@@ -1,4 +1,4 @@
-"""A tree, in the look of the other plots."""
+"""Plot of a decision tree, in the style of the other plots."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from spinney.tree.export.graphviz import NodeColours
 __all__ = ["tree"]
 
 
-_MOST_CLASSES = 8  # whose counts are written
-_LARGEST = 9.0  # points
-_AIR = 0.8  # how much of the way to its neighbours a box takes
+_MOST_CLASSES = 8  # with more classes, nodes have no counts
+_LARGEST = 9.0  # maximum font size in points
+_AIR = 0.8  # maximum size of a box relative to the distance of its neighbours
 
 
 def tree(
@@ -29,7 +29,7 @@ def tree(
     class_names: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw a decision tree: questions, sizes, and what each node says.
+    """Draw a decision tree: the split, size and prediction of each node.
 
     `spinney.tree.plot_tree` has more options, `spinney.tree.export_svg` draws trees of any kind and
     size.
@@ -39,13 +39,13 @@ def tree(
     model : fitted decision tree
         A `DecisionTree*` or `ExtraTree*`, or one tree of a forest's ``estimators_``.
     max_depth : int or None, default=3
-        How many levels of questions are shown; None shows all.
+        The number of levels of splits that are shown; None shows all.
     feature_names : array-like of str, default=None
         Names of the columns; None: those of the frame that the tree was fitted to.
     class_names : array-like of str, default=None
         Names of the classes, in their order; None: the classes themselves.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a figure. Earlier content is cleared.
+        The axes to draw on; None makes a figure. Earlier content is cleared.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def tree(
     if class_names is None and getattr(model, "n_outputs_", 1) == 1:
         classes = getattr(model, "classes_", None)
         class_names = None if classes is None else [shortened(label) for label in classes]
-    # One level more than is asked about, where the rest is left out.
+    # One more level than splits are shown: it has placeholders for omitted subtrees.
     levels = shown + (depth > shown)
     width = min(1.0 + 1.5 * min(2**levels, model.get_n_leaves()), 24.0)
     ax = styled(ax, (width, 1.0 + 1.25 * levels), grid="none")
@@ -88,7 +88,7 @@ def tree(
     )
     boxes = [box for box in drawn if box.get_bbox_patch() is not None]
     named = NamedTree(model)
-    if named.n_classes[0] > _MOST_CLASSES:  # a list of so many counts cannot be read
+    if named.n_classes[0] > _MOST_CLASSES:  # a longer list of counts would be unreadable
         for box in boxes:
             box.set_text(re.sub(r"value = \[[^]]*\]\n", "", box.get_text()))
     _fit(ax, drawn, boxes)
@@ -102,15 +102,15 @@ def tree(
         if box.arrow_patch is not None:
             box.arrow_patch.set(edgecolor=GREY, linewidth=0.8)
     if depth > shown:
-        note(ax, f"{shown} of {depth} levels of questions")
+        note(ax, f"{shown} of {depth} levels of splits")
     return ax
 
 
 def _fit(ax: Any, texts: list[Any], boxes: list[Any]) -> None:
-    """Make letters as large as boxes have room for: beside each other, and between levels."""
+    """Set the largest font size with which boxes do not overlap."""
     renderer = ax.figure._get_renderer()
     room = ax.get_window_extent()
-    levels: dict[float, list[tuple[float, float]]] = {}  # height: places and widths of its boxes
+    levels: dict[float, list[tuple[float, float]]] = {}  # height: positions and widths of boxes
     tallest = 0.0
     for box in boxes:
         box.set_fontsize(_LARGEST)
@@ -123,9 +123,9 @@ def _fit(ax: Any, texts: list[Any], boxes: list[Any]) -> None:
     if len(levels) > 1:
         share = min(share, _AIR * room.height / len(levels) / tallest)
     for level in levels.values():
-        for (place, width), (other, their) in pairwise(sorted(level)):
-            share = min(share, _AIR * (other - place) / (width / 2 + their / 2))
-        for place, width in level:
-            share = min(share, min(place, room.width - place) / (width / 2))
+        for (position, width), (next_position, next_width) in pairwise(sorted(level)):
+            share = min(share, _AIR * (next_position - position) / (width / 2 + next_width / 2))
+        for position, width in level:
+            share = min(share, min(position, room.width - position) / (width / 2))
     for text in texts:
         text.set_fontsize(_LARGEST * share)

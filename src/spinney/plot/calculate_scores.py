@@ -1,4 +1,4 @@
-"""What classifiers say next to what is true: rates, calibration, confusion, margins."""
+"""Evaluation of classifiers: rates, calibration, confusion matrix, margins."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from spinney.inspection.table_view import as_vector
 __all__ = [
     "Calibration",
     "Confusion",
+    "ModelScores",
     "Rates",
-    "Told",
     "calculate_calibration",
     "calculate_confusion",
     "calculate_margins",
     "calculate_precision_recall",
     "calculate_roc",
-    "read_told",
+    "read_scores",
 ]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one model says about the rows.
+class ModelScores:
+    """The class scores that one model predicts for the rows.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Told:
     classes : ndarray
         The classes.
     scores : ndarray of shape (n_rows, n_classes)
-        A score of each class: probabilities, or what `decision_function` gives.
+        A score for each class: probabilities, or the values of `decision_function`.
     is_probability : bool
-        Whether they are probabilities.
+        Whether the scores are probabilities.
     """
 
     name: str
@@ -60,8 +60,10 @@ class Told:
     is_probability: bool
 
 
-def read_told(models: Any, X: Any, y: Any, parameter: str = "models") -> tuple[list[Told], Any]:
-    """Ask models about the rows, or take what they said.
+def read_scores(
+    models: Any, X: Any, y: Any, parameter: str = "models"
+) -> tuple[list[ModelScores], Any]:
+    """Return the scores that models predict for rows, or read scores from arrays.
 
     Parameters
     ----------
@@ -69,27 +71,30 @@ def read_told(models: Any, X: Any, y: Any, parameter: str = "models") -> tuple[l
         Fitted classifiers, or scores of shape (n_rows,) for the second of two classes, or of
         shape (n_rows, n_classes).
     X : table or None
-        The rows, for models.
+        The rows; not needed for arrays of scores.
     y : array-like of shape (n_rows,)
         The true classes.
+    parameter : str, default="models"
+        The name of `models` in errors.
 
     Returns
     -------
-    (list of Told, ndarray)
-        What each says, and y as an array.
+    (list of ModelScores, ndarray)
+        The scores of each model, and y as an array.
     """
     if y is None:
         raise ValueError("y: expected the true classes, got None")
     y = as_vector(y)
     named = dict(models) if isinstance(models, Mapping) else {"": models}
     if not named:
-        raise ValueError(f"{parameter}: expected one or more, got an empty dict")
+        raise ValueError(f"{parameter}: expected one or more models, got an empty dict")
     return [_read(str(name), model, X, y, parameter) for name, model in named.items()], y
 
 
-def _read(name: str, model: Any, X: Any, y: NDArray[Any], parameter: str) -> Told:
+def _read(name: str, model: Any, X: Any, y: NDArray[Any], parameter: str) -> ModelScores:
+    """Return the scores of a fitted classifier, or of an array of scores."""
     if not hasattr(model, "predict"):
-        return _scores_as_told(name, np.asarray(model), y, parameter)
+        return _from_array(name, np.asarray(model), y, parameter)
     check_is_fitted(model)
     if X is None:
         raise ValueError(f"X: expected rows for {type(model).__name__} to predict, got None")
@@ -105,7 +110,7 @@ def _read(name: str, model: Any, X: Any, y: NDArray[Any], parameter: str) -> Tol
         scores = np.asarray(model.decision_function(X), dtype=np.float64)
     else:
         raise ValueError(
-            f"{parameter}: expected predict_proba or decision_function, "
+            f"{parameter}: expected a classifier with predict_proba or decision_function, "
             f"{type(model).__name__} has neither"
         )
     if scores.ndim == 1:
@@ -115,10 +120,11 @@ def _read(name: str, model: Any, X: Any, y: NDArray[Any], parameter: str) -> Tol
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(f"y: expected classes of the model, got {unknown.tolist()[0]!r}")
-    return Told(name, classes, scores, is_probability)
+    return ModelScores(name, classes, scores, is_probability)
 
 
-def _scores_as_told(name: str, scores: NDArray[Any], y: NDArray[Any], parameter: str) -> Told:
+def _from_array(name: str, scores: NDArray[Any], y: NDArray[Any], parameter: str) -> ModelScores:
+    """Return scores given as an array; the classes are those of y."""
     classes = np.unique(y)
     if scores.dtype.kind not in "biuf" or scores.ndim not in (1, 2):
         raise TypeError(
@@ -131,7 +137,7 @@ def _scores_as_told(name: str, scores: NDArray[Any], y: NDArray[Any], parameter:
             f"{parameter}: expected {len(y)} scores, one for each y, got {len(scores)}"
         )
     if np.isnan(scores).any():
-        raise ValueError(f"{parameter}: expected scores without NaN")
+        raise ValueError(f"{parameter}: expected scores without NaN, got some NaN")
     is_probability = bool((scores >= 0).all() and (scores <= 1).all())
     if scores.ndim == 1:
         if len(classes) > 2:
@@ -141,8 +147,8 @@ def _scores_as_told(name: str, scores: NDArray[Any], y: NDArray[Any], parameter:
             )
         other = 1 - scores if is_probability else -scores
         if len(classes) == 1:
-            if classes[0] not in (0, 1):  # which of the two it is cannot be told
-                raise ValueError(f"y: expected two classes, got {classes.tolist()[0]!r} alone")
+            if classes[0] not in (0, 1):  # unknown which of the two classes it is
+                raise ValueError(f"y: expected two classes, got only {classes.tolist()[0]!r}")
             classes = np.array([0, 1])
         scores = np.stack([other, scores], axis=1)
     if scores.shape[1] != len(classes):
@@ -150,38 +156,38 @@ def _scores_as_told(name: str, scores: NDArray[Any], y: NDArray[Any], parameter:
             f"{parameter}: expected {len(classes)} columns, one for each class of y, "
             f"got {scores.shape[1]}"
         )
-    return Told(name, classes, scores, is_probability)
+    return ModelScores(name, classes, scores, is_probability)
 
 
-def positive_class(told: Told, positive: Any) -> int | None:
-    """Return the place of the class to look at, None for all of several classes."""
+def positive_class(scored: ModelScores, positive: Any) -> int | None:
+    """Return the index of the positive class, or None for several classes."""
     if positive is not None:
-        found = np.flatnonzero(told.classes == positive)
+        found = np.flatnonzero(scored.classes == positive)
         if len(found) == 0:
             raise ValueError(
-                f"positive: expected one of the classes {told.classes.tolist()[:8]}, "
+                f"positive: expected one of the classes {scored.classes.tolist()[:8]}, "
                 f"got {positive!r}"
             )
         return int(found[0])
-    return len(told.classes) - 1 if len(told.classes) <= 2 else None
+    return len(scored.classes) - 1 if len(scored.classes) <= 2 else None
 
 
 @dataclass(frozen=True)
 class Rates:
-    """A curve of rates.
+    """A ROC curve or a precision–recall curve.
 
     Attributes
     ----------
     name : str
         The model or the class.
     across, up : ndarray
-        False and true positive rate; or recall and precision.
+        False and true positive rates, or recall and precision.
     area : float
-        Area under the curve; or average precision.
+        Area under the curve, or average precision.
     share : float
-        Share of the rows that are of the class.
+        The share of the rows that belong to the class.
     members : list of Rates
-        For several classes those of each, of which this one is the mean.
+        For several classes, the curve of each class; this curve is their mean.
     """
 
     name: str
@@ -192,67 +198,82 @@ class Rates:
     members: list[Rates] = field(default_factory=list)
 
 
-def calculate_roc(told: Told, y: NDArray[Any], positive: Any = None) -> Rates:
-    """True against false positive rate at all thresholds."""
+def calculate_roc(scored: ModelScores, y: NDArray[Any], positive: Any = None) -> Rates:
+    """Return the true and false positive rates at all thresholds."""
 
     def one(name: str, right: NDArray[np.bool_], scores: Floats) -> Rates:
         across, up, _ = roc_curve(right, scores)
         return Rates(name, across, up, float(auc(across, up)), float(right.mean()))
 
-    def at(places: Floats, curve: Rates) -> Floats:
-        # Below a place where the curve jumps, and after the jump: (n_places, 2).
-        low = np.searchsorted(curve.across, places, side="left")
-        high = np.searchsorted(curve.across, places, side="right") - 1
-        between = np.interp(places, curve.across, curve.up)
-        on_it = curve.across[np.minimum(low, len(curve.across) - 1)] == places
+    def at(positions: Floats, curve: Rates) -> Floats:
+        # Heights before and after a jump of the curve: (n_positions, 2).
+        low = np.searchsorted(curve.across, positions, side="left")
+        high = np.searchsorted(curve.across, positions, side="right") - 1
+        between = np.interp(positions, curve.across, curve.up)
+        on_it = curve.across[np.minimum(low, len(curve.across) - 1)] == positions
         return np.stack(
             [np.where(on_it, curve.up[low], between), np.where(on_it, curve.up[high], between)], 1
         )
 
-    return _rates(told, y, positive, one, at)
+    return _rates(scored, y, positive, one, at)
 
 
-def calculate_precision_recall(told: Told, y: NDArray[Any], positive: Any = None) -> Rates:
-    """Precision against recall at all thresholds."""
+def calculate_precision_recall(scored: ModelScores, y: NDArray[Any], positive: Any = None) -> Rates:
+    """Return precision and recall at all thresholds."""
 
     def one(name: str, right: NDArray[np.bool_], scores: Floats) -> Rates:
         up, across, _ = precision_recall_curve(right, scores)
         area = float(average_precision_score(right, scores))
         return Rates(name, across[::-1], up[::-1], area, float(right.mean()))
 
-    def at(places: Floats, curve: Rates) -> Floats:
-        # Precision is a step function of recall: that of the first threshold which reaches it.
-        return curve.up[np.searchsorted(curve.across, places, side="left")][:, None]
+    def at(positions: Floats, curve: Rates) -> Floats:
+        # Precision is a step function of recall: that of the first threshold with this recall.
+        return curve.up[np.searchsorted(curve.across, positions, side="left")][:, None]
 
-    return _rates(told, y, positive, one, at)
+    return _rates(scored, y, positive, one, at)
 
 
-def _rates(told: Told, y: NDArray[Any], positive: Any, one: Any, at: Any) -> Rates:
-    """The curve of one class (`one` makes it), or the mean of all (`at` tells heights)."""
-    place = positive_class(told, positive)
-    if place is not None:
-        right = y == told.classes[place]
-        _both_kinds(right, told.classes[place])
-        return one(told.name, right, told.scores[:, place])
+def _rates(scored: ModelScores, y: NDArray[Any], positive: Any, one: Any, at: Any) -> Rates:
+    """Return the curve of one class, or the mean of the curves of all classes.
+
+    Parameters
+    ----------
+    scored : ModelScores
+        The scores.
+    y : ndarray
+        The true classes.
+    positive : object
+        The positive class, or None.
+    one : callable
+        ``one(name, right, scores)`` returns the curve of one class.
+    at : callable
+        ``at(positions, curve)`` returns heights of a curve, (n_positions, n_heights).
+    """
+    index = positive_class(scored, positive)
+    if index is not None:
+        right = y == scored.classes[index]
+        _check_both_kinds(right, scored.classes[index])
+        return one(scored.name, right, scored.scores[:, index])
     members = []
-    for c, label in enumerate(told.classes):
+    for c, label in enumerate(scored.classes):
         right = y == label
-        if 0 < right.sum() < len(right):  # of a class without rows there is nothing to tell
-            members.append(one(str(label), right, told.scores[:, c]))
+        if 0 < right.sum() < len(right):  # the curve is undefined without rows of both kinds
+            members.append(one(str(label), right, scored.scores[:, c]))
     if not members:
-        _both_kinds(y == y[0], y[0])
-    places = np.unique(np.concatenate([member.across for member in members]))
-    up = np.mean([at(places, member) for member in members], axis=0)
+        _check_both_kinds(y == y[0], y[0])
+    positions = np.unique(np.concatenate([member.across for member in members]))
+    up = np.mean([at(positions, member) for member in members], axis=0)
     area = float(np.mean([member.area for member in members]))
     share = float(np.mean([member.share for member in members]))
-    return Rates(told.name, np.repeat(places, up.shape[1]), up.ravel(), area, share, members)
+    return Rates(scored.name, np.repeat(positions, up.shape[1]), up.ravel(), area, share, members)
 
 
-def _both_kinds(right: NDArray[np.bool_], label: Any) -> None:
+def _check_both_kinds(right: NDArray[np.bool_], label: Any) -> None:
+    """Raise an error unless there are rows of the class and other rows."""
     if right.all() or not right.any():
-        has = "no other ones" if right.all() else "none"
+        has = "only rows of this class" if right.all() else "no rows of this class"
         raise ValueError(
-            f"y: expected rows of class {np.asarray(label).tolist()!r} and others, got {has}"
+            f"y: expected rows of class {np.asarray(label).tolist()!r} and other rows, got {has}"
         )
 
 
@@ -265,15 +286,15 @@ class Calibration:
     name : str
         The model.
     predicted, observed : ndarray of shape (n_used_bins,)
-        Mean prediction, and how often it came true.
+        Mean predicted probability, and observed frequency of the event.
     low, high : ndarray of shape (n_used_bins,)
-        95 % interval of the observed share (Wilson's).
+        95 % confidence interval of the observed frequency (Wilson).
     counts : ndarray of shape (n_used_bins,)
-        Rows in each bin.
+        The number of rows in each bin.
     brier : float
-        Mean squared difference of prediction and outcome.
+        Brier score: the mean squared difference of prediction and outcome.
     event : str
-        What the probability is of.
+        The event whose probability is predicted.
     """
 
     name: str
@@ -287,60 +308,73 @@ class Calibration:
 
 
 def calculate_calibration(
-    told: Told,
+    scored: ModelScores,
     y: NDArray[Any],
     *,
     n_bins: int = 10,
     strategy: str = "uniform",
     positive: Any = None,
 ) -> Calibration:
-    """Compare predicted probabilities with how often they come true.
+    """Compare predicted probabilities with observed frequencies, in bins.
 
-    With several classes and no `positive`, the probability is that of the class predicted, and it
-    comes true if the prediction is right.
+    With more than two classes and no `positive`, the event is that the predicted class is right.
+
+    Parameters
+    ----------
+    scored : ModelScores
+        Predicted probabilities.
+    y : ndarray
+        The true classes.
+    n_bins : int, default=10
+        The number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal numbers of rows.
+    positive : object, default=None
+        The class whose probability is compared.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins: expected a positive number, got {n_bins}")
     if strategy not in ("uniform", "quantile"):
         raise ValueError(f"strategy: expected 'uniform' or 'quantile', got {strategy!r}")
-    if not told.is_probability:
-        name = told.name or "the model"
-        raise ValueError(f"models: expected probabilities from 0 to 1, {name} gives other scores")
-    place = positive_class(told, positive)
-    if place is None:
-        chance = told.scores.max(axis=1)
-        right = told.classes[told.scores.argmax(axis=1)] == y
+    if not scored.is_probability:
+        name = scored.name or "the model"
+        raise ValueError(f"models: expected probabilities from 0 to 1, {name} returns other scores")
+    index = positive_class(scored, positive)
+    if index is None:
+        probability = scored.scores.max(axis=1)
+        right = scored.classes[scored.scores.argmax(axis=1)] == y
         event = "the predicted class"
     else:
-        chance, right = told.scores[:, place], y == told.classes[place]
-        event = f"class {told.classes[place]}"
-    chance = np.clip(chance, 0.0, 1.0)  # sums of shares may miss 1 by a rounding error
+        probability, right = scored.scores[:, index], y == scored.classes[index]
+        event = f"class {scored.classes[index]}"
+    probability = np.clip(probability, 0.0, 1.0)  # sums of shares may exceed 1 by a rounding error
     observed, predicted = calibration_curve(
-        right.astype(int), chance, n_bins=n_bins, strategy=strategy, pos_label=1
+        right.astype(int), probability, n_bins=n_bins, strategy=strategy, pos_label=1
     )
-    counts = _bin_counts(chance, n_bins, strategy)
+    counts = _bin_counts(probability, n_bins, strategy)
     low, high = _wilson(observed, counts)
     return Calibration(
-        told.name,
+        scored.name,
         predicted,
         observed,
         low,
         high,
         counts,
-        float(brier_score_loss(right, chance, pos_label=True)),
+        float(brier_score_loss(right, probability, pos_label=True)),
         event,
     )
 
 
-def _bin_counts(chance: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
-    """Return the sizes of the bins of scikit-learn's calibration_curve, without empty ones."""
+def _bin_counts(probability: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
+    """Return the sizes of the nonempty bins of scikit-learn's calibration_curve."""
     steps = np.linspace(0.0, 1.0, n_bins + 1)
-    edges = steps if strategy == "uniform" else np.percentile(chance, steps * 100)
-    counts = np.bincount(np.searchsorted(edges[1:-1], chance), minlength=len(edges))
+    edges = steps if strategy == "uniform" else np.percentile(probability, steps * 100)
+    counts = np.bincount(np.searchsorted(edges[1:-1], probability), minlength=len(edges))
     return counts[counts > 0]
 
 
 def _wilson(share: Floats, n: NDArray[np.intp], z: float = 1.959964) -> tuple[Floats, Floats]:
+    """Return Wilson score intervals of shares of n rows."""
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
@@ -348,14 +382,14 @@ def _wilson(share: Floats, n: NDArray[np.intp], z: float = 1.959964) -> tuple[Fl
 
 @dataclass(frozen=True)
 class Confusion:
-    """How many rows of each class are taken for which.
+    """A confusion matrix.
 
     Attributes
     ----------
     classes : list of str
         The classes.
     counts : ndarray of shape (n_classes, n_classes)
-        Rows by true class (first axis) and predicted one.
+        The number of rows by true class (first axis) and predicted class.
     """
 
     classes: list[str]
@@ -369,12 +403,12 @@ class Confusion:
 
 
 def calculate_confusion(model: Any, X: Any, y: Any) -> Confusion:
-    """Count the rows of each class by predicted class; `model` may be the predictions."""
+    """Return the confusion matrix of a classifier or of an array of predictions."""
     y = as_vector(y)
     if hasattr(model, "predict") and is_regressor(model):
         raise ValueError(
             f"model: expected a classifier, got {type(model).__name__}, which predicts numbers; "
-            "plot.residuals shows how far they are off"
+            "use plot.residuals for regressors"
         )
     if hasattr(model, "predict"):
         check_is_fitted(model)
@@ -392,17 +426,17 @@ def calculate_confusion(model: Any, X: Any, y: Any) -> Confusion:
 
 
 def calculate_margins(model: Any, X: Any, y: Any) -> Floats:
-    """How clearly each row gets its own class: score of that one less the best of the others."""
+    """Return margins: the score of a row's class minus its best other score."""
     y = as_vector(y)
     if hasattr(model, "margins"):
         return np.asarray(model.margins(X, y), dtype=np.float64)
-    (told,), y = read_told(model, X, y, "model")
-    if len(told.classes) < 2:
+    (scored,), y = read_scores(model, X, y, "model")
+    if len(scored.classes) < 2:
         return np.ones(len(y))
-    rows, own = np.arange(len(y)), np.searchsorted(told.classes, y)
-    scores = told.scores.copy()
+    rows, own = np.arange(len(y)), np.searchsorted(scored.classes, y)
+    scores = scored.scores.copy()
     right = scores[rows, own]
     scores[rows, own] = -np.inf
     margin = right - scores.max(axis=1)
-    # Of two classes decision functions give one number f, and the margin is y f, not 2 y f.
-    return margin / 2 if not told.is_probability and len(told.classes) == 2 else margin
+    # Decision functions for two classes return one number f; the margin is y f, not 2 y f.
+    return margin / 2 if not scored.is_probability and len(scored.classes) == 2 else margin

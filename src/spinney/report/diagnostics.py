@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from spinney.comparison.comparison_data import ComparisonData
 from spinney.plot.calculate_scores import (
+    ModelScores,
     Rates,
-    Told,
     calculate_calibration,
     calculate_confusion,
     calculate_precision_recall,
@@ -101,13 +101,13 @@ def residuals(compared: ComparisonData, name: str) -> Residuals:
     )
 
 
-def _class_scores(compared: ComparisonData, name: str) -> tuple[Told | None, NDArray[Any]]:
+def _class_scores(compared: ComparisonData, name: str) -> tuple[ModelScores | None, NDArray[Any]]:
     assert compared.classes is not None
     probabilities = compared.probabilities(name)
     if probabilities is None:
         return None, compared.y
     rows = compared.tested
-    return Told(name, compared.classes, probabilities[rows], True), compared.y[rows]
+    return ModelScores(name, compared.classes, probabilities[rows], True), compared.y[rows]
 
 
 def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:

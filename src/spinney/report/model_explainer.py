@@ -12,7 +12,7 @@ from spinney.comparison.scaled_table import ScaledTable
 from spinney.export.linear_models import LINEAR_MODELS
 from spinney.inspection.shap.linear import explain_linear
 from spinney.inspection.shap.sampling import explain_by_sampling
-from spinney.inspection.shap.trees import Parts, TreeSum, explain_trees, read_sum
+from spinney.inspection.shap.trees import ShapResult, TreeSum, explain_trees, read_sum
 from spinney.models.form import NotExpressible
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
@@ -124,7 +124,7 @@ class ModelExplainer:
         amounts = values[rows, :, chosen]
         return Amounts(amounts, base[chosen], about, parts.method, by_row, parts.output)
 
-    def _parts(self, X: Any, background: Any, max_background: int) -> Parts:
+    def _parts(self, X: Any, background: Any, max_background: int) -> ShapResult:
         model = self._model
         if self._sum is not None:
             return explain_trees(
@@ -159,7 +159,7 @@ def _tree_sum(model: Any) -> TreeSum | None:
         return None
 
 
-def _explain_scaled_line(model: Any, X: Any, background: Any) -> Parts:
+def _explain_scaled_line(model: Any, X: Any, background: Any) -> ShapResult:
     # A column of categories is several numbers to the line: what they add belongs to the column.
     widths = [1 if isinstance(scale, tuple) else len(scale) for scale in model._scales]
     if background is None:
@@ -177,4 +177,4 @@ def _explain_scaled_line(model: Any, X: Any, background: Any) -> Parts:
     parts = explain_linear(model.estimator_, model._read(X), reference, interactions=False)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
     values = np.add.reduceat(parts.values, starts, axis=1)
-    return Parts(values, parts.base, parts.output, parts.output_names, method or parts.method)
+    return ShapResult(values, parts.base, parts.output, parts.output_names, method or parts.method)

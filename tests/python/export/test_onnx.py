@@ -295,7 +295,7 @@ def test_what_onnx_cannot_say_is_named(case: Any) -> None:
 def test_models_of_others_and_models_not_fitted() -> None:
     import sklearn.linear_model
 
-    with pytest.raises(TypeError, match="expected a fitted model of Spinney"):
+    with pytest.raises(TypeError, match="expected a fitted Spinney model"):
         export_onnx(sklearn.linear_model.LinearRegression())
     with pytest.raises(TypeError, match="cannot write str"):
         export_onnx("model")

@@ -89,10 +89,10 @@ def test_boosting_goes_on_from_an_imported_model():
     ("old", "new", "words"),
     [
         ("tree\n", "forest\n", "begins with 'tree'"),
-        ("end of trees", "", "cut off"),
+        ("end of trees", "", "truncated"),
         ("max_feature_idx=4", "max_feature_idx=4.5", "max_feature_idx"),
         ("max_feature_idx=4", "max_feature_idx=1", "columns from 0 to 1"),
-        ("objective=binary", "objective=multiclassova", "no equal"),
+        ("objective=binary", "objective=multiclassova", "not supported"),
         ("left_child=1", "left_child=0", "child of more than one"),
         ("left_child=1", "left_child=77", "children"),
         ("left_child=1 ", "left_child=", "left_child"),
@@ -124,13 +124,13 @@ def _change(document, change):
     ("change", "words"),
     [
         (lambda m, t: t.update(left_children=[0, *t["left_children"][1:]]), "more than one"),
-        (lambda m, t: t.update(left_children=t["left_children"][:-1]), "one length"),
+        (lambda m, t: t.update(left_children=t["left_children"][:-1]), "equal length"),
         (lambda m, t: t.update(right_children=[999, *t["right_children"][1:]]), "children"),
         (lambda m, t: t.update(split_indices=[50, *t["split_indices"][1:]]), "column"),
         (lambda m, t: t.update(categories_sizes=[10**6] * len(t["categories_sizes"])), "categor"),
         (lambda m, t: t.pop("default_left"), "default_left"),
         (lambda m, t: t.update(split_conditions=[None] * len(t["left_children"])), "finite values"),
-        (lambda m, t: m["objective"].update(name="survival:cox"), "no equal"),
+        (lambda m, t: m["objective"].update(name="survival:cox"), "not supported"),
         (lambda m, t: m["gradient_booster"].update(name="gblinear"), "expected trees"),
         (lambda m, t: m.pop("learner_model_param"), "learner_model_param"),
         (lambda m, t: m["learner_model_param"].update(base_score="[nan]"), "numbers"),
@@ -175,12 +175,18 @@ def test_cut_or_changed_files_are_errors_or_models(tmp_path, name):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: m["features_info"].update(categorical_features=[{}]), "numbers alone"),
-        (lambda m: m["oblivious_trees"][0]["splits"][0].update(split_type="OneHot"), "numbers"),
+        (lambda m: m["features_info"].update(categorical_features=[{}]), "only numeric columns"),
+        (
+            lambda m: m["oblivious_trees"][0]["splits"][0].update(split_type="OneHot"),
+            "numeric columns",
+        ),
         (lambda m: m["oblivious_trees"][0]["splits"][0].update(float_feature_index=9), "columns"),
         (lambda m: m["oblivious_trees"][0]["leaf_values"].pop(), "leaves"),
         (lambda m: m["oblivious_trees"][0].update(leaf_values=[np.nan] * 8), "finite"),
-        (lambda m: m["model_info"]["params"]["loss_function"].update(type="Focal"), "no equal"),
+        (
+            lambda m: m["model_info"]["params"]["loss_function"].update(type="Focal"),
+            "not supported",
+        ),
         (
             lambda m: m["model_info"].update(binclass_probability_threshold="0.8"),
             "probability threshold of 0.5, got 0.8",

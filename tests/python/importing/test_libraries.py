@@ -154,5 +154,5 @@ def test_catboost(policy, mode):
         np.testing.assert_allclose(ours.feature_importances_, changes / 100, atol=1e-8)
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(score > 0, "x", "y")})
     theirs = catboost.CatBoostRegressor(**common, cat_features=["b"]).fit(frame, score)
-    with pytest.raises(ValueError, match="columns of numbers alone"):
+    with pytest.raises(ValueError, match="only numeric columns"):
         spinney.from_catboost(theirs)

@@ -304,7 +304,7 @@ def test_bounds_that_say_nothing_are_refused():
         {"town": pd.Categorical(random.choice(["a", "b"], 60)), "x": random.normal(size=60)}
     )
     tree = DecisionTreeClassifier(random_state=0).fit(frame, frame["x"] > 0)
-    with pytest.raises(ValueError, match="bounds: expected columns of numbers, got 'town'"):
+    with pytest.raises(ValueError, match="bounds: expected numeric columns, got 'town'"):
         counterfactual(tree, 0, frame, bounds={"town": (0, 1)})
     with pytest.raises(ValueError, match=r"bounds: .* own value of column 'x', which is"):
         counterfactual(tree, 0, frame, bounds={"x": (5, 9)})

@@ -430,5 +430,5 @@ def test_effects_of_thousands_of_categories():
 def test_intervals_are_a_positive_whole_number(n_intervals):
     rows = np.arange(20.0).reshape(10, 2)
     model = DecisionTreeRegressor().fit(rows, rows[:, 0])
-    with pytest.raises(ValueError, match="n_intervals: expected a positive whole number, got"):
+    with pytest.raises(ValueError, match="n_intervals: expected a positive integer, got"):
         accumulated_local_effects(model, rows, 0, n_intervals=n_intervals)

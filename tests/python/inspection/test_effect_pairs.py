@@ -306,7 +306,9 @@ def test_rows_that_never_have_both_values_are_refused_by_name():
     with pytest.raises(ValueError, match="columns: expected rows with values in both 'a' and 'b'"):
         accumulated_local_effects(model, frame, ("a", "b"))
     frame["a"] = pd.Categorical([None] * 4, categories=["x"])
-    with pytest.raises(ValueError, match="columns: expected values in column 'a', all missing"):
+    with pytest.raises(
+        ValueError, match="columns: expected a value in column 'a', got only missing values"
+    ):
         accumulated_local_effects(model, frame, ("b", "a"))
 
 
@@ -332,12 +334,12 @@ def test_maps_name_the_categories(pair):
     if all(grid.is_category for grid in told.grids):
         seen = told.counts > 0
         np.testing.assert_allclose(shown[seen], told.effect[0][seen])
-    assert ax.texts[0].get_text() == f"{told.n_missing} rows without a value left out"
+    assert ax.texts[0].get_text() == f"{told.n_missing} rows with missing values omitted"
 
 
 def test_a_map_of_a_constant_is_refused_by_name():
     frame = pd.DataFrame({"same": pd.Categorical(["a"] * 9), "number": np.arange(9.0)})
-    with pytest.raises(ValueError, match="two values or more in column 'same', got a constant"):
+    with pytest.raises(ValueError, match="at least two values in column 'same', got a constant"):
         plot.accumulated_local_effects(
             Formula(lambda rows: rows["number"]), frame, ("same", "number")
         )

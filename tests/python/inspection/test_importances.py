@@ -119,7 +119,7 @@ def test_weighted_leaving_out_is_fitting_again():
     ("weights", "message"),
     [
         ([1.0, 2.0], "sample_weight: expected 50 values"),
-        (np.r_[-1.0, np.ones(49)], "sample_weight: expected none below zero, got -1"),
+        (np.r_[-1.0, np.ones(49)], "sample_weight: expected no negative weights, got -1"),
         (np.r_[1.0, np.zeros(49)], "sample_weight: expected at least 2 rows"),
         (np.r_[np.inf, np.zeros(49)], "sample_weight: expected finite numbers"),
         (["a"] * 50, "sample_weight: expected numbers"),
@@ -394,7 +394,7 @@ def test_boosters_by_hand():
     np.testing.assert_allclose(told.mean, sums / 50, atol=1e-12)
     several = GradientBoostingRegressor(n_estimators=3).fit(X, np.column_stack([y, y]))
     with pytest.raises(
-        ValueError, match="y: expected 2 targets, as the model was fitted to, got 1"
+        ValueError, match="y: expected 2 targets, as in the fit of the model, got 1"
     ):
         impurity_importance(several, X, y, held_out=True)
 
@@ -402,7 +402,7 @@ def test_boosters_by_hand():
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (DecisionTreeClassifier(), {}, "no rows out of its bag"),
+        (DecisionTreeClassifier(), {}, "no out-of-bag rows"),
         (ExtraTreesClassifier(5), {}, "bootstrap=False"),
         (GradientBoostingClassifier(n_estimators=3), {}, "got a booster"),
         (LinearRegression(), {"held_out": True}, "LinearRegression"),
@@ -418,7 +418,7 @@ def test_refused_by_name(model, options, message):
 def test_other_rows_than_those_of_fit_are_refused():
     X, y = signal()
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="X: expected the 200 rows of fit, got 100"):
+    with pytest.raises(ValueError, match="X: expected the 200 training rows, got 100"):
         impurity_importance(forest, X[:100], y[:100])
     with pytest.raises(ValueError, match="y: expected 200 values"):
         impurity_importance(forest, X, y[:100])
@@ -447,10 +447,10 @@ def test_leaving_out_is_fitting_again():
     ("columns", "error", "message"),
     [
         ([0, 9], ValueError, "columns: expected a number below 4"),
-        ([[0, 0]], ValueError, "columns: expected different columns"),
+        ([[0, 0]], ValueError, "columns: expected one or more different columns"),
         ([], ValueError, "columns: expected at least one"),
         ("a", TypeError, "columns: expected a list"),
-        ([[0, 1, 2, 3]], ValueError, "leave a column"),
+        ([[0, 1, 2, 3]], ValueError, "keep a column"),
     ],
 )
 def test_bad_columns_are_named(columns, error, message):

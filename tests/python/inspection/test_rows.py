@@ -72,7 +72,7 @@ def test_what_has_no_such_rows_is_refused():
     with pytest.raises(ValueError, match="'proximity' for a booster"):
         leaf_neighbors(boost, X, X)
     forest = RandomForestRegressor(3).fit(X, y)
-    with pytest.raises(ValueError, match="X_train: expected the 442 rows"):
+    with pytest.raises(ValueError, match="X_train: expected the 442 training rows"):
         leaf_neighbors(forest, X[:9], X)
     with pytest.raises(ValueError, match="LinearRegression"):
         leaf_neighbors(LinearRegression().fit(X, y), X, X)
@@ -205,7 +205,7 @@ def test_rows_of_fit_are_expected(model):
     model.fit(X[:300], y[:300], sample_weight=weights)
     influence(model, X[:300], y[:300], weights)
     for rows in ((X[:300], y[:300]), (X[100:400], y[100:400], weights), (X[:142], y[:142])):
-        with pytest.raises(ValueError, match="expected the rows of fit and their weights"):
+        with pytest.raises(ValueError, match="expected the training rows and their weights"):
             influence(model, *rows)
 
 

@@ -359,7 +359,7 @@ HELD_OUT = {"held_out": True}
         (permutation_importance, TREE, Y[:, :2], {}, "model: .* each target in y, 2, got 3"),
         (permutation_importance, CLASSES, Y[:, 0] > 0, {}, "model: .* each target in y, 1, got 2"),
         (permutation_importance, TREE, Y[:9], {}, "y: expected 60 values, one for each row"),
-        (permutation_importance, TREE, Y[:, :0], {}, "y: expected a column or more, got none"),
+        (permutation_importance, TREE, Y[:, :0], {}, "y: expected at least one column, got none"),
         (permutation_importance, TREE, Y[:, :, None], {}, "y: expected one dimension, got shape"),
         (permutation_importance, TREE, np.where(Y > 2, np.nan, Y), {}, "y: expected no missing"),
         (
@@ -380,7 +380,13 @@ HELD_OUT = {"held_out": True}
         (impurity_importance, CLASSES, Y > 0, HELD_OUT, "y: expected 2 targets, .*, got 3"),
         (impurity_importance, CLASSES, labels(Y) + 1, HELD_OUT, "y: expected classes of the model"),
         (impurity_importance, TREE, np.where(Y > 0, "a", "b"), HELD_OUT, "y: expected numbers"),
-        (impurity_importance, QUANTILES, Y[:, 0], HELD_OUT, "model: .*, got one of 2 quantiles"),
+        (
+            impurity_importance,
+            QUANTILES,
+            Y[:, 0],
+            HELD_OUT,
+            "model: .*, got one that predicts 2 quantiles",
+        ),
     ],
 )
 def test_refused_by_name(measure, model, y, options, message):

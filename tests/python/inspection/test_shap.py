@@ -480,7 +480,7 @@ def test_bad_input_is_named():
         shap_values(tree, X[:0])
     with pytest.raises(TypeError, match="method='linear'"):
         shap_values(tree, X, method="linear")
-    with pytest.raises(TypeError, match="sums over trees and linear models alone"):
+    with pytest.raises(TypeError, match="only for sums over trees and linear models"):
         shap_interaction_values(GaussianNB().fit(X, y), X)
     with pytest.raises(ValueError, match="background: expected 4 columns"):
         shap_values(GaussianNB().fit(X, y), X, X[:, :2])
@@ -488,7 +488,9 @@ def test_bad_input_is_named():
         shap_values("tree", X)
     with pytest.raises(ValueError, match="not fitted"):
         shap_values(DecisionTreeClassifier(), X)
-    with pytest.raises(ValueError, match="background: expected rows to compare with"):
+    with pytest.raises(
+        ValueError, match="background: expected a table, because X has only one row"
+    ):
         shap_values(GaussianNB().fit(X, y), X[:1])
     with pytest.raises(ValueError, match="n_jobs"):
         shap_values(tree, X, n_jobs=0)
@@ -681,7 +683,10 @@ def test_files_without_covers_need_a_background(tmp_path):
         shap_values(weighed, rows, cover="rows")
     bare = imported(tmp_path, "")
     for cover in ("auto", "rows", "weight"):
-        with pytest.raises(ValueError, match=r"model: expected one that knows .* a background"):
+        with pytest.raises(
+            ValueError,
+            match=r"model: expected one with the number of training rows .* a background",
+        ):
             shap_values(bare, rows, cover=cover)
     np.testing.assert_allclose(shap_values(bare, rows, rows), [[-5.0], [5.0]])
 
@@ -689,11 +694,13 @@ def test_files_without_covers_need_a_background(tmp_path):
 def test_what_cannot_be_explained_is_named():
     X = np.random.default_rng(0).normal(size=(40, 3))
     mixture = GaussianMixture(2, random_state=0).fit(X)
-    with pytest.raises(TypeError, match="got GaussianMixture, which predicts the number of a part"):
+    with pytest.raises(
+        TypeError, match="got GaussianMixture, which predicts the number of a component"
+    ):
         explain(mixture, X)
     assert explain(mixture.score_samples, X[:2], X).values.shape == (2, 3)
     near = KNeighborsRegressor().fit(X, X[:, 0])
-    with pytest.raises(TypeError, match="got KNeighborsRegressor; interactions are known"):
+    with pytest.raises(TypeError, match="got KNeighborsRegressor; interactions are available"):
         shap_interaction_values(near, X)
     with pytest.raises(ValueError, match="X: expected at least 1 row and 1 column, got 0 rows"):
         shap_values(near, X[:0])

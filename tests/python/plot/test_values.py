@@ -31,7 +31,7 @@ from spinney.ensemble import AdaBoostClassifier, RandomForestClassifier
 from spinney.plot.calculate_scores import (
     calculate_precision_recall,
     calculate_roc,
-    read_told,
+    read_scores,
 )
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -67,7 +67,7 @@ def test_learning_curve(ax, moons):
     assert np.array_equal(left_out.get_xdata(), sizes)
     assert np.allclose(left_out.get_ydata(), test.mean(axis=1))
     assert np.allclose(of_fit.get_ydata(), train.mean(axis=1))
-    assert texts(ax) == ["rows left out", "rows of fit"]
+    assert texts(ax) == ["held-out rows", "training rows"]
     # The band is a standard error up and down.
     edge = ax.collections[0].get_paths()[0].vertices
     error = test.std(axis=1, ddof=1) / math.sqrt(5)
@@ -167,7 +167,7 @@ def test_means_of_curves_have_the_mean_area(seed):
     random = np.random.default_rng(seed)
     y = np.r_[0, 1, 2, random.integers(0, 3, 17)]
     scores = random.integers(0, 4, (20, 3)) / 4  # with ties
-    (told,), y = read_told(scores, None, y)
+    (told,), y = read_scores(scores, None, y)
     roc = calculate_roc(told, y)
     assert roc.area == pytest.approx(auc(roc.across, roc.up))
     assert roc.area == pytest.approx(

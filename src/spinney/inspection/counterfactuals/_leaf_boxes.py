@@ -1,8 +1,8 @@
-"""An ensemble of trees as boxes: where each leaf lies among the cells between thresholds.
+"""The leaves of a tree ensemble as boxes in the grid of all split thresholds.
 
-A column has *options*: the cells between the thresholds that trees ask about, or its categories.
-A leaf is reached from a range of options of each column of numbers, and from a set of options of
-each column of categories. A *point* is an option for each column; a *box* is a range or a set.
+A column has *options*: the cells between the thresholds of the splits, or its categories. A leaf
+is reached from a range of options of each numeric column, and from a set of options of each column
+of categories. A *point* has one option for each column; a *box* has a range or set of options.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 
 def find_cuts(scores: TreeScores, column: int) -> Floats:
-    """Return the thresholds that any tree asks about a column of numbers, ascending."""
+    """Return the thresholds of all splits on a numeric column, ascending."""
     found = [
         tree.threshold[(tree.feature == column) & (tree.category_start < 0)]
         for tree in scores.trees
@@ -34,14 +34,14 @@ def find_cuts(scores: TreeScores, column: int) -> Floats:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Part of the options of every column.
+    """A range or set of options for every column.
 
     Parameters
     ----------
     low, high : ndarray of int
-        From, and up to but not with, an option, of each column of numbers.
+        The first option, and the end (exclusive), of each numeric column.
     kept : dict of int to ndarray of bool
-        Options of each column of categories.
+        Whether each option belongs to the box, for each column of categories.
     """
 
     low: Ints
@@ -50,18 +50,18 @@ class Boxes:
 
 
 class LeafBoxes:
-    """Leaves of all trees that a row can reach if some of its columns may change.
+    """The leaves of all trees that a row can reach by changes of some columns.
 
     Parameters
     ----------
     scores : TreeScores
         The trees.
     row : ndarray of shape (n_features,)
-        The row as trees see it: numbers or codes, NaN where something is missing.
+        The row as the trees read it: numbers or codes, NaN where a value is missing.
     cuts : dict of int to ndarray
-        Thresholds of each column of numbers that may change.
+        The thresholds of each numeric column that may change.
     categories : dict of int to int
-        How many categories each column of categories has that may change.
+        The number of categories of each column of categories that may change.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class LeafBoxes:
         self.start = np.asarray(scores.start, dtype=np.float64)
 
     def _leaves(self, tree: Tree) -> Any:
-        """Return where the leaves of a tree lie that the row can reach."""
+        """Return (low, high, kept, nodes) of the leaves of a tree that the row can reach."""
         top = np.array([len(self._cuts[j]) + 1 for j in self.numbers], dtype=np.int64)
-        place = {j: k for k, j in enumerate(self.numbers)}
+        index = {j: k for k, j in enumerate(self.numbers)}
         whole = {j: np.ones(n, dtype=bool) for j, n in self._categories.items()}
         stack: list[Any] = [(0, np.zeros(len(top), dtype=np.int64), top, whole)]
         found = []
@@ -106,8 +106,8 @@ class LeafBoxes:
                 found.append((low, high, kept, node))
                 continue
             j = int(tree.feature[node])
-            if j in place:
-                k, cut = place[j], _cut_number(tree, node, self._cuts[j])
+            if j in index:
+                k, cut = index[j], _cut_number(tree, node, self._cuts[j])
                 if cut + 1 < high[k]:
                     stack.append((right, _with(low, k, max(int(low[k]), cut + 1)), high, kept))
                 if cut >= low[k]:
@@ -129,19 +129,21 @@ class LeafBoxes:
             np.array([node for *_, node in found]),
         )
 
-    def inside(self, numbers: Ints, classes: dict[int, int], but: int = -1) -> NDArray[np.bool_]:
-        """Say which leaves hold a point, whatever its option of column `but`."""
+    def inside(
+        self, numbers: Ints, classes: dict[int, int], ignored: int = -1
+    ) -> NDArray[np.bool_]:
+        """Return which leaves contain a point, for any option of the column `ignored`."""
         held = np.ones(len(self.tree), dtype=bool)
         for k, j in enumerate(self.numbers):
-            if j != but:
+            if j != ignored:
                 held &= (self.low[:, k] <= numbers[k]) & (numbers[k] < self.high[:, k])
         for j, option in classes.items():
-            if j != but:
+            if j != ignored:
                 held &= self.kept[j][:, option]
         return held
 
     def reached(self, boxes: Boxes, among: Ints, column: int) -> Ints:
-        """Return those of some leaves that a box can reach, by its part of one column."""
+        """Return the leaves of `among` that a box reaches, checking only one column."""
         if column in self.kept:
             return among[(self.kept[column][among] & boxes.kept[column]).any(axis=1)]
         k = self.numbers.index(column)
@@ -156,7 +158,7 @@ def _with(values: Ints, k: int, value: int) -> Ints:
 
 
 def _cut_number(tree: Tree, node: int, cuts: Floats) -> int:
-    """Return the number of the threshold; of an infinite one (missing or not) the last cell."""
+    """Return the index of a node's threshold; -1 or n for an infinite one."""
     threshold = tree.threshold[node]
     if np.isfinite(threshold):
         return int(np.searchsorted(cuts, threshold))
@@ -164,6 +166,7 @@ def _cut_number(tree: Tree, node: int, cuts: Floats) -> int:
 
 
 def _categories_left(tree: Tree, node: int, n: int) -> NDArray[np.bool_]:
+    """Return which of n categories go to the left child."""
     start = int(tree.category_start[node])
     codes = np.arange(n)
     words = tree.category_bits[start + codes // 32]

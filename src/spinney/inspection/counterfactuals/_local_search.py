@@ -1,7 +1,8 @@
-"""Good points near a row, by changing one column at a time: the start of the search for the best.
+"""Local search for cheap points near a row, before the branch and bound.
 
-A *state* is a point and, for every leaf, how many of the columns keep the point out of it, so that
-the answers for all options of a column follow from the leaves that this column alone decides.
+The search changes one column at a time. A *state* is a point and, for every leaf, the number of
+columns that exclude the point from it. The margins for all options of a column then follow from
+the leaves that no other column excludes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ __all__ = ["LocalSearch"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Point = tuple[Ints, dict[int, int]]
-_MOST_PROFILES = 60_000  # looks at a column that one search may take
-_N_IMPROVED = 8  # starts, the cheapest ones, that are improved
+_MAX_PROFILES = 60_000  # maximum number of evaluations of a column in one search
+_N_IMPROVED = 8  # number of starts, the cheapest ones, that are improved
 
 
 @dataclass
@@ -39,11 +40,11 @@ class LocalSearch:
     leaves : LeafBoxes
         The ensemble.
     margins : ndarray of shape (n_leaves, n_margins)
-        What each leaf adds to the margins, all of which must rise above `close`.
+        The contribution of each leaf to the margins; the goal is that all margins exceed `close`.
     base, close : ndarray of shape (n_margins,)
-        Where margins begin, and what counts as positive.
+        The initial margins, and the thresholds above which they count as positive.
     costs : dict of int to ndarray
-        For each column the cost of its options, infinite for those that are not allowed.
+        For each column the cost of its options; infinite for options that are not allowed.
     """
 
     def __init__(
@@ -92,22 +93,22 @@ class LocalSearch:
         options = {j: int(at) for j, at in zip(self._numbers, point[0], strict=True)} | point[1]
         n_out = np.zeros(self._n_leaves, dtype=np.int16)
         for j, option in options.items():
-            n_out += self._out(j, option)
+            n_out += self._excludes(j, option)
         return _State(options, n_out)
 
     def _point(self, state: _State) -> Point:
         numbers = np.array([state.options[j] for j in self._numbers], dtype=np.int64)
         return numbers, {j: state.options[j] for j in self._kept}
 
-    def _out(self, j: int, option: int) -> NDArray[np.bool_]:
-        """Say which leaves an option of a column keeps a point out of."""
+    def _excludes(self, j: int, option: int) -> NDArray[np.bool_]:
+        """Return the leaves that an option of a column excludes."""
         if j in self._kept:
             return ~self._kept[j][option]
         return (self._low[j] > option) | (self._high[j] <= option)
 
     def _move(self, state: _State, j: int, option: int) -> None:
-        state.n_out -= self._out(j, state.options[j])
-        state.n_out += self._out(j, option)
+        state.n_out -= self._excludes(j, state.options[j])
+        state.n_out += self._excludes(j, option)
         state.options[j] = option
 
     def _cost(self, state: _State) -> float:
@@ -120,7 +121,7 @@ class LocalSearch:
     def _profile(self, state: _State, j: int) -> Floats:
         """Return the margins for every option of one column, (n_options, n_margins)."""
         self._n_profiles += 1
-        held = np.flatnonzero(state.n_out == self._out(j, state.options[j]))
+        held = np.flatnonzero(state.n_out == self._excludes(j, state.options[j]))
         added = self._margins[held]
         if j in self._kept:
             return self._base + self._kept[j][:, held].astype(np.float64) @ added
@@ -132,9 +133,12 @@ class LocalSearch:
         ]
         return self._base + np.cumsum(np.array(steps), axis=1).T
 
-    def _climb(self, state: _State, still: set[int]) -> _State | None:
-        """Take the change that brings most for its cost, until the goal is reached."""
-        columns = [j for j in self._columns if j not in still]
+    def _climb(self, state: _State, fixed: set[int]) -> _State | None:
+        """Make the change with the largest gain per cost until the goal is reached.
+
+        Returns None if the goal is not reached without changing the columns `fixed`.
+        """
+        columns = [j for j in self._columns if j not in fixed]
         for _ in range(3 * len(columns)):
             best, most = None, 0.0
             arrived, least = None, np.inf
@@ -143,9 +147,9 @@ class LocalSearch:
                 with np.errstate(invalid="ignore"):
                     more = self._costs[j] - self._costs[j][now]
                 allowed = np.isfinite(more)
-                there = (margins > self._close).all(axis=1) & allowed
-                if there.any():
-                    option = int(np.argmin(np.where(there, more, np.inf)))
+                reaches = (margins > self._close).all(axis=1) & allowed
+                if reaches.any():
+                    option = int(np.argmin(np.where(reaches, more, np.inf)))
                     if more[option] < least:
                         arrived, least = (j, option), float(more[option])
                 short = np.minimum(margins, 0).sum(axis=1)
@@ -162,7 +166,7 @@ class LocalSearch:
         return None
 
     def _cheapen(self, state: _State) -> float:
-        """Move single columns to cheaper options as long as the goal stays reached."""
+        """Move single columns to cheaper options within the goal; return the cost."""
         changed = True
         while changed:
             changed = False
@@ -177,9 +181,9 @@ class LocalSearch:
         return self._cost(state)
 
     def _improve(self, state: _State, cost: float) -> tuple[_State, float]:
-        """Put columns back, repair what that broke by others, and keep what is cheaper."""
+        """Reset one or two columns, reach the goal by others, and keep cheaper results."""
         home = {j: int(np.argmin(self._costs[j])) for j in self._columns}
-        stop = self._n_profiles + _MOST_PROFILES // _N_IMPROVED
+        stop = self._n_profiles + _MAX_PROFILES // _N_IMPROVED
         improved = True
         while improved and self._n_profiles < stop:
             improved = False

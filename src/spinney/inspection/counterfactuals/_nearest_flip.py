@@ -1,9 +1,9 @@
-"""The nearest point at which an ensemble of trees answers otherwise: branch and bound over boxes.
+"""Branch and bound for the nearest point with another prediction.
 
-Boxes of options are opened in the order of the least cost in them. If the cheapest point of the
-cheapest box answers as wanted, nothing is nearer. If not, the box is parted between that point and
-a leaf that would help most; parts that no choice of leaves can bring to the wanted answer are
-dropped. A walk along single columns finds a good point first, which bounds the cost from above.
+Boxes of options are opened in the order of their lower cost bounds. If the cheapest point of the
+cheapest box reaches the goal, no point is nearer. If not, the box is split between that point and
+the leaf with the largest gain. Boxes in which no choice of leaves reaches the goal are dropped. A
+local search finds a good point first, whose cost is an upper bound.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from spinney.inspection.counterfactuals._leaf_boxes import Boxes, LeafBoxes
 from spinney.inspection.counterfactuals._local_search import LocalSearch
 
-__all__ = ["Found", "Goal", "NearestFlip"]
+__all__ = ["Goal", "NearestFlip", "SearchResult"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Point = tuple[Ints, dict[int, int]]
-_CLOSE = 1e-9  # margins this near to zero (of their scale) are asked of the model itself
+_CLOSE = 1e-9  # relative size below which rounding decides, so that the model itself is evaluated
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The best point, if any, what it costs, what every other one costs at least, and the work."""
+class SearchResult:
+    """The best point or None, its cost, a lower bound, and the boxes opened."""
 
     point: Point | None
     cost: float
@@ -54,11 +54,11 @@ class NearestFlip:
     leaves : LeafBoxes
         The ensemble.
     goal : Goal
-        What is wanted.
+        The margins that must become positive.
     costs : dict of int to ndarray
-        For each column the cost of its options, infinite for those that are not allowed.
+        For each column the cost of its options; infinite for options that are not allowed.
     confirm : callable
-        ``confirm(point)`` asks the model itself, where rounding decides.
+        ``confirm(point)`` evaluates the model itself; used where rounding decides.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class NearestFlip:
         confirm: Callable[[Point], bool],
     ) -> None:
         self._leaves, self._goal, self._costs, self._confirm = leaves, goal, costs, confirm
-        self._margins = leaves.value @ goal.factors  # what each leaf adds to each margin
+        self._margins = leaves.value @ goal.factors  # contribution of each leaf to each margin
         self._base = leaves.start @ goal.factors + goal.offsets
         scale = np.abs(self._margins).max(axis=0, initial=0.0) * leaves.n_trees
         self._close = _CLOSE * (np.abs(self._base) + scale + 1e-300)
 
-    def search(self, start: Point, candidates: list[Point], max_boxes: int) -> Found:
-        """Search from the point that the row is, with points that may reach the goal already."""
-        best, least = self._walk(start, candidates)
+    def search(self, start: Point, candidates: list[Point], max_boxes: int) -> SearchResult:
+        """Search from the row's point; `candidates` are points that may reach the goal."""
+        best, least = self._find_good_point(start, candidates)
         everything = Boxes(
             np.zeros(len(self._leaves.numbers), dtype=np.int64),
             np.array([len(self._costs[j]) for j in self._leaves.numbers], dtype=np.int64),
@@ -92,26 +92,27 @@ class NearestFlip:
             if cost >= least:
                 break
             if n_boxes == max_boxes:
-                return Found(best, least, cost, n_boxes)
+                return SearchResult(best, least, cost, n_boxes)
             n_boxes += 1
             point = self._cheapest(boxes)
             held = reach[self._leaves.inside(*point)[reach]]
             margins = self._base + self._margins[held].sum(axis=0)
             if self._reaches(margins, point):
-                return Found(point, cost, cost, n_boxes)
-            for part, column in self._part(boxes, reach, held, point, margins):
-                within = self._leaves.reached(part, reach, column)
-                self._push(heap, order, part, within, least)
-        return Found(best, least, least, n_boxes)
+                return SearchResult(point, cost, cost, n_boxes)
+            for half, column in self._split(boxes, reach, held, point, margins):
+                within = self._leaves.reached(half, reach, column)
+                self._push(heap, order, half, within, least)
+        return SearchResult(best, least, least, n_boxes)
 
     def _push(self, heap: list[Any], order: Any, boxes: Boxes, reach: Ints, least: float) -> None:
+        """Add a box to the heap unless it is too expensive or cannot reach the goal."""
         cost = self._least_cost(boxes)
         if cost >= least or (self._upper(reach) < -self._close).any():
             return
         heapq.heappush(heap, (cost, next(order), boxes, reach))
 
     def _upper(self, reach: Ints) -> Floats:
-        """Return bounds of the margins: in every tree the best leaf that is in reach."""
+        """Return upper bounds of the margins: the best reachable leaf of every tree."""
         first = np.flatnonzero(np.diff(self._leaves.tree[reach], prepend=-1))
         return self._base + np.maximum.reduceat(self._margins[reach], first).sum(axis=0)
 
@@ -141,19 +142,19 @@ class NearestFlip:
             return False
         return self._confirm(point)
 
-    def _part(
+    def _split(
         self, boxes: Boxes, reach: Ints, held: Ints, point: Point, margins: Floats
     ) -> list[tuple[Boxes, int]]:
-        """Part a box between its cheapest point and the leaf that would help most."""
+        """Split a box between its cheapest point and the leaf with the largest gain."""
         leaves = self._leaves
         short = int(np.argmin(margins / self._close))
         trees = leaves.tree[reach]
         first = np.flatnonzero(np.diff(trees, prepend=-1))
-        helps = np.maximum.reduceat(self._margins[reach, short], first)
-        gains = helps - self._margins[held, short]  # one leaf of every tree holds the point
+        highest = np.maximum.reduceat(self._margins[reach, short], first)
+        gains = highest - self._margins[held, short]  # one leaf of every tree contains the point
         tree = int(np.argmax(gains))
         of_tree = reach[trees == trees[first[tree]]]
-        if gains[tree] <= 0:  # this margin is decided: another leaf of any tree, to part the rest
+        if gains[tree] <= 0:  # this margin is at its bound: split by any other leaf
             other = reach[~np.isin(reach, held)]
             if len(other) == 0:
                 return []
@@ -182,8 +183,8 @@ class NearestFlip:
                 ]
         return []
 
-    def _walk(self, start: Point, candidates: list[Point]) -> tuple[Point | None, float]:
-        """Return a good point, or None."""
+    def _find_good_point(self, start: Point, candidates: list[Point]) -> tuple[Point | None, float]:
+        """Return a point that reaches the goal and its cost, or None and infinity."""
         local = LocalSearch(self._leaves, self._margins, self._base, self._close, self._costs)
         for point, cost in local.search(start, candidates):
             if self._confirm(point):

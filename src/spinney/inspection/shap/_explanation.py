@@ -1,4 +1,4 @@
-"""What a model's answers are made of."""
+"""The result of an explanation by Shapley values."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Parts of a model's answers, a number for each row and column, that add up to the answer.
+    """Shapley values: contributions of columns that add up to the prediction.
 
-    Attributes have the names and shapes of ``shap.Explanation``, so that what reads those reads
-    this: of shap's plots, ``violin``, ``force`` and ``summary_plot``. The others ask for the class,
-    which `to_shap` makes.
+    Attributes have the names and shapes of ``shap.Explanation``, so that functions which use only
+    these accept this class, too: ``violin``, ``force`` and ``summary_plot`` of shap's plots. The
+    other plots check the class; use `to_shap` for them.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_columns) or (n_rows, n_columns, n_outputs)
-        The part of each column.
+        The contribution of each column.
     base_values : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        The answer when nothing is known of a row.
+        The mean prediction, to which the contributions are added.
     data : ndarray of shape (n_rows, n_columns)
         The rows; objects if some columns are categories.
     feature_names : list of str
@@ -34,11 +34,11 @@ class Explanation:
     output_names : list of str or None
         Classes, or targets, if there are several outputs.
     output : str
-        What is explained, in words: "prediction", "log-odds", "probability" and so on.
+        A description of the output: "prediction", "log-odds", "probability" and so on.
     method : str
-        How, in words.
+        A description of the method.
     standard_errors : ndarray of the shape of `values`, or None
-        Of values that were sampled.
+        Standard errors of sampled values.
 
     Examples
     --------
@@ -73,16 +73,18 @@ class Explanation:
 
     @property
     def display_data(self) -> NDArray[Any]:
-        """The rows as they are shown: the same as `data`."""
+        """The rows for display: the same as `data`."""
         return self.data
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, index: Any) -> Explanation:
-        """Return the explanation of some rows, as arrays are indexed; a number keeps one row."""
+        """Return the explanation of some rows; an integer keeps one row."""
         if isinstance(index, tuple):
-            raise TypeError("Explanation: expected an index of rows; outputs have of_output")
+            raise TypeError(
+                "Explanation: expected an index of rows, got a tuple; use of_output for outputs"
+            )
         if isinstance(index, int | np.integer):
             n = len(self)
             if not -n <= index < n:
@@ -106,17 +108,17 @@ class Explanation:
         Parameters
         ----------
         output : int or str
-            Its number or its name.
+            The index or the name of the output.
 
         Returns
         -------
         Explanation
-            With two-dimensional values.
+            An explanation with two-dimensional values.
         """
         if self.values.ndim == 2:
             if output in (0, -1):
                 return self
-            raise ValueError(f"output: expected 0, as there is one output only, got {output!r}")
+            raise ValueError(f"output: expected 0, because there is one output; got {output!r}")
         n = self.values.shape[2]
         names = self.output_names or [str(k) for k in range(n)]
         if isinstance(output, str) and output in names:
@@ -138,13 +140,13 @@ class Explanation:
         )
 
     def to_shap(self) -> Any:
-        """Make a ``shap.Explanation`` of it, for shap's plots.
+        """Convert to a ``shap.Explanation``, for shap's plots.
 
         Returns
         -------
         shap.Explanation
-            With the same numbers. Its ``[0]`` is the first row, as ``shap.plots.waterfall`` wants
-            it, its ``[:, "age"]`` a column, as ``shap.plots.scatter`` does, and its ``[:, :, 1]``
+            The same values. Index it with ``[0]`` for the first row (``shap.plots.waterfall``),
+            with ``[:, "age"]`` for a column (``shap.plots.scatter``), and with ``[:, :, 1]`` for
             the second of several outputs.
 
         Examples
@@ -152,10 +154,11 @@ class Explanation:
         >>> shap.plots.beeswarm(explain(model, X).to_shap())  # doctest: +SKIP
         """
         try:
-            import shap
+            import shap  # an optional dependency
         except ImportError as error:
             raise ImportError(
-                "to_shap: expected the package shap, which is not installed"
+                "to_shap: expected the package shap, which is not installed; install it with "
+                "'pip install shap'"
             ) from error
         one = self.values.ndim == 2
         return shap.Explanation(

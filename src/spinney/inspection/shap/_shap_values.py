@@ -1,4 +1,4 @@
-"""One call for the Shapley values of any model."""
+"""Shapley values of any model: the public functions, which select a method."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spinney.export.linear_models import LINEAR_MODELS
 from spinney.inspection.shap._explanation import Explanation
 from spinney.inspection.shap.linear import explain_linear
 from spinney.inspection.shap.sampling import explain_by_sampling
-from spinney.inspection.shap.trees import Parts, TreeSum, explain_trees, read_stored, read_sum
+from spinney.inspection.shap.trees import ShapResult, TreeSum, explain_trees, read_stored, read_sum
 from spinney.inspection.table_view import TableView
 from spinney.models.form import NotExpressible
 from spinney.runtime.threads import effective_n_jobs
@@ -39,53 +39,55 @@ def shap_values(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
-    """Part each prediction among the columns, by Shapley values.
+    """Distribute each prediction over the columns, by Shapley values.
 
-    Exact for trees, ensembles of trees (boosting, AnyBoost of trees, forests, bagging, AdaBoost's
-    votes, isolation forests, models imported from other libraries) and linear models of Spinney;
-    sampled for every other estimator.
+    The values are exact for trees, ensembles of trees (boosting, AnyBoost of trees, forests,
+    bagging, AdaBoost, isolation forests, models imported from other libraries) and linear Spinney
+    models. For every other estimator they are sampled.
 
     Parameters
     ----------
     model : fitted estimator
-        The model. With ``method="sampling"`` any function of rows will do.
+        The model. With ``method="sampling"`` any function of rows is accepted.
     X : array, sparse matrix or frame of shape (n_rows, n_columns)
         The rows that are explained.
     background : table of the same columns or None, default=None
-        Rows that stand for "nothing is known of this column": a sample of the training rows, of
-        which some hundred will do. All of them are used: the time grows with their number, the
-        memory (some 64 MB a thread) does not. None: trees use the shares of training rows that they
-        remember; linear models and sampling take X itself, if it has more than one row.
+        Rows that provide the values of columns outside a coalition: a sample of the training rows;
+        about 100 suffice. All of them are used: the time grows with their number, the memory (about
+        64 MB per thread) does not. None: trees use the shares of training rows that they store;
+        linear models and sampling use X itself, if it has more than one row.
     method : {"auto", "tree", "linear", "sampling"}, default="auto"
-        "auto" is exact where it can be.
+        "auto" selects an exact method if there is one.
     feature_perturbation : {"tree_path_dependent", "interventional"} or None, default=None
-        What a column that is not known does in a tree. "interventional": it has the values of the
-        background's rows, whatever the other columns are. "tree_path_dependent": rows divide as the
-        training rows did. None is the first if there is a background, else the second.
+        How trees treat columns outside a coalition. "interventional": they have the values of
+        background rows, independently of the other columns. "tree_path_dependent": rows follow
+        both branches, weighted by the shares of training rows. None is "interventional" if there is
+        a background, otherwise "tree_path_dependent".
     cover : {"auto", "rows", "weight"}, default="auto"
-        How training rows count without a background: each once, or by their weight (for boosters:
-        their second derivatives). "auto" is the weight for trees and forests, rows for boosters,
-        and the weight for boosters imported from XGBoost and CatBoost, which know no other.
+        How training rows are counted without a background: each once, or by weight (for boosters:
+        by second derivatives). "auto" is "weight" for trees and forests, "rows" for boosters, and
+        "weight" for boosters imported from XGBoost and CatBoost, which store no row counts.
     n_permutations : int, default=1
         Sampling: pairs of permutations for each row of the background.
     max_background : int, default=100
-        Sampling: rows drawn from the background if it has more. (Trees and linear models use all.)
+        Sampling: the size of a random sample of the background if it has more rows. (Trees and
+        linear models use all rows.)
     random_state : int, RandomState or None, default=0
         Sampling: the seed.
     n_jobs : int or None, default=None
-        Threads of the tree methods. The values are the same for any number.
+        The number of threads of the tree methods; it does not change the values.
 
     Returns
     -------
     ndarray of shape (n_rows, n_columns) or (n_rows, n_columns, n_outputs)
-        Parts of the model's raw score: the prediction of regressors, the log-odds of two classes
-        (boosting, logistic regression), the scores before softmax of several, the probabilities of
-        forests. `explain` says which, and the value from which they start.
+        Contributions to the model's raw score: the prediction of regressors, the log-odds of two
+        classes (boosting, logistic regression), the scores before softmax of more classes, the
+        probabilities of forests. `explain` returns the name of the output and the base values, too.
 
     See Also
     --------
     explain : The same with base values, names and standard errors.
-    shap_interaction_values : Pairs of columns.
+    shap_interaction_values : Values of pairs of columns.
 
     Examples
     --------
@@ -97,19 +99,19 @@ def shap_values(
     >>> shap_values(model, X).shape
     (150, 4, 3)
     """
-    parts = _parts(
+    result = _calculate(
         model,
         X,
         background,
-        method,
-        feature_perturbation,
-        cover,
-        n_permutations,
-        max_background,
-        random_state,
-        n_jobs,
+        method=method,
+        feature_perturbation=feature_perturbation,
+        cover=cover,
+        n_permutations=n_permutations,
+        max_background=max_background,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
-    return _squeezed(parts.values)
+    return _squeezed(result.values)
 
 
 def explain(
@@ -125,7 +127,7 @@ def explain(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Explanation:
-    """Explain each prediction by Shapley values, with all that is needed to read them.
+    """Explain each prediction by Shapley values, with base values and names.
 
     Parameters
     ----------
@@ -136,8 +138,8 @@ random_state, n_jobs
     Returns
     -------
     Explanation
-        Values, base values, rows, names, what the output is and how it was explained; the
-        attributes of ``shap.Explanation`` among them.
+        Values, base values, rows, names, a description of the output and the method; it has the
+        attributes of ``shap.Explanation``.
 
     Examples
     --------
@@ -151,30 +153,30 @@ random_state, n_jobs
     >>> explanation.base_values.tolist()
     [3.0, 3.0, 3.0]
     """
-    parts = _parts(
+    result = _calculate(
         model,
         X,
         background,
-        method,
-        feature_perturbation,
-        cover,
-        n_permutations,
-        max_background,
-        random_state,
-        n_jobs,
+        method=method,
+        feature_perturbation=feature_perturbation,
+        cover=cover,
+        n_permutations=n_permutations,
+        max_background=max_background,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
-    values = _squeezed(parts.values)
-    base = np.broadcast_to(parts.base, (len(values), len(parts.base)))
+    values = _squeezed(result.values)
+    base = np.broadcast_to(result.base, (len(values), len(result.base)))
     view = TableView(X, model)
-    errors = parts.standard_errors
+    errors = result.standard_errors
     return Explanation(
         values,
         base[:, 0] if values.ndim == 2 else base,
         view.values(),
         view.names,
-        parts.output_names if values.ndim == 3 else None,
-        parts.output,
-        parts.method,
+        result.output_names if values.ndim == 3 else None,
+        result.output,
+        result.method,
         None if errors is None else _squeezed(errors),
     )
 
@@ -188,21 +190,21 @@ def shap_interaction_values(
     cover: str = "auto",
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
-    """Part each prediction among the pairs of columns, by Shapley interaction values.
+    """Distribute each prediction over pairs of columns, by Shapley interaction values.
 
     Parameters
     ----------
     model : fitted estimator
-        A tree, an ensemble of trees or a linear model of Spinney.
+        A Spinney tree, tree ensemble or linear model.
     X, background, feature_perturbation, cover, n_jobs
         As for `shap_values`.
 
     Returns
     -------
     ndarray of shape (n_rows, n_columns, n_columns) or (…, n_outputs)
-        Symmetric in the columns; each row of a matrix adds up to the column's Shapley value. What
-        two columns do together is divided evenly between their two places; the diagonal has what a
-        column does by itself.
+        Symmetric in the columns; each row of a matrix adds up to the column's Shapley value. The
+        interaction of two columns is split evenly between their two entries; the diagonal has the
+        main effects.
 
     Examples
     --------
@@ -214,30 +216,31 @@ def shap_interaction_values(
     >>> shap_interaction_values(both, X[3:4])[0].tolist()
     [[0.25, 0.125], [0.125, 0.25]]
     """
-    parts = _parts(
+    result = _calculate(
         model,
         X,
         background,
-        "auto",
-        feature_perturbation,
-        cover,
-        1,
-        100,
-        0,
-        n_jobs,
+        method="auto",
+        feature_perturbation=feature_perturbation,
+        cover=cover,
+        n_permutations=1,
+        max_background=100,
+        random_state=0,
+        n_jobs=n_jobs,
         interactions=True,
     )
-    return _squeezed(parts.values)
+    return _squeezed(result.values)
 
 
 def _squeezed(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
-def _parts(
+def _calculate(
     model: Any,
     X: Any,
     background: Any,
+    *,
     method: str,
     feature_perturbation: str | None,
     cover: str,
@@ -246,37 +249,43 @@ def _parts(
     random_state: Any,
     n_jobs: int | None,
     interactions: bool = False,
-) -> Parts:
+) -> ShapResult:
+    """Check the arguments, select a method and calculate the values."""
     _check_choice("method", method, _METHODS)
     _check_choice("cover", cover, _COVERS)
     if feature_perturbation is not None:
         _check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
     for name, value in (("n_permutations", n_permutations), ("max_background", max_background)):
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name}: expected a positive whole number, got {value!r}")
+            raise ValueError(f"{name}: expected a positive integer, got {value!r}")
     n_threads = effective_n_jobs(n_jobs)
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
-    told, stored = None, None
+    tree_sum, stored = None, None
     if method in ("auto", "tree") and not isinstance(model, LINEAR_MODELS):
-        told, stored, why = _tree_sum(model)
-        if told is None and method == "tree":
+        tree_sum, stored, why = _read_as_tree_sum(model)
+        if tree_sum is None and method == "tree":
             raise TypeError(f"method='tree': {why}")
-        if told is None and interactions:
+        if tree_sum is None and interactions:
             raise TypeError(
-                f"model: {why}; interactions are known for sums over trees and linear models alone"
+                f"model: {why}; interactions are available only for sums over trees and linear "
+                "models"
             )
-        method = "sampling" if told is None else "tree"
+        method = "sampling" if tree_sum is None else "tree"
     elif method == "auto":
         method = "linear"
-    if told is not None:
+    if tree_sum is not None:
         if feature_perturbation == "interventional" and background is None:
-            raise ValueError("feature_perturbation='interventional': expected a background")
+            raise ValueError(
+                "feature_perturbation='interventional': expected a background, got None"
+            )
         if feature_perturbation == "tree_path_dependent" and background is not None:
-            raise ValueError("feature_perturbation='tree_path_dependent': expected no background")
+            raise ValueError(
+                "feature_perturbation='tree_path_dependent': expected no background, got one"
+            )
         return explain_trees(
             model,
-            told,
+            tree_sum,
             X,
             background,
             stored=stored,
@@ -292,11 +301,11 @@ def _parts(
     if method == "tree":
         raise TypeError(f"method='tree': expected a model of trees, got {type(model).__name__}")
     if background is None and _num_samples(X) == 1:
-        raise ValueError("background: expected rows to compare with, as X has one row only")
+        raise ValueError("background: expected a table, because X has only one row; got None")
     if method == "linear":
         if not isinstance(model, LINEAR_MODELS):
             raise TypeError(
-                f"method='linear': expected a linear model of Spinney, got {type(model).__name__}"
+                f"method='linear': expected a linear Spinney model, got {type(model).__name__}"
             )
         reference = X if background is None else background
         return explain_linear(model, X, reference, interactions=interactions)
@@ -310,16 +319,17 @@ def _parts(
     )
 
 
-def _tree_sum(model: Any) -> tuple[TreeSum | None, Any, str]:
-    """Return the sum over trees that a model is, where its trees are, or why it is none."""
-    why = f"expected a tree or an ensemble of trees of Spinney's, got {type(model).__name__}"
+def _read_as_tree_sum(model: Any) -> tuple[TreeSum | None, Any, str]:
+    """Return a model as a sum over trees, its trees in the core, or an error text."""
+    why = f"expected a Spinney tree or tree ensemble, got {type(model).__name__}"
     if not type(model).__module__.startswith("spinney."):
         return None, None, why
     try:
-        told = read_stored(model)
-        return (read_sum(model), None, "") if told is None else (*told, "")
+        tree_sum = read_stored(model)
+        return (read_sum(model), None, "") if tree_sum is None else (*tree_sum, "")
     except NotExpressible as error:
-        # What export expects is more than sums over trees; what it says of one model is true here.
+        # Errors that list the models supported by export do not apply here: export supports more.
+        # Errors about this model do.
         return None, None, why if str(error).startswith("expected") else str(error)
 
 

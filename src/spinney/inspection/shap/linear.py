@@ -8,17 +8,17 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from spinney.export.linear_models import read_linear
-from spinney.inspection.shap.trees import Parts
+from spinney.inspection.shap.trees import ShapResult
 from spinney.models.form import LargestScore, Numbers, Sides, Softmax, TwoClasses
 
 __all__ = ["explain_linear"]
 
 
-def explain_linear(model: Any, X: Any, background: Any, *, interactions: bool) -> Parts:
-    """Explain a linear model of Spinney against the mean of the background.
+def explain_linear(model: Any, X: Any, background: Any, *, interactions: bool) -> ShapResult:
+    """Return Shapley values of a linear model relative to the background's mean.
 
-    With columns that are drawn independently of each other, whatever is left of a coalition is at
-    the background's mean, and nothing interacts.
+    Columns are treated as independent: a column outside the coalition is at the background's mean,
+    and there are no interactions.
     """
     scores, outcome = read_linear(model)
     rows = _read(model, X)
@@ -44,7 +44,7 @@ def explain_linear(model: Any, X: Any, background: Any, *, interactions: bool) -
         diagonal = np.arange(rows.shape[1])
         pairs[:, diagonal, diagonal] = values
         values = pairs
-    return Parts(values, base, output, names, "linear, against the mean of the background")
+    return ShapResult(values, base, output, names, "linear, against the mean of the background")
 
 
 def _read(model: Any, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Exact Shapley values of trees and sums of trees."""
+"""Exact Shapley values of trees and tree ensembles."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from sklearn.base import is_classifier
 
 from spinney import _core
 from spinney.adaboost.anyboost import BaseAnyBoost, Constant
+from spinney.boosting.base import BaseBoosting
 from spinney.data.core_table import read_for_core
 from spinney.export.tree_models import read_trees
-from spinney.inspection._tree_sums import TreeSum as StoredSum
-from spinney.inspection._tree_sums import read_tree_sum
+from spinney.inspection._tree_sums import StoredSum, read_tree_sum
 from spinney.models import form as _form
 from spinney.models.form import NotExpressible, TreeScores
 from spinney.models.tree import Tree
 from spinney.tree.base import BaseTree
 
-__all__ = ["Parts", "TreeSum", "explain_trees", "read_sum"]
+__all__ = ["ShapResult", "TreeSum", "explain_trees", "read_sum"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Shapley values as they are calculated: the last axis is that of the outputs."""
+class ShapResult:
+    """Calculated Shapley values; the last axis of `values` is the outputs."""
 
     values: Floats
     base: Floats
@@ -39,9 +39,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class TreeSum:
-    """A model as a sum over trees, and what the sum is.
+    """A model as a sum over trees, and a description of the sum.
 
-    `reader` reads tables as the trees want them, where the model itself does not.
+    `reader` is the estimator that converts tables for the trees; None if it is the model itself.
     """
 
     scores: TreeScores
@@ -52,37 +52,37 @@ class TreeSum:
 
 
 @dataclass(frozen=True)
-class _Start:
-    """Of scores whose trees are in the core: where they begin, and how many trees there are."""
+class _StoredScores:
+    """Stand-in for `TreeScores` if the trees are in the core."""
 
     start: Floats
     trees: range
 
 
 def read_stored(model: Any) -> tuple[TreeSum, StoredSum] | None:
-    """Return the sum that a forest's or booster's answer is, without its trees as arrays.
+    """Return a forest or booster as a sum over trees, without copying its trees.
 
-    None where the trees have to be read out of the model (`read_sum`), as their leaves follow from
-    more than what the core holds.
+    Returns None if the core does not hold the final leaf values. The trees then have to be read
+    from the model (`read_sum`).
     """
     if not hasattr(model, "_store"):
         return None
     stored = read_tree_sum(model)
     if stored is None or stored.hard:
         return None
-    start: Any = _Start(stored.start, range(stored.n_trees))
+    start: Any = _StoredScores(stored.start, range(stored.n_trees))
     return _describe(model, start, stored.outcome), stored
 
 
 def read_sum(model: Any) -> TreeSum:
-    """Return the sum that a model's answer is; NotExpressible says why it is none."""
+    """Return a model as a sum over trees; raise NotExpressible if it is not one."""
     if isinstance(model, BaseAnyBoost):
-        return _any_boost(model)
+        return _any_boost_sum(model)
     return _describe(model, *read_trees(model))
 
 
-def _any_boost(model: Any) -> TreeSum:
-    """Return what AnyBoost adds up, if its learners are trees."""
+def _any_boost_sum(model: Any) -> TreeSum:
+    """Return an AnyBoost model as a sum over trees, if its learners are trees."""
     start = float(model.init_)
     learners, values = [], []
     for learner, step in zip(model.estimators_, model.estimator_weights_, strict=True):
@@ -91,20 +91,20 @@ def _any_boost(model: Any) -> TreeSum:
             continue
         if not isinstance(learner, BaseTree):
             raise NotExpressible(
-                f"its learners are {type(learner).__name__}, expected Spinney's decision trees"
+                f"its learners are {type(learner).__name__}, expected Spinney decision trees"
             )
-        told = learner.tree_.value[:, 0]
-        # A classifier says -1 or 1.
-        said = learner.classes_[told.argmax(axis=1)] if is_classifier(learner) else told[:, 0]
+        stored = learner.tree_.value[:, 0]
+        # A classifier predicts -1 or 1.
+        leaf = learner.classes_[stored.argmax(axis=1)] if is_classifier(learner) else stored[:, 0]
         learners.append(learner)
-        values.append(float(step) * np.asarray(said, dtype=np.float64)[:, None])
+        values.append(float(step) * np.asarray(leaf, dtype=np.float64)[:, None])
     if not learners:
         raise NotExpressible(f"{type(model).__name__} has no trees")
     known: Any = learners[0]._schema.categories
     for learner in learners:
         own: Any = learner._schema.categories
         if not all(np.array_equal(a, b) for a, b in zip(own, known, strict=True)):
-            raise NotExpressible("its trees know different categories")
+            raise NotExpressible("its trees were fitted to different categories")
     trees = [learner.tree_ for learner in learners]
     scores = TreeScores(trees, values, [None] * len(trees), np.array([start]))
     output = f"score of {model.classes_[1]}" if is_classifier(model) else "prediction"
@@ -112,10 +112,11 @@ def _any_boost(model: Any) -> TreeSum:
 
 
 def _describe(model: Any, scores: TreeScores, outcome: Any) -> TreeSum:
+    """Return a sum over trees with its factor and the names of its outputs."""
     name = type(model).__name__
     classes: Any = getattr(outcome, "classes", None)
     if isinstance(outcome, _form.WeightedMedian):
-        raise NotExpressible(f"{name} predicts a median of its trees, which is no sum over them")
+        raise NotExpressible(f"{name} predicts a median of its trees, which is not a sum over them")
     if isinstance(outcome, _form.Numbers):
         return TreeSum(scores, 1 / outcome.divisor, "prediction", _numbered(scores))
     if isinstance(outcome, _form.Exponential):
@@ -139,7 +140,7 @@ def _describe(model: Any, scores: TreeScores, outcome: Any) -> TreeSum:
         return TreeSum(scores, 1 / outcome.total, "share of the votes", _names(classes))
     if isinstance(outcome, _form.OneClass):
         return TreeSum(scores, 1.0, "score of the only class", None)
-    raise NotExpressible(f"{name} is no sum over trees")
+    raise NotExpressible(f"{name} is not a sum over trees")
 
 
 def _names(classes: Any) -> list[str]:
@@ -153,7 +154,7 @@ def _numbered(scores: TreeScores) -> list[str] | None:
 
 def explain_trees(
     model: Any,
-    told: TreeSum,
+    tree_sum: TreeSum,
     X: Any,
     background: Any,
     *,
@@ -161,38 +162,41 @@ def explain_trees(
     cover: str,
     interactions: bool,
     n_threads: int,
-) -> Parts:
-    """Explain a model that is a sum over trees.
+) -> ShapResult:
+    """Return Shapley values of a model that is a sum over trees.
 
     Parameters
     ----------
     model : estimator
-        A fitted model of Spinney.
-    told : TreeSum
-        What `read_sum` said of it.
+        A fitted Spinney model.
+    tree_sum : TreeSum
+        The model as a sum over trees, from `read_sum` or `read_stored`.
+    X : table
+        The rows that are explained.
+    background : table or None
+        Background rows for interventional values; None: path-dependent values, from the shares of
+        training rows in the nodes.
     stored : StoredSum or None, default=None
-        What `read_stored` said of it, if `told` came from there.
-    X, background : table, table or None
-        What is explained, and rows that decide in place of the trees' own shares.
+        The trees in the core, if `tree_sum` is from `read_stored`.
     cover : {"auto", "rows", "weight"}
-        Which shares these are.
+        Whether the shares of training rows in the nodes are counts or weights.
     interactions : bool
-        Pairs instead of single columns.
+        Whether to return interaction values of pairs of columns.
     n_threads : int
-        At most so many.
+        The maximum number of threads.
     """
-    reader = model if told.reader is None else told.reader
+    reader = model if tree_sum.reader is None else tree_sum.reader
     rows = read_for_core(reader, X, reader._schema)
-    scores = told.scores
+    scores = tree_sum.scores
     n_outputs = len(scores.start)
     n_features = int(model.n_features_in_)
     sizes = [0 if c is None else len(c) for c in reader._schema.categories]
     core = _core.TreeExplainer(sizes, n_outputs)
-    usual = _usual_cover(model)
+    default_cover = _usual_cover(model)
     if background is None:
         _check_cover(cover, vars(model).get("_cover"))
     if cover == "auto":
-        cover = usual
+        cover = default_cover
     if stored is not None:
         core.append_forest(
             stored.core,
@@ -202,10 +206,10 @@ def explain_trees(
             cover == "rows",
             n_threads,
         )
-        read: Any = ()
+        trees: Any = ()
     else:
-        read = zip(scores.trees, scores.values, scores.adds_to, strict=True)
-    for tree, values, place in read:
+        trees = zip(scores.trees, scores.values, scores.adds_to, strict=True)
+    for tree, values, score_index in trees:
         width = values.shape[1]
         core.append(
             tree.children_left,
@@ -218,7 +222,7 @@ def explain_trees(
             _shares_left(tree, cover),
             np.ascontiguousarray(values, dtype=np.float64).ravel(),
             width,
-            0 if place is None else place,
+            0 if score_index is None else score_index,
         )
     if background is not None:
         core.set_background(read_for_core(reader, background, reader._schema))
@@ -228,7 +232,7 @@ def explain_trees(
     shape: tuple[int, ...] = (rows.n_rows, n_features, n_outputs)
     values = np.zeros(shape)
     core.explain(rows, False, n_threads, values, None)
-    base = (core.base_values() + scores.start) * told.factor
+    base = (core.base_values() + scores.start) * tree_sum.factor
     if interactions:
         pairs = np.zeros((rows.n_rows, n_features, n_features, n_outputs))
         core.explain(rows, True, n_threads, pairs, None)
@@ -236,37 +240,37 @@ def explain_trees(
         diagonal = np.arange(n_features)
         pairs[:, diagonal, diagonal] = values - pairs.sum(axis=2)
         values = pairs
-    if told.factor != 1.0:
-        values *= told.factor
-    return Parts(values, base, told.output, told.output_names, method)
+    if tree_sum.factor != 1.0:
+        values *= tree_sum.factor
+    return ShapResult(values, base, tree_sum.output, tree_sum.output_names, method)
 
 
 def _usual_cover(model: Any) -> str:
-    # Boosters weigh rows by second derivatives; how many rows came by says more. Models that came
-    # from elsewhere without numbers of rows (XGBoost's, CatBoost's) say so.
-    from spinney.boosting.base import BaseBoosting
-
+    """Return the cover that "auto" selects for a model."""
+    # The weights in boosters are second derivatives, which are less meaningful than row counts.
+    # Models imported from XGBoost or CatBoost have no row counts; their `_cover` is "weight".
     if isinstance(model, BaseBoosting):
         return str(vars(model).get("_cover", "rows"))
     return "weight"
 
 
-def _check_cover(cover: str, known: str | None) -> None:
-    """Refuse shares of training rows that an imported model does not know."""
-    if known == "unknown":
+def _check_cover(cover: str, stored: str | None) -> None:
+    """Raise an error if an imported model does not store the requested cover."""
+    if stored == "unknown":
         raise ValueError(
-            "model: expected one that knows how many training rows came to each leaf; the file it "
-            "was imported from does not say (leaf_count of LightGBM's, leaf_weights of CatBoost's);"
-            " a background, some hundred of the training rows, serves instead"
+            "model: expected one with the number of training rows in each leaf; the imported file "
+            "does not contain it (leaf_count of LightGBM, leaf_weights of CatBoost); give a "
+            "background of about 100 training rows instead"
         )
-    if cover == "rows" and known == "weight":
+    if cover == "rows" and stored == "weight":
         raise ValueError(
-            "cover: expected 'weight' or 'auto', as the file that the model was imported from has "
-            "the weights of leaves alone, got 'rows'"
+            "cover: expected 'weight' or 'auto', because the imported file contains only weights "
+            "of leaves; got 'rows'"
         )
 
 
 def _shares_left(tree: Tree, cover: str) -> Floats:
+    """Return for each node the share of training rows that go to the left child."""
     weight = tree.n_node_samples if cover == "rows" else tree.weighted_n_node_samples
     weight = np.maximum(np.asarray(weight, dtype=np.float64), 0.0)
     shares = np.full(tree.node_count, 0.5)
