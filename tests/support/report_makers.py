@@ -19,7 +19,7 @@ from spinney.report.evidence import (
     Histogram,
     Importances,
     LearningCurve,
-    OwnCertainty,
+    OwnCoverage,
     PredictedRow,
     Predictions,
     Residuals,
@@ -206,7 +206,10 @@ def _contributions(
         examples.append(ExplainedRow(title, row, 0.4 * scale, answer, parts, rest, n_rest))
     by_row = "predicted class" in about
     method = "trees, path dependent, by rows"
-    return Contributions(model, about, method, by_row, 200, names, means, amounts, places, examples)
+    output = about.split(" of ")[0]
+    return Contributions(
+        model, about, method, by_row, 200, names, means, amounts, places, examples, output
+    )
 
 
 def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sample:
@@ -241,7 +244,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
     rows = [
         PredictedRow(17 * i + 3, classes[i % n_classes], classes[(i * i) % n_classes],
                      i % n_classes == (i * i) % n_classes, 0.99 - 0.05 * i,
-                     told=classes[: 1 + i % 3])
+                     prediction_set=classes[: 1 + i % 3])
         for i in range(8)
     ]  # fmt: skip
     wrong = [replace(row, predicted=classes[-1], actual=classes[0], right=False) for row in rows]
@@ -263,7 +266,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
             "log-odds of spam" if n_classes == 2 else "score before softmax of the predicted class",
             2.5, rows,
         ),
-        own_certainty=OwnCertainty(best, "adaptive conformal, rows out of the bag", 0.9, 0.91, 460,
+        own_coverage=OwnCoverage(best, "adaptive conformal, rows out of the bag", 0.9, 0.91, 460,
                                    1.08),
         tree_svg=export_svg(tree, feature_names=["column_0", "column_1", "column_2"]),
         tree_text="It has 8 leaves and an error of 7.46 %.",
@@ -292,7 +295,8 @@ def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
     tree = DecisionTreeRegressor(max_leaf_nodes=8, random_state=0).fit(X, 1e5 * X[:, 0])
     rows = [
         PredictedRow(11 * i + 2, f"{actual[i]:,.0f}", f"{predicted[i]:,.0f}", True,
-                     low=float(predicted[i]) - 60_000, high=float(predicted[i]) + 75_000)
+                     low=float(predicted[i]) - 60_000, high=float(predicted[i]) + 75_000,
+                     actual_value=float(actual[i]), predicted_value=float(predicted[i]))
         for i in range(8)
     ]  # fmt: skip
     evidence = Evidence(
@@ -313,7 +317,7 @@ def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
         contributions=_contributions(
             best, [column.name for column in columns], "prediction", 55_000.0, rows
         ),
-        own_certainty=OwnCertainty(best, "conformal, rows out of the bag", 0.9, 0.894, 460, 128e3),
+        own_coverage=OwnCoverage(best, "conformal, rows out of the bag", 0.9, 0.894, 460, 128e3),
         tree_svg=export_svg(tree, feature_names=["column_0", "column_1", "column_2"]),
         tree_text="It has 8 leaves and an RMSE of 61,300.",
         predictions=Predictions(

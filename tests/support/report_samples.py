@@ -50,7 +50,7 @@ def _hostile() -> Sample:
     assert evidence.predictions is not None
     assert evidence.contributions is not None
     rows = [
-        replace(row, actual=HOSTILE[i], predicted=HOSTILE[i + 1], told=HOSTILE[i : i + 9])
+        replace(row, actual=HOSTILE[i], predicted=HOSTILE[i + 1], prediction_set=HOSTILE[i : i + 9])
         for i, row in enumerate(evidence.predictions.typical)
     ]
     evidence = replace(
@@ -79,7 +79,7 @@ def _hostile() -> Sample:
             evidence.contributions, model=HOSTILE[0], about=HOSTILE[1], method=HOSTILE[2],
             columns=list(HOSTILE),
             examples=[
-                replace(example, title=HOSTILE[i], told=rows[i],
+                replace(example, title=HOSTILE[i], prediction=rows[i],
                         parts=[(HOSTILE[j], HOSTILE[j + 1], 1.0 - j) for j in range(6)])
                 for i, example in enumerate(evidence.contributions.examples)
             ],

@@ -248,6 +248,8 @@ def _line_search(loss: Loss, targets: Any, weights: Any, scores: Any, direction:
         with np.errstate(over="ignore"):
             return float(weights @ (loss(targets, scores + step * direction)[1] * direction))
 
+    if not slope(0.0) < 0:  # downhill only by the rounding of another sum
+        return 0.0
     upper = 1.0
     while slope(upper) < 0:
         upper *= 2

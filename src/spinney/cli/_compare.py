@@ -1,4 +1,4 @@
-"""``spinney compare``: which learner does best on a table."""
+"""``spinney compare``: cross-validate all models on a table and rank them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_column, complete_family, complete_measure
-from spinney.cli._errors import UserError, one_line
+from spinney.cli._errors import UserError, one_line, shell_text
 from spinney.cli._options import (
     Delimiter,
     Drop,
@@ -26,8 +26,10 @@ from spinney.cli._options import (
     Seed,
     Task,
     TaskName,
+    check_jobs,
 )
 from spinney.comparison.families import FAMILIES
+from spinney.comparison.outcomes import EndedBy, Failure, Stage
 
 if TYPE_CHECKING:
     from spinney.comparison.comparison import Comparison
@@ -70,7 +72,7 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="What to rank by: error, accuracy, balanced_accuracy, f1, log_loss, brier, "
+            help="The measure to rank by: error, accuracy, balanced_accuracy, f1, log_loss, brier, "
             "roc_auc, average_precision; rmse, mae, median_absolute_error, mape, r2; or a scorer "
             "of scikit-learn.",
             metavar="NAME",
@@ -98,8 +100,7 @@ def compare(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds to be done in, 300 unless told otherwise; slow models are left out. 0 is "
-            "no limit.",
+            help="Time limit in seconds, 300 by default; slow models are left out. 0 is no limit.",
             metavar="SECONDS",
             show_default=False,
         ),
@@ -107,8 +108,8 @@ def compare(
     group: Annotated[
         str | None,
         typer.Option(
-            help="Rows with the same value of this column stay together in a fold; it is not "
-            "learned from.",
+            help="Rows with the same value of this column stay together in a fold; it is not a "
+            "feature.",
             metavar="COL",
             show_default=False,
             autocompletion=complete_column,
@@ -117,7 +118,7 @@ def compare(
     time: Annotated[
         str | None,
         typer.Option(
-            help="A column that tells when: folds are predicted from earlier rows only.",
+            help="A column of times: test rows are later than training rows.",
             metavar="COL",
             show_default=False,
             autocompletion=complete_column,
@@ -128,7 +129,7 @@ def compare(
     max_rows: Annotated[
         int | None,
         typer.Option(
-            help="Of more rows than that so many are drawn.",
+            help="If the table has more rows, a stratified sample of this size is used.",
             metavar="N",
             min=2,
             show_default="by the time limit",
@@ -164,6 +165,7 @@ def compare(
 
     from spinney.cli._training_table import (
         bundled_spam,
+        is_leak,
         notes_on_columns,
         overruled_kinds,
         read_training_table,
@@ -171,12 +173,11 @@ def compare(
     )
     from spinney.comparison.compare import compare as run
     from spinney.comparison.folds import usual_folds
-    from spinney.runtime.threads import effective_n_jobs
 
     start = perf_counter()
     header = False if no_header else None
-    if jobs is not None:
-        effective_n_jobs(jobs)  # refused here, and not once for every model
+    check_jobs(jobs)
+    demo_notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for kind_of_warning in (ResourceWarning, DeprecationWarning, PendingDeprecationWarning):
@@ -190,7 +191,7 @@ def compare(
             table = bundled_spam()
             if cv is None:
                 cv = _DEMO_FOLDS
-                table = replace(table, notes=[_DEMO_NOTE])
+                demo_notes = [_DEMO_NOTE]
         else:
             table = read_training_table(
                 data,
@@ -206,7 +207,7 @@ def compare(
                 leaks=True,
             )
         if folder is not None:
-            _make_folder(folder)  # refused before the work, not after it
+            _make_folder(folder)  # fail before the work
         left = max(time_limit - (perf_counter() - start), 0.2 * time_limit)
         result = run(
             table.X,
@@ -223,19 +224,21 @@ def compare(
             n_jobs=jobs,
             verbose=not quiet,
         )
-    said = dict.fromkeys(one_line(warning.message) for warning in caught)  # type: ignore[arg-type]
-    columns = notes_on_columns(table) if data is not None else []
-    # Each once: leaks are in the table's notes, and among those of its columns.
-    of_table = [note for note in table.notes if data is None or ": leak suspected" not in note]
-    notes = dict.fromkeys([*of_table, *columns, *result.notes, *said])
-    result = replace(result, notes=list(notes))
-    interrupted = any(note.startswith("ended by Ctrl-C") for note in result.notes)
+    notes: list[str] = demo_notes
+    if data is not None:
+        # The notes on columns include the leaks.
+        notes += [note for note in table.notes if not is_leak(note)]
+        notes += notes_on_columns(table)
+    notes += result.notes
+    notes += [one_line(warning.message) for warning in caught]  # type: ignore[arg-type]
+    result = replace(result, notes=list(dict.fromkeys(map(shell_text, notes))))
+    interrupted = result.ended_by is EndedBy.INTERRUPT
     if not as_json:
         _show(table, data is not None, result, _next_step(data, target, task, result))
     page = None
     if folder is not None:
         left = time_limit - (perf_counter() - start) if time_limit else 600.0
-        if interrupted:  # who ends a comparison does not want to wait for its report
+        if interrupted:  # after Ctrl-C the report should be quick
             left = min(left, 10.0)
         origin = _origin(
             table,
@@ -267,7 +270,7 @@ def _origin(
     time: str | None,
     reading: dict[str, Any],
 ) -> Origin:
-    """Say how the table can be had again in Python."""
+    """Return the Python code that reads the same table."""
     from spinney.comparison.recipe import Origin
 
     command = shlex.join(["spinney", *sys.argv[1:]])
@@ -307,12 +310,12 @@ def _write_report(
 ) -> Path:
     from rich.console import Console
 
-    from spinney.report.gather import gather_evidence
+    from spinney.report.build_evidence import build_evidence
     from spinney.report.page import write_page
 
     console = Console(stderr=True, quiet=quiet)
     with console.status("report") as status:
-        evidence = gather_evidence(
+        evidence = build_evidence(
             result,
             origin=origin,
             kinds=table.kinds,
@@ -335,7 +338,7 @@ def _show(table: TrainingTable, with_kinds: bool, result: Comparison, next_step:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # whoever read has gone; rich itself would call it a failure
+            raise BrokenPipeError  # a closed pipe is not an error; rich would exit with 1
 
     console = Output(highlight=False)
     console.print(Text(table.title, style="bold"))
@@ -346,7 +349,7 @@ def _show(table: TrainingTable, with_kinds: bool, result: Comparison, next_step:
 
 
 def _kinds_in_words(table: TrainingTable) -> list[str]:
-    """Say what the columns were taken for."""
+    """Return lines that list the columns by kind."""
     by_kind: dict[str, list[str]] = {}
     for column in table.kinds.columns:
         by_kind.setdefault(column.kind, []).append(column.name)
@@ -366,9 +369,9 @@ def _next_step(
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best
     failures = [model.failure for model in result.results if model.failure]
-    if any(not failure.startswith(f"{result.metric} ") for failure in failures):
+    if any(isinstance(f, Failure) and f.stage is Stage.FIT for f in failures):
         return "Next: --drop COL leaves out a column that a model cannot read."
-    if failures:  # they were fitted, and could not be measured
+    if failures:  # the models were fitted, but calculating the measure failed
         return "Next: --metric NAME ranks by another measure."
     if best is None:
         return "Next: give it more time, with --time-limit."

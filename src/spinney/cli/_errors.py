@@ -1,66 +1,95 @@
-"""Errors that are the user's to mend: one line, no traceback."""
+"""Errors that the user can correct: one line, no traceback."""
 
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import sys
 
-__all__ = ["UserError", "end_quietly", "one_line", "replace_closed_streams", "tell"]
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter, join_parts
+from spinney.data.notes import Note
 
-# Parameters as errors name them, and options as they are typed; not within quotes.
-_OPTIONS = [
-    (re.compile(rf"(?<![\w'\"-]){parameter}(?==| must\b| has no\b| is empty\b)"), option)
-    for parameter, option in {
-        "cv": "--cv",
-        "scoring": "--metric",
-        "models": "--models",
-        "task": "--task",
-        "n_jobs": "--jobs",
-        "time_limit": "--time-limit",
-        "max_rows": "--max-rows",
-    }.items()
+__all__ = [
+    "UserError",
+    "end_quietly",
+    "one_line",
+    "option_text",
+    "replace_closed_streams",
+    "shell_text",
+    "tell",
 ]
-_VALUE = re.compile(r"(--(?:cv|metric|task))=('?)([\w.]+)\2")
+
+_OPTIONS = {
+    "cv": "--cv",
+    "encoding": "--encoding",
+    "groups": "--group",
+    "max_rows": "--max-rows",
+    "models": "--models",
+    "scoring": "--metric",
+    "target": "--target",
+    "task": "--task",
+    "time": "--time",
+    "time_limit": "--time-limit",
+}
 
 
 class UserError(Exception):
-    """Something the user can put right; the message is shown as it is, in one line."""
+    """An error that the user can correct; the message is printed in one line."""
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, in one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """Return the message of an error in one line, with options in place of parameters."""
+    text = str(error)
+    if isinstance(error, ParameterError):
+        text = join_parts(error.parts, option_text)
+    return " ".join(text.split()) or type(error).__name__
 
 
-def in_words_of_the_shell(message: str) -> str:
-    """Name options instead of parameters of Python: ``task='regression'``, ``cv must be``.
+def shell_text(note: str) -> str:
+    """Return the text of a note with options in place of parameters."""
+    return note.render(option_text) if isinstance(note, Note) else note
+
+
+def option_text(parameter: Parameter) -> str:
+    """Return a parameter of Python as an option of the shell.
 
     Examples
     --------
-    >>> in_words_of_the_shell("scoring='mae' is for regression")
-    '--metric mae is for regression'
-    >>> in_words_of_the_shell("cv must be between 2 and the number of rows (60), got 1")
-    '--cv must be between 2 and the number of rows (60), got 1'
+    >>> option_text(Parameter("scoring", "mae"))
+    '--metric mae'
+    >>> option_text(Parameter("overrule", {"zip": "category", "id": "dropped"}))
+    '--kind zip=category --drop id'
     """
-    for parameter, option in _OPTIONS:
-        message = parameter.sub(option, message)
-    return _VALUE.sub(r"\1 \3", message)
+    name, value = parameter.name, parameter.value
+    if name == "header" and value is False:
+        return "--no-header"
+    if name == "overrule" and parameter.has_value:
+        options = [
+            f"--drop {shlex.quote(column)}"
+            if kind == "dropped"
+            else f"--kind {shlex.quote(f'{column}={kind}')}"
+            for column, kind in value.items()
+        ]
+        return " ".join(options)
+    if name not in _OPTIONS:
+        return str(parameter)
+    return f"{_OPTIONS[name]} {value}" if parameter.has_value else _OPTIONS[name]
 
 
 def tell(error: BaseException) -> int:
-    """Say in one line on the standard error what went wrong, and return the exit status for it.
+    """Print an error in one line on the standard error, and return its exit status.
 
-    2 is for what the user can mend, 1 for what failed otherwise, 130 for Ctrl-C and 141 for a pipe
-    whose reader has gone, which is no news. With ``SPINNEY_DEBUG`` set in the environment Python
-    shows where it happened.
+    The status is 2 for an error that the user can correct, 1 for other failures, 130 for Ctrl-C
+    and 141 for a closed pipe, which is not an error and prints nothing. If the environment has
+    ``SPINNEY_DEBUG``, the traceback is printed as well.
     """
     if isinstance(error, BrokenPipeError):
         return 141
     if isinstance(error, KeyboardInterrupt):
         message, status = "interrupted", 130
     elif isinstance(error, UserError | ValueError | OSError | TypeError):
-        message, status = in_words_of_the_shell(one_line(error)), 2
+        message, status = one_line(error), 2
         if isinstance(error, OSError) and error.strerror:  # without its number
             where = f"{error.filename}: " if error.filename else ""
             message = f"{where}{error.strerror}"

@@ -43,7 +43,7 @@ class RowExplainer:
     """
 
     def __init__(self, model: Any, name: str, most: int | None, names: list[str]) -> None:
-        from spinney.report.contributions import ModelExplainer
+        from spinney.report.model_explainer import ModelExplainer
 
         self._explainer = ModelExplainer(model)
         self._name, self._names = name, names
@@ -90,15 +90,15 @@ class RowExplainer:
         return take_rows(X, (np.arange(n_taken) * n_rows) // n_taken)
 
     def _explain(self, X: Any, predicted: Any) -> dict[str, Any]:
-        told = self._explainer.explain(X, predicted, self._reference)
-        self.said = f"base and amounts add up to the {told.about} ({told.method})"
-        out: dict[str, Any] = {"base": told.base}
+        amounts = self._explainer.explain(X, predicted, self._reference)
+        self.said = f"base and amounts add up to the {amounts.about} ({amounts.method})"
+        out: dict[str, Any] = {"base": amounts.base}
         if self._most is None:
             for number, name in enumerate(self._names):
-                out[f"amount_{name}"] = told.values[:, number]
+                out[f"amount_{name}"] = amounts.values[:, number]
             return out
-        order = np.argsort(-np.abs(told.values), axis=1, kind="stable")[:, : self._most]
-        largest = np.take_along_axis(told.values, order, axis=1)
+        order = np.argsort(-np.abs(amounts.values), axis=1, kind="stable")[:, : self._most]
+        largest = np.take_along_axis(amounts.values, order, axis=1)
         named = np.asarray(self._names, dtype=object)
         for place in range(self._most):
             out[f"column_{place + 1}"] = named[order[:, place]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_column, complete_model
-from spinney.cli._errors import UserError, one_line
+from spinney.cli._errors import UserError, one_line, shell_text
 from spinney.cli._models import MODEL_NAMES, check_model_name, make_model
 from spinney.cli._options import (
     Data,
@@ -25,6 +25,7 @@ from spinney.cli._options import (
     Seed,
     Task,
     TaskName,
+    check_jobs,
 )
 from spinney.cli._settings import apply_settings, parse_settings
 
@@ -85,14 +86,12 @@ def fit(
     wanted = parse_settings(settings or [])
     if output.is_dir():
         raise UserError(f"-o {output} is a folder; name a file in it")
-    if not output.parent.is_dir():  # told before the work, not after it
+    if not output.parent.is_dir():  # fail before the work
         raise UserError(f"-o {output}: there is no folder {output.parent}")
 
     from spinney.cli._training_table import notes_on_columns, read_training_table
-    from spinney.runtime.threads import effective_n_jobs
 
-    if jobs is not None:
-        effective_n_jobs(jobs)  # refuses a number that makes no sense
+    check_jobs(jobs)
     table = read_training_table(
         data,
         target,
@@ -107,7 +106,8 @@ def fit(
     folds = _cross_validate(unfitted, table, cv, seed) if cv is not None else None
     fitted, seconds, said = _fit(unfitted, table, model)
     summary = _summary(model, wanted, fitted, table, folds, seed, seconds)
-    summary["notes"] = [*table.notes, *notes_on_columns(table), *said]
+    notes = [*table.notes, *notes_on_columns(table), *said]
+    summary["notes"] = [shell_text(note) for note in notes]
     summary["bytes"] = _write(fitted, output, summary)
     if quiet:
         return
@@ -116,22 +116,29 @@ def fit(
 
 
 def _fit(model: Any, table: TrainingTable, name: str) -> tuple[Any, float, list[str]]:
-    """Fit; return the model, how long it took and what it warned of."""
+    """Return the fitted model, its seconds and the texts of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         start = perf_counter()
         try:
             model.fit(table.X, table.y)
         except (ValueError, TypeError) as error:
-            raise UserError(f"{name}: {one_line(error)}{_hint(table, error)}") from error
+            raise UserError(f"{name}: {one_line(error)}{_hint(model, table, error)}") from error
         seconds = perf_counter() - start
     return model, seconds, list(dict.fromkeys(one_line(w.message) for w in caught))  # type: ignore[arg-type]
 
 
-def _hint(table: TrainingTable, error: Exception) -> str:
-    """Say what may help a learner of numbers, where there are categories."""
+def _hint(model: Any, table: TrainingTable, error: Exception) -> str:
+    """Return a hint if the table has categories and the model reads numbers only."""
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    from spinney.comparison.scaled_table import ScaledTable
+
     categories = [column.name for column in table.kinds.columns if column.kind == "category"]
-    if not categories or "could not convert string to float" not in str(error):
+    reads_categories = "categorical_features" in model.get_params()
+    if not categories or reads_categories or isinstance(model, ScaledTable):
+        return ""
+    if isinstance(error, InvalidParameterError):
         return ""
     return f" (columns of categories: {', '.join(categories[:5])}; --drop COL leaves one out)"
 
@@ -171,7 +178,7 @@ def _summary(
     seed: int,
     seconds: float,
 ) -> dict[str, Any]:
-    """Collect what a person or a program may want to know of a fit; the file keeps it too."""
+    """Return a summary of the fit; the model file keeps it, too."""
     measure = "error" if table.task == "classification" else "rmse"
     scores: dict[str, Any] = {
         "measure": measure,

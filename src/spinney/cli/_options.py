@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from spinney.cli._completion import complete_column
+from spinney.cli._errors import UserError
 
 __all__ = [
     "Data",
@@ -21,6 +22,7 @@ __all__ = [
     "Seed",
     "Task",
     "TaskName",
+    "check_jobs",
 ]
 
 
@@ -88,3 +90,9 @@ Jobs = Annotated[
     int | None,
     typer.Option(help="Number of threads; -1 is all CPUs.", metavar="N", show_default="auto"),
 ]
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raise a UserError if the number of threads makes no sense."""
+    if jobs == 0:
+        raise UserError("--jobs must be a number other than 0 (-1: every CPU, -2: all but one)")

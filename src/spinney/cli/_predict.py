@@ -1,4 +1,4 @@
-"""``spinney predict``: what a model says about the rows of a table, piece by piece."""
+"""``spinney predict``: predictions for the rows of a table, piece by piece."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from spinney.cli._completion import complete_column
 from spinney.cli._errors import UserError, one_line
 from spinney.cli._model_path import model_path, summary_of_fit
-from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader
+from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader, check_jobs
 from spinney.cli._table_writer import check_output, is_text, open_writer
 from spinney.comparison.number_format import shown_time
 from spinney.data.task import Task
@@ -122,9 +122,11 @@ def predict(
     from spinney.cli._explanations import read_amount
     from spinney.cli._training_table import source_of
     from spinney.io import read_pieces
+    from spinney.runtime.threads import effective_n_jobs
 
+    check_jobs(jobs)
     if jobs is not None:
-        set_num_threads(jobs)
+        set_num_threads(effective_n_jobs(jobs))
     if str(model) == "-" and "-" in map(str, data):
         raise UserError("the model and the rows cannot both come from standard input")
     with model_path(model) as path:
@@ -161,16 +163,16 @@ def predict(
         piece = None
         for piece in pieces:
             carried = piece.column_names if keep_all else kept
-            told = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
-            # Before the first rows: whoever reads them may hang up after a few.
+            table = _beside(piece.select(_known(carried, piece)), predictor.predict(piece))
+            # Before the first rows, as the reader may close the pipe early.
             if n_rows == 0 and not quiet:
                 for line in predictor.notes():
                     typer.echo(line, err=True)
-            write(told)
+            write(table)
             n_rows += piece.num_rows
         if piece is None:  # no rows: an empty table with the columns that there would be
             write(_beside(_empty(kept), predictor.no_predictions()))
-    if not quiet:  # at the end, where the counts are those of all rows
+    if not quiet:  # at the end, when the counts include all rows
         for line in predictor.notes_on_values():
             typer.echo(f"note: {line}", err=True)
     if output is not None and str(output) != "-" and not quiet:

@@ -118,12 +118,12 @@ def _fitted_on(training: dict[str, Any]) -> list[str]:
     ]
     scores = training["scores"]
     measure = scores["measure"]
-    told = [f"{measure} {_number(scores['training'], measure)} in training"]
+    scores_shown = [f"{measure} {_number(scores['training'], measure)} in training"]
     if "cross_validation" in scores:
         folds = scores["cross_validation"]
         spread = folds["standard_error"]
-        told.append(f"{_number(folds['mean'], measure, spread)} cross-validated")
-    lines.append(f"  {', '.join(told)}")
+        scores_shown.append(f"{_number(folds['mean'], measure, spread)} cross-validated")
+    lines.append(f"  {', '.join(scores_shown)}")
     lines += [f"  note: {note}" for note in training.get("notes", [])]
     return lines
 

@@ -1,4 +1,4 @@
-"""The table that a command of the shell learns from."""
+"""The training table of a shell command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from spinney.cli._errors import UserError
+from spinney.data.notes import Note, NoteKind
 
 if TYPE_CHECKING:
     from spinney.io import TrainingTable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bundled_spam",
     "first_notes",
+    "is_leak",
     "notes_on_columns",
     "overruled_kinds",
     "read_training_table",
@@ -22,7 +24,6 @@ __all__ = [
 
 _SHOWN_NAMES = 5
 _MOST_NOTES = 10
-_ASKED_FOR = ("as told", "divides the rows into groups")
 
 
 def read_training_table(
@@ -34,7 +35,7 @@ def read_training_table(
     drop: Iterable[str] = (),
     **more: Any,
 ) -> TrainingTable:
-    """Read a table; `kinds` are texts ``COL=KIND``, `drop` names of columns to leave out."""
+    """Read a table; `kinds` are texts ``COL=KIND``, `drop` are columns to leave out."""
     from spinney.io import read_training_table as read
 
     overrule = overruled_kinds(kinds, drop)
@@ -42,7 +43,7 @@ def read_training_table(
 
 
 def bundled_spam() -> TrainingTable:
-    """Return the spam data that come with Spinney."""
+    """Return the bundled spam data."""
     import pyarrow as pa
 
     from spinney.datasets import load_spam
@@ -57,14 +58,16 @@ def bundled_spam() -> TrainingTable:
 
 
 def notes_on_columns(table: TrainingTable) -> list[str]:
-    """Say which columns were left out, unless they were told to be, and what is to be watched.
+    """Return notes on columns that were left out automatically, and the flags of all columns.
 
-    Columns of which the same is to be said share a note, and of many notes the first are given.
+    Columns with the same text share a note. At most about ten notes are returned.
     """
+    from spinney.io._column_kind import DecidedBy
+
     names: dict[tuple[str, str], list[str]] = {}
     used = set(table.kinds.used)
     for column in table.kinds.columns:
-        if column.name not in used and column.reason not in _ASKED_FOR:
+        if column.name not in used and column.decided_by is DecidedBy.VALUES:
             names.setdefault(("left out", column.reason), []).append(repr(column.name))
         for flag in column.flags:
             names.setdefault(("column", flag), []).append(repr(column.name))
@@ -75,6 +78,11 @@ def notes_on_columns(table: TrainingTable) -> list[str]:
         what = "columns" if what == "column" and len(columns) > 1 else what
         notes.append(f"{what} {shown}{f' and {more:,} more' if more > 0 else ''}: {said}")
     return first_notes(notes)
+
+
+def is_leak(note: str) -> bool:
+    """Whether a note is about a column that predicts the target alone."""
+    return isinstance(note, Note) and note.kind is NoteKind.LEAK
 
 
 def first_notes(notes: list[str]) -> list[str]:
@@ -91,7 +99,7 @@ def source_of(data: list[Path]) -> Any:
 
 
 def overruled_kinds(kinds: Iterable[str], drop: Iterable[str]) -> dict[str, str]:
-    """Return what ``--kind COL=KIND`` and ``--drop COL`` say, by column."""
+    """Return the kinds given by ``--kind COL=KIND`` and ``--drop COL``, by column."""
     overrule = dict.fromkeys(drop, "dropped")
     for text in kinds:
         name, sign, kind = text.rpartition("=")

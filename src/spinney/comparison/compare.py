@@ -1,9 +1,8 @@
-"""Cross-validate every learner on one table, on the same folds, and rank them."""
+"""Cross-validate all models on the same folds of a table, and rank them."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,15 +15,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
-from spinney.comparison.families import FLAGSHIP, Family, select_families
-from spinney.comparison.folds import Folds, make_folds, most_folds
+from spinney.comparison.comparison_data import ComparisonData
+from spinney.comparison.deadline import deadline
+from spinney.comparison.families import MAIN_MODEL, Family, select_families
+from spinney.comparison.folds import FoldKind, Folds, make_folds, most_folds
 from spinney.comparison.measure import Measure, find_measure, r_squared
+from spinney.comparison.outcomes import EndedBy, Failure, Stage
 from spinney.comparison.progress import Bar, Step
-from spinney.comparison.race import FlagshipTooSlow, Race, Runner
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
+from spinney.comparison.scheduler import MainModelTooSlow, Runner, Scheduler
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
 from spinney.data.rows import take_rows
 from spinney.data.target import (
     as_column,
@@ -63,55 +67,54 @@ def compare(
 ) -> Comparison:
     """Cross-validate Spinney's learners on a table and rank them.
 
-    Every model sees the same folds, one fold after another. A model that fails is shown with its
-    error, and the others go on; Ctrl-C ends the comparison and keeps the folds that are done.
+    All models run on the same folds. A model that fails is listed with its error, and the others
+    continue. Ctrl-C ends the comparison and keeps the completed folds.
 
     Parameters
     ----------
     X : array or data frame of shape (n_rows, n_features)
-        The columns to learn from: NumPy, pandas, Polars or Arrow.
+        The feature columns: NumPy, pandas, Polars or Arrow.
     y : array-like or series of shape (n_rows,), or str
-        The column to predict, without missing values; or the name of a column of the data frame
-        `X`, which is then not learned from.
+        The target, without missing values; or the name of a column of the data frame `X`, which is
+        then not a feature.
     task : {"auto", "classification", "regression"}, default="auto"
-        With "auto", text, categories and booleans are classes, and so are whole numbers with at
-        most 20 different values; other numbers are quantities. (Decimal numbers are quantities,
-        unless they are two whole numbers only.) Text that holds numbers with units, signs or
-        separated thousands raises an error, unless plain numbers of these values would be classes.
+        With "auto", the task is classification if the target holds text, categories, booleans, or
+        integers with at most 20 different values. It is regression for other numbers. (Decimal
+        numbers with only two different values, both whole, are classes.) Text of numbers with
+        units, signs or thousands separators raises an error, unless these numbers would be classes.
     models : iterable of str or estimators, dict, or None, default=None
-        The models to run: names, as `spinney.comparison.families` lists them; estimators of your
-        own; pairs of a name and an estimator, or a dictionary of such. None runs all of Spinney's.
+        The models to run: names from `spinney.comparison.families`, estimators, pairs of a name and
+        an estimator, or a dictionary of these. None runs all of Spinney's models.
     cv : int, splitter or iterable of splits, default=10
-        The number of folds (stratified for classification, shuffled with `random_state`), or
-        anything that scikit-learn takes as ``cv``.
+        The number of folds (stratified for classification, shuffled with `random_state`), or any
+        ``cv`` of scikit-learn.
     scoring : str, callable or None, default=None
-        What to rank by: "error", "accuracy", "balanced_accuracy", "f1" (mean over the classes),
-        "log_loss", "brier", "roc_auc", "average_precision"; "rmse", "mae",
-        "median_absolute_error", "mape", "r2"; or a scorer of scikit-learn, greater being better.
-        None is "error", the share of wrong classes, or "rmse", the root mean squared error.
+        The measure to rank by. Classification: "error" (the default), "accuracy",
+        "balanced_accuracy", "f1" (mean over the classes), "log_loss", "brier", "roc_auc",
+        "average_precision". Regression: "rmse" (the default), "mae", "median_absolute_error",
+        "mape", "r2". Or a scorer of scikit-learn, greater being better.
     groups : array-like of shape (n_rows,), str or None, default=None
-        Rows with the same value are kept together: a fold has all of them or none. Or the name of a
-        column of the data frame `X`, which is then not learned from.
+        Group of each row; a fold has all rows of a group or none. Or the name of a column of the
+        data frame `X`, which is then not a feature.
     time : array-like of shape (n_rows,), str or None, default=None
-        When each row was made, in anything that can be sorted; or the name of a column of the data
-        frame `X`, which is learned from as well if it holds numbers. Every fold is then predicted
-        by models that learned from earlier rows only; the first part of the rows is only learned
-        from.
+        Time of each row, of any sortable type; or the name of a column of the data frame `X`, which
+        stays a feature if it holds numbers. The training rows of every fold are then earlier than
+        its test rows; the first rows are never test rows.
     time_limit : float or None, default=None
-        Seconds to be done in, about. Models that take too long are left out, then folds; of a table
-        too large for the default booster some rows are drawn. What was done is in the result.
-        (A model can be stopped in the middle in the main thread only, and not on Windows.)
+        Approximate limit in seconds. Models that take too long are left out, then folds. If the
+        table is too large for the default booster, a sample of its rows is used. The result lists
+        what was left out. (A running fit is only stopped in the main thread, and not on Windows.)
     max_rows : int or None, default=None
-        Of more rows than that so many are drawn, targets in their proportions.
+        If the table has more rows, a stratified sample of this size is used.
     max_folds : int or None, default=None
-        Run on the first so many of the folds only.
+        Run at most this many folds.
     random_state : int or None, default=0
         Seed of the folds and of the models.
     n_jobs : int or None, default=None
         Number of threads of each model; None is the value of `spinney.set_num_threads`. Models
         run one after another, so that their times can be compared.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories, for the models that handle them.
+        The columns of categories, for the models that handle them.
     verbose : bool, default=False
         Show a progress bar on the standard error.
     callbacks : iterable of callables or None, default=None
@@ -155,20 +158,26 @@ def compare(
         raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
     classes = np.unique(y) if task == "classification" else None
     if classes is not None and len(classes) > _MOST_CLASSES:
-        raise ValueError(
+        raise ParameterError(
             f"the target has {len(classes):,} classes; up to {_MOST_CLASSES:,} are compared. "
-            "Is it an identifier? If it is a quantity, say task='regression'"
+            "Is it an identifier? If it is a quantity, set ",
+            Parameter("task", "regression"),
         )
     if time_limit == math.inf:
         time_limit = None
     if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+        raise ParameterError(
+            Parameter("time_limit"), f" must be a number of seconds above 0, got {time_limit!r}"
+        )
     for name, most, least in (("max_rows", max_rows, 2), ("max_folds", max_folds, 1)):
         if most is not None and not (isinstance(most, Integral) and most >= least):
-            raise ValueError(f"{name} must be a whole number of {least} or more, got {most!r}")
+            raise ParameterError(
+                Parameter(name), f" must be a whole number of {least} or more, got {most!r}"
+            )
     if isinstance(cv, str) or not (isinstance(cv, Integral | Iterable) or hasattr(cv, "split")):
-        raise ValueError(
-            f"cv must be a number of folds, a splitter or a list of splits, got {cv!r}"
+        raise ParameterError(
+            Parameter("cv"),
+            f" must be a number of folds, a splitter or a list of splits, got {cv!r}",
         )
     if not isinstance(cv, Integral) and not hasattr(cv, "split"):
         cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
@@ -178,7 +187,7 @@ def compare(
     given = _given(groups, time, categorical_features, cv, scoring) | named
     if any(family.is_own for family in families):
         given["models"] = "models"
-    course = _Course(
+    validation = _CrossValidation(
         families=families,
         task=task,
         measure=find_measure(task, scoring, classes),
@@ -200,7 +209,7 @@ def compare(
             for watcher in watchers:
                 watcher(step)
 
-        n_most = course.most_rows(y, n_features)
+        n_most = validation.most_rows(y, n_features)
         if max_rows is not None:
             n_most = max_rows if n_most is None else min(n_most, max_rows)
         start = perf_counter()
@@ -208,15 +217,15 @@ def compare(
             rows = table.draw(n_most, random_state)
             left = None if time_limit is None else time_limit - (perf_counter() - start)
             try:
-                return course.run(rows, tell, n_rows, left)
-            except FlagshipTooSlow:
+                return validation.run(rows, tell, n_rows, left)
+            except MainModelTooSlow:
                 n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
-                course = replace(course, starts_again=True)
+                validation = replace(validation, starts_again=True)
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The table, or rows drawn from it."""
+    """The table, or a sample of its rows."""
 
     X: Any
     y: NDArray[Any]
@@ -233,8 +242,8 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Course:
-    """Which models run how; the rows come with each run."""
+class _CrossValidation:
+    """The settings of a cross-validation of all models, without the rows."""
 
     families: list[Family]
     task: Task
@@ -250,13 +259,13 @@ class _Course:
 
     @property
     def may_draw(self) -> bool:
-        """Whether rows may be left out: not where the splits are given row by row."""
+        """Whether rows may be sampled; not if the splits are given as row numbers."""
         return isinstance(self.cv, Integral) or hasattr(self.cv, "split")
 
     def most_rows(self, y: NDArray[Any], n_features: int) -> int | None:
-        """Return from how many rows the flagship can learn several times within the limit."""
-        runs_flagship = any(family.name == FLAGSHIP for family in self.families)
-        if self.time_limit is None or not runs_flagship or not self.may_draw:
+        """Return the number of rows that the main model can fit several times in the limit."""
+        runs_main_model = any(family.name == MAIN_MODEL for family in self.families)
+        if self.time_limit is None or not runs_main_model or not self.may_draw:
             return None
         n_outputs = len(np.unique(y)) if self.task == "classification" else 1
         n_outputs = 1 if n_outputs == 2 else n_outputs
@@ -265,14 +274,15 @@ class _Course:
     def run(
         self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
     ) -> Comparison:
-        """Run all models on these rows, in so many seconds."""
-        notes = [self.measure.note] if self.measure.note else []
+        """Run all models on these rows within a number of seconds."""
+        notes: list[Note] = [self.measure.note] if self.measure.note else []
         if self.task == "classification":
             notes += notes_on_classes(rows.y)
         if rows.drawn is not None:
-            notes.append(f"{len(rows.y):,} of {n_given:,} rows were drawn")
+            text = f"{len(rows.y):,} of {n_given:,} rows were drawn"
             if self.time_limit is not None:
-                notes[-1] += f", so that several folds fit into {self.time_limit:.0f} s"
+                text += f", so that several folds fit into {self.time_limit:.0f} s"
+            notes.append(Note(text, kind=NoteKind.SAMPLED_ROWS))
         cv = self.cv
         if rows.drawn is not None and isinstance(cv, Integral):
             cv = min(cv, most_folds(rows.y, self.task))
@@ -287,11 +297,11 @@ class _Course:
         )
         runners = [
             Runner(family, partial(self._make, family))
-            for family in sorted(self.families, key=self._turn)
+            for family in sorted(self.families, key=self._priority)
         ]
         classes = np.unique(rows.y) if self.task == "classification" else None
         splits = folds.splits[: self.max_folds]
-        race = Race(
+        scheduler = Scheduler(
             runners,
             rows.X,
             rows.y,
@@ -301,38 +311,43 @@ class _Course:
             seconds,
             tell,
             may_draw=self.may_draw and not self.starts_again,
+            clock=perf_counter,
+            limit=deadline,
         )
-        n_folds = race.run()
-        if race.ended_by == "Ctrl-C" and n_folds == 0:
+        n_folds = scheduler.run()
+        if scheduler.ended_by is EndedBy.INTERRUPT and n_folds == 0:
             raise KeyboardInterrupt
-        _refuse_what_no_model_reads(race)
-        if race.ended_by is not None:
-            notes.append(f"ended by {race.ended_by} after {n_folds} of {len(folds.splits)} folds")
-        return self._summarise(rows, folds, race, n_folds, notes)
+        _raise_common_failure(scheduler)
+        if scheduler.ended_by is not None:
+            text = (
+                f"ended by {scheduler.ended_by.value} after {n_folds} of {len(folds.splits)} folds"
+            )
+            notes.append(Note(text, kind=NoteKind.ENDED_EARLY))
+        return self._summarise(rows, folds, scheduler, n_folds, notes)
 
-    def _turn(self, family: Family) -> int:
-        """Return when a family has its turn: the cheap ones first, at a restart the flagship."""
-        return -1 if self.starts_again and family.name == FLAGSHIP else family.effort
+    def _priority(self, family: Family) -> int:
+        """Return the sort key of a family: cheap ones first, after a restart the main model."""
+        return -1 if self.starts_again and family.name == MAIN_MODEL else family.effort
 
     def _make(self, family: Family) -> Any:
         model = family.make(self.task, self.random_state, self.n_jobs)
-        # The baseline looks at no column, so it does not need to be told about them.
+        # The baseline reads no columns and has no such parameter.
         if not family.is_own and "categorical_features" in model.get_params():
             model.set_params(categorical_features=self.categorical_features)
         return model
 
     def _summarise(
-        self, rows: _Rows, folds: Folds, race: Race, n_folds: int, notes: list[str]
+        self, rows: _Rows, folds: Folds, scheduler: Scheduler, n_folds: int, notes: list[Note]
     ) -> Comparison:
-        splits = _measured_folds(race, folds.splits[:n_folds], self.measure, notes)
+        splits = _measured_folds(scheduler, folds.splits[:n_folds], self.measure, notes)
         n_folds = len(splits)
         order = {family.name: place for place, family in enumerate(self.families)}
-        runners = sorted(race.runners, key=lambda runner: order[runner.family.name])
+        runners = sorted(scheduler.runners, key=lambda runner: order[runner.family.name])
         results = [_result(runner, self.task, rows.y, splits) for runner in runners]
         sign = self.measure.sign
         test_share = float(np.mean([len(test) / len(train) for train, test in splits] or [0.0]))
         ranked = rank(results, sign, test_share)
-        notes.extend(_too_good(ranked, self.task, self.measure))
+        notes.extend(_note_perfect_fit(ranked, self.task, self.measure))
         return Comparison(
             task=self.task,
             metric=self.measure.name,
@@ -340,19 +355,20 @@ class _Course:
             n_rows=len(rows.y),
             n_features=rows.X.shape[1],
             n_folds=n_folds,
-            stratified=folds.words.startswith("stratified"),
+            stratified=folds.kind is FoldKind.STRATIFIED,
             results=ranked,
-            notes=notes,
-            folds=folds.words,
+            notes=[*notes],
+            folds=folds.kind.value,
             n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
             simpler=simplest_within_one_error(
                 ranked, sign, {family.name: family.complexity for family in self.families}
             ),
-            compared=Compared(
+            ended_by=scheduler.ended_by,
+            compared=ComparisonData(
                 X=rows.X,
                 y=rows.y,
                 rows=rows.drawn,
-                classes=race.classes,
+                classes=scheduler.classes,
                 measure=self.measure,
                 splits=splits,
                 makers={runner.family.name: runner.make for runner in runners},
@@ -363,54 +379,69 @@ class _Course:
         )
 
 
-def _refuse_what_no_model_reads(race: Race) -> None:
-    """Raise the error that all models have in common, of those that look at columns at all."""
-    failures = [runner.failure for runner in race.runners if runner.family.complexity > 0]
+def _raise_common_failure(scheduler: Scheduler) -> None:
+    """Raise an error if all models that read columns failed with the same one."""
+    failures = [runner.failure for runner in scheduler.runners if runner.family.complexity > 0]
     if len(failures) < 2 or len(set(failures)) > 1:
         return
-    kind, _, said = (failures[0] or "").partition(": ")
-    if kind in ("ValueError", "TypeError"):
-        dates = re.search(r"\((Date|Duration|Time)", said)
-        hint = "; spinney.io.decide_kinds(X).prepare(X) makes numbers of dates" if dates else ""
-        raise ValueError(f"no model can be fitted: {said}{hint}")
+    failure = failures[0]
+    if failure is None or failure.error_type not in ("ValueError", "TypeError"):
+        return
+    hint = ""
+    if _has_dates(scheduler.X):
+        hint = "; spinney.io.decide_kinds(X).prepare(X) converts dates to numbers"
+    raise ValueError(f"no model can be fitted: {failure.message}{hint}")
 
 
-def _too_good(ranked: list[ModelResult], task: Task, measure: Measure) -> list[str]:
-    """Say so if numbers are predicted without error: then they were computed from the columns."""
+def _has_dates(X: Any) -> bool:
+    """Whether a column of a data frame holds dates, times or durations."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and any(
+        dtype.is_temporal() for dtype in frame.schema.values()
+    )
+
+
+def _note_perfect_fit(ranked: list[ModelResult], task: Task, measure: Measure) -> list[Note]:
+    """Return a note if a regression makes no error: columns may contain the target."""
     named = {model.name: model.estimate for model in ranked}
     best, baseline = ranked[0].estimate if ranked else None, named.get("baseline")
     if task != "regression" or measure.greater_is_better or best is None or baseline is None:
         return []
     if not best.mean < _NO_ERROR * baseline.mean:
         return []
-    return [
+    text = (
         f"{ranked[0].name} makes no error: the target seems to be computed from columns, "
         "which may not be known when it is to be predicted"
-    ]
+    )
+    return [Note(text, kind=NoteKind.NO_ERROR)]
 
 
 def _measured_folds(
-    race: Race, splits: list[tuple[Any, Any]], measure: Measure, notes: list[str]
+    scheduler: Scheduler, splits: list[tuple[Any, Any]], measure: Measure, notes: list[Note]
 ) -> list[tuple[Any, Any]]:
-    """Leave out folds on which the measure cannot be told of any model, and models that lack it."""
-    running = [runner for runner in race.runners if runner.runs]
+    """Leave out folds on which the measure is undefined, and models whose score is not finite."""
+    running = [runner for runner in scheduler.runners if runner.runs]
     measured = [
         number
         for number in range(len(splits))
         if any(np.isfinite(runner.trials[number].score) for runner in running)
     ]
     if running and not measured:
-        why = (
-            "is a class missing in each?" if race.classes is not None else "are targets too large?"
-        )
-        raise ValueError(f"{measure.name} cannot be told on any fold: {why}")
+        why = "does each test fold lack a class?"
+        if scheduler.classes is None:
+            why = "are targets too large?"
+        raise ValueError(f"{measure.name} is undefined on every fold; {why}")
     if len(measured) < len(splits) and running:
         left_out = len(splits) - len(measured)
-        notes.append(f"{measure.name} cannot be told on {left_out} of {len(splits)} folds")
+        text = f"{measure.name} is undefined on {left_out} of {len(splits)} folds"
+        notes.append(Note(text, kind=NoteKind.UNDEFINED_FOLDS))
     for runner in running:
         runner.trials = [runner.trials[number] for number in measured]
         if not all(np.isfinite(trial.score) for trial in runner.trials):
-            runner.failure = f"{measure.name} is not finite on some fold"
+            message = "the score of some fold is not finite"
+            runner.failure = Failure(Stage.MEASURE, "", message, measure.name)
     return [splits[number] for number in measured]
 
 
@@ -443,7 +474,7 @@ def _result(
 def _given(
     groups: Any, time: Any, categorical_features: Any, cv: Any, scoring: Any
 ) -> dict[str, str]:
-    """Return the arguments that a result cannot tell by itself, as Python says them."""
+    """Return the arguments that a result does not hold, as Python code."""
     given = {}
     if not isinstance(cv, Integral):
         given["cv"] = "cv"
@@ -460,7 +491,7 @@ def _given(
 
 
 def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
-    """Return groups or times as an array, one for each row and none missing."""
+    """Return groups or times as an array without missing values, one per row."""
     if marks is None:
         return None
     missing = missing_rows(marks)
@@ -472,7 +503,7 @@ def _marks(marks: Any, name: str, n_rows: int) -> NDArray[Any] | None:
 
 
 def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the rows of a split as numbers, which may be given as a mask."""
+    """Return the rows of a split as row numbers; they may be given as a mask."""
     rows = np.asarray(rows)
     if rows.dtype == np.bool_:
         if len(rows) != n_rows:
@@ -486,14 +517,14 @@ def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
 
 
 def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
-    """Part a data frame into the other columns and the one that an argument names."""
+    """Split a data frame into the other columns and the column named by an argument."""
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         raise ValueError(
-            f"{argument}: expected values, got the name {name!r}, and X is no data frame that has "
-            "names"
+            f"{argument}: expected values, got the name {name!r}, and X is not a data frame with "
+            "column names"
         )
     if name not in frame.columns:
         from spinney.io.table_file import unknown_column
@@ -516,7 +547,7 @@ def _as_table(X: Any) -> Any:
     if not hasattr(X, "shape"):
         rows = X
         X = np.asarray(rows)
-        if X.dtype.kind == "U":  # beside text NumPy makes text of numbers, too: keep them apart
+        if X.dtype.kind == "U":  # NumPy converts numbers beside text to text: keep the types
             import pyarrow as pa
 
             columns = zip(*rows, strict=True)

@@ -1,4 +1,4 @@
-"""What a comparison found: the numbers, and how they are shown."""
+"""The result of a comparison, and its output as text, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinney.comparison.measure import MEASURES
+from spinney.comparison.outcomes import EndedBy
 from spinney.data.task import Task
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from spinney.comparison.compared import Compared
+    from spinney.comparison.comparison_data import ComparisonData
 
 __all__ = ["Comparison", "Estimate", "ModelResult"]
 
@@ -51,14 +52,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """How one model did.
+    """The result of one model.
 
     Attributes
     ----------
     name, title : str
-        The model, as typed and in words.
+        The model's name, and a short description.
     estimate : Estimate or None
-        The measure of the comparison (see `Comparison.metric`); None if the model failed.
+        The score of the model (see `Comparison.metric`); None if it failed.
     r2 : Estimate or None
         R² for regression with the default measure, else None.
     fit_seconds, predict_seconds : float
@@ -67,16 +68,17 @@ class ModelResult:
     size : int or None
         Bytes of the fitted model, pickled.
     failure : str or None
-        Why the model failed, in one line.
+        Why the model failed, in one line; a `spinney.comparison.outcomes.Failure` if the
+        comparison ran in this process.
     skipped : str or None
-        Why the model was not run to the end, in one line.
+        Why the model was not run to the end, in one line; a `Skip`, likewise.
     behind : Estimate or None
-        How much worse than the best it is, fold by fold (None for the best itself); its `se` allows
-        for what the folds' training rows have in common.
+        The difference to the best model (None for the best itself); its `se` is corrected for the
+        overlap of the folds' training rows.
     p_value : float or None
-        Of a paired test that the model is as good as the best.
+        p-value of a paired test of no difference to the best model.
     tied : bool
-        Whether it cannot be told apart from the best: `p_value` above 0.05.
+        Whether it does not differ significantly from the best: `p_value` above 0.05.
     """
 
     name: str
@@ -97,15 +99,15 @@ class ModelResult:
 class Comparison:
     """The models of a comparison, best first.
 
-    `print` shows it as a table, a notebook as HTML, and rich in colours.
+    `print` shows a table, a notebook HTML, and rich colours.
 
     Attributes
     ----------
     task : {"classification", "regression"}
-        What was compared.
+        The task.
     metric : str
         The measure: "error" (the share of rows put in a wrong class), "rmse" (root mean squared
-        error) or the one that was asked for.
+        error) or the one given as `scoring`.
     greater_is_better : bool
         Whether a larger measure is better.
     n_rows, n_features, n_folds : int
@@ -115,15 +117,17 @@ class Comparison:
     results : list of ModelResult
         Best first; models that failed or were left out come last.
     notes : list of str
-        What a reader should know about the data.
+        Remarks on the data and on the run; `Note` objects if the comparison ran in this process.
     folds : str
-        What kind of folds they are, in words.
+        The kind of folds, as printed.
     n_folds_asked : int or None
-        The number of folds asked for, where a time limit or Ctrl-C ended the comparison before.
+        The requested number of folds, if a time limit or Ctrl-C ended the comparison early.
     simpler : str or None
-        The simplest model within one standard error of the best, where it is simpler than the best.
-    compared : Compared or None
-        The data, the models and what they predicted; None for a comparison read back from a file.
+        The simplest model within one standard error of the best, if simpler than the best.
+    compared : ComparisonData or None
+        The data, the models and their predictions; None if read back from a file.
+    ended_by : EndedBy or None
+        What ended the comparison before its last fold.
     """
 
     task: Task
@@ -138,11 +142,12 @@ class Comparison:
     folds: str = ""
     n_folds_asked: int | None = None
     simpler: str | None = None
-    compared: Compared | None = field(default=None, repr=False, compare=False)
+    compared: ComparisonData | None = field(default=None, repr=False, compare=False)
+    ended_by: EndedBy | None = field(default=None, repr=False, compare=False)
 
     @property
     def best(self) -> ModelResult | None:
-        """The model that did best, or None if every one failed."""
+        """The best model, or None if all failed."""
         ranked = [result for result in self.results[:1] if result.estimate is not None]
         return ranked[0] if ranked else None
 
@@ -151,8 +156,9 @@ class Comparison:
         """The ranking as plain rows, for ``pandas.DataFrame(result.table)``.
 
         Each has ``model``, the measure under its name (such as ``error``), ``se`` (its standard
-        error), ``fit_seconds``, ``predict_seconds``, ``size``, ``tied`` and ``p_value``; for
-        numbers ``r2``, too. A model that failed or was left out has NaN, and ``failure`` says why.
+        error), ``fit_seconds``, ``predict_seconds``, ``size``, ``tied`` and ``p_value``; in
+        regression also ``r2``. A model that failed or was left out has NaN, and ``failure`` is the
+        reason.
 
         Examples
         --------
@@ -191,42 +197,42 @@ class Comparison:
         raise KeyError(f"{name!r}; there are: {', '.join(r.name for r in self.results)}")
 
     def make(self, name: str | None = None) -> Any:
-        """Make a model of the comparison, not fitted; the best one if no name is given."""
+        """Return an unfitted model; the best one if no name is given."""
         return self._compared().make(self._name(name))
 
     def fit(self, name: str | None = None) -> Any:
-        """Fit a model of the comparison on all its rows; the best one if no name is given."""
+        """Return a model fitted on all rows; the best one if no name is given."""
         compared = self._compared()
         return compared.make(self._name(name)).fit(compared.X, compared.y)
 
     def predictions(self, name: str | None = None) -> Any:
-        """Return what a model predicted of each row when that row was not learned from.
+        """Return out-of-fold predictions of a model.
 
-        Rows that were in no test fold (the first ones of folds in time) have NaN, or None.
+        Rows in no test fold (the first ones of folds in time) have NaN, or None.
         """
         return self._compared().predictions(self._name(name))
 
     def explain(
         self, name: str | None = None, X: Any = None, *, max_rows: int = 500, **options: Any
     ) -> Any:
-        """Fit a model on all rows and part its predictions among the columns, by Shapley values.
+        """Return Shapley values of the predictions of a model fitted on all rows.
 
         Parameters
         ----------
         name : str or None, default=None
             Which model; the best one if no name is given.
         X : table or None, default=None
-            The rows that are explained; rows of the comparison if None.
+            The rows to explain; rows of the comparison if None.
         max_rows : int, default=500
-            Of the comparison's rows so many, evenly spaced, where there are more.
+            The largest number of the comparison's rows to explain; they are evenly spaced.
         **options
-            Of `spinney.inspection.explain`.
+            Further arguments of `spinney.inspection.explain`.
 
         Returns
         -------
         Explanation
-            As of `spinney.inspection.explain`; exact for trees and their ensembles, sampled for
-            models that prepare the table first.
+            The result of `spinney.inspection.explain`; exact for trees and their ensembles, sampled
+            for models that transform the table first.
         """
         import numpy as np
 
@@ -252,38 +258,41 @@ class Comparison:
     def report(
         self, path: str | Path, *, title: str = "A table", target: str = "y", seconds: float = 60.0
     ) -> Path:
-        """Write the report: an HTML page that needs nothing else.
+        """Write the report, a self-contained HTML page.
 
         Parameters
         ----------
         path : str or Path
-            Where to write it.
+            The file to write.
         title, target : str
-            What to call the table and the column to predict.
+            The names of the table and of the target.
         seconds : float, default=60
-            What takes longer (learning curves, importances) is left out, and said to be.
+            The time limit; parts that take longer (learning curves, importances) are listed as
+            left out.
 
         Returns
         -------
         Path
-            Where it is.
+            The file.
         """
         from spinney.comparison.recipe import Origin
-        from spinney.report.gather import gather_evidence
+        from spinney.report.build_evidence import build_evidence
         from spinney.report.page import write_page
 
         folder = Path(path).parent
-        if not folder.is_dir():  # told before the work, not after it
+        if not folder.is_dir():  # fail before the work
             raise FileNotFoundError(f"cannot write to {path}: there is no folder {folder}")
-        evidence = gather_evidence(self, origin=Origin(title, target), seconds=seconds)
+        evidence = build_evidence(self, origin=Origin(title, target), seconds=seconds)
         write_page(self, evidence, path)
         return Path(path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as dictionaries, lists, numbers and text, ready for JSON."""
+        """Return the result as dictionaries, lists, numbers and text, ready for JSON."""
         best = self.best
         content = {
-            part.name: getattr(self, part.name) for part in fields(self) if part.name != "compared"
+            part.name: getattr(self, part.name)
+            for part in fields(self)
+            if part.name not in ("compared", "ended_by")
         }
         content["results"] = [asdict(result) for result in self.results]
         content["best"] = best.name if best else None
@@ -347,7 +356,7 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """What was compared on what, in a line."""
+        """Task, size of the table and number of folds, in one line."""
         asked = f" of {self.n_folds_asked}" if self.n_folds_asked else ""
         kind = self.folds or ("stratified folds" if self.stratified else "folds")
         columns = f"{self.n_features:,} column{'' if self.n_features == 1 else 's'}"
@@ -355,11 +364,11 @@ class Comparison:
 
     @property
     def findings(self) -> list[str]:
-        """What the ranking says beside itself: models that do as well, and a simpler one."""
+        """Remarks on the ranking: ties with the best model, and a simpler model."""
         said = []
         if any(result.tied for result in self.results):
             said.append(
-                "≈ cannot be told apart from the best (paired test over the folds, p > 5 %)"
+                "≈ not significantly different from the best (paired test over the folds, p > 0.05)"
             )
         if self.simpler is not None:
             said.append(
@@ -369,7 +378,7 @@ class Comparison:
 
     @property
     def metric_title(self) -> str:
-        """The measure as the head of a table names it."""
+        """The measure's title as a column header."""
         return next((m.title for m in MEASURES if m.name == self.metric), self.metric)
 
     @property
@@ -377,7 +386,7 @@ class Comparison:
         """Whether the measure is shown in percent."""
         return any(m.name == self.metric and m.percent for m in MEASURES)
 
-    def _compared(self) -> Compared:
+    def _compared(self) -> ComparisonData:
         if self.compared is None:
             raise ValueError("this comparison was read back: it has no data and no models")
         return self.compared

@@ -1,38 +1,46 @@
-"""Stop what takes too long."""
+"""Stop the body of a ``with`` statement after a number of seconds."""
 
 from __future__ import annotations
 
 import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from types import FrameType
 from typing import Any
 
-_LONGEST = 1e7  # seconds: what clocks can count
+_LONGEST = 1e7  # seconds: the longest alarm that every system accepts
 
 __all__ = ["TimeUp", "deadline"]
 
 
 class TimeUp(BaseException):
-    """A deadline has passed; like Ctrl-C no error, so that nothing takes it for one on the way."""
+    """A deadline has passed; no Exception, like KeyboardInterrupt, so that nothing swallows it."""
 
 
 @contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeUp` in the body after so many seconds.
+def deadline(seconds: float | None, clock: Callable[[], float] = monotonic) -> Iterator[None]:
+    """Raise `TimeUp` in the body after a number of seconds.
 
-    Fits and predictions of Spinney ask for signals as they go, so that they end soon after. Signals
-    reach the main thread alone and need an alarm clock: elsewhere the body simply runs on. Somebody
-    else's alarm rings when it is due, and goes on afterwards.
+    Fits and predictions of Spinney check for signals, so they end soon after. Signals reach the
+    main thread only and need SIGALRM; elsewhere the body runs without a limit. An alarm that was
+    set before rings when it is due, and stays set afterwards.
+
+    Parameters
+    ----------
+    seconds : float or None
+        The limit; None is no limit.
+    clock : callable, default=time.monotonic
+        Returns the time in seconds. It decides whose alarm rings; the signals themselves come from
+        the system's timer.
     """
     if seconds is None or not math.isfinite(seconds) or not _can_ring():
         yield
         return
     theirs: Any = signal.getsignal(signal.SIGALRM)
-    start = monotonic()
+    start = clock()
     their_seconds, interval = signal.getitimer(signal.ITIMER_REAL)
     their_time = start + their_seconds if their_seconds > 0 else math.inf
     our_time = start + max(seconds, 1e-3)
@@ -40,16 +48,16 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
     def ring(number: int, frame: FrameType | None) -> None:
         nonlocal their_time
-        if monotonic() >= their_time:
-            their_time = monotonic() + interval if interval > 0 else math.inf
-            _set(min(our_time, their_time))
+        if clock() >= their_time:
+            their_time = clock() + interval if interval > 0 else math.inf
+            _set_alarm(min(our_time, their_time) - clock())
             if callable(theirs):
                 theirs(number, frame)
         elif armed:
             raise TimeUp
 
     signal.signal(signal.SIGALRM, ring)
-    _set(min(our_time, their_time))
+    _set_alarm(min(our_time, their_time) - start)
     try:
         yield
     finally:
@@ -57,7 +65,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, theirs)
         if their_time < math.inf:
-            signal.setitimer(signal.ITIMER_REAL, max(their_time - monotonic(), 1e-3), interval)
+            signal.setitimer(signal.ITIMER_REAL, max(their_time - clock(), 1e-3), interval)
 
 
 def _can_ring() -> bool:
@@ -68,5 +76,5 @@ def _can_ring() -> bool:
     )
 
 
-def _set(time: float) -> None:
-    signal.setitimer(signal.ITIMER_REAL, min(max(time - monotonic(), 1e-3), _LONGEST))
+def _set_alarm(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_REAL, min(max(seconds, 1e-3), _LONGEST))

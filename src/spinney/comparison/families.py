@@ -15,9 +15,11 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
 from spinney.data.task import Task
 
-__all__ = ["FAMILIES", "FLAGSHIP", "Family", "select_families"]
+__all__ = ["FAMILIES", "MAIN_MODEL", "Family", "select_families"]
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 
 
 # What the others are measured against: it is in every comparison that a time limit allows.
-FLAGSHIP = "gradient_boosting"
+MAIN_MODEL = "gradient_boosting"
 
 FAMILIES: tuple[Family, ...] = (
     Family("baseline", "the commonest class, or the mean", _baseline, effort=0, complexity=0),
@@ -259,7 +261,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("extra_trees", "100 trees, random thresholds", _extra_trees, effort=2, complexity=5),
     Family("bagging", "100 trees on bootstrap samples", _bagging, effort=5, complexity=5),
-    Family(FLAGSHIP, "boosted trees", _boosting, effort=3, complexity=5),
+    Family(MAIN_MODEL, "boosted trees", _boosting, effort=3, complexity=5),
 )
 
 
@@ -284,12 +286,12 @@ def select_families(models: Any, task: Task) -> list[Family]:
         if model not in by_name:
             close = get_close_matches(str(model), by_name, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
-            raise ValueError(f"models has no {model!r}; {hint}")
+            raise ParameterError(Parameter("models"), f" has no {model!r}; {hint}")
         if task not in by_name[model].tasks:
-            raise ValueError(f"models: {model!r} cannot do {task}")
+            raise ParameterError(Parameter("models"), f": {model!r} cannot do {task}")
         selected[model] = by_name[model]
     if not selected:
-        raise ValueError(f"models is empty; there are: {', '.join(by_name)}")
+        raise ParameterError(Parameter("models"), f" is empty; there are: {', '.join(by_name)}")
     return list(selected.values())
 
 

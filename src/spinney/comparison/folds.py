@@ -1,9 +1,10 @@
-"""The folds that all models of a comparison share."""
+"""Folds that all models of a comparison share."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -11,19 +12,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
 from spinney.data.task import Task
 
-__all__ = ["Folds", "make_folds", "most_folds", "usual_folds"]
+__all__ = ["FoldKind", "Folds", "make_folds", "most_folds", "usual_folds"]
 
 Rows = NDArray[np.intp]
 
 
+class FoldKind(Enum):
+    """How rows are assigned to folds; the value is what results print."""
+
+    PLAIN = "folds"
+    STRATIFIED = "stratified folds"
+    GROUPED = "folds of whole groups"
+    IN_TIME = "folds, each after what it learns from"
+
+
 @dataclass(frozen=True)
 class Folds:
-    """Training and test rows, and how they came about in a few words ("10 stratified folds")."""
+    """Training and test rows of each fold, and how they were assigned."""
 
     splits: list[tuple[Rows, Rows]]
-    words: str
+    kind: FoldKind
 
 
 def make_folds(
@@ -34,18 +47,24 @@ def make_folds(
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: int | None,
-    notes: list[str],
+    notes: list[Note],
 ) -> Folds:
-    """Divide the rows: by chance, with groups kept together, or later rows after earlier ones."""
+    """Return random folds, folds of whole groups, or folds in time order."""
     if groups is not None and time is not None:
-        raise ValueError("groups and time cannot be given together")
+        raise ParameterError(
+            Parameter("groups"), " and ", Parameter("time"), " cannot be given together"
+        )
     if not isinstance(cv, Integral):
         if groups is not None or time is not None:
-            raise ValueError(f"cv must be a number of folds beside groups or time, got {cv!r}")
+            raise ParameterError(
+                Parameter("cv"), f" must be a number of folds beside groups or time, got {cv!r}"
+            )
         return _own_folds(y, task, cv)
     n_folds = int(cv)
     if not 2 <= n_folds <= len(y):
-        raise ValueError(f"cv must be between 2 and the number of rows ({len(y)}), got {cv}")
+        raise ParameterError(
+            Parameter("cv"), f" must be between 2 and the number of rows ({len(y)}), got {cv}"
+        )
     if time is not None:
         return _folds_in_time(y, time, n_folds)
     if groups is not None:
@@ -54,14 +73,14 @@ def make_folds(
 
 
 def most_folds(y: NDArray[Any], task: Task) -> int:
-    """Return how many folds a table allows: the rows, or the rows of its largest class."""
+    """Return the largest possible number of folds: the rows, or those of the largest class."""
     if task == "classification" and len(y):
         return int(np.unique(y, return_counts=True)[1].max())
     return len(y)
 
 
 def usual_folds(y: NDArray[Any], task: Task, groups: Any = None, time: Any = None) -> int:
-    """Return ten, or as many folds as a small table, its groups or its moments allow."""
+    """Return 10, or fewer if the rows, groups or different times are fewer."""
     most = most_folds(y, task)
     if groups is not None:
         most = min(len(y), len(np.unique(groups)))
@@ -70,7 +89,7 @@ def usual_folds(y: NDArray[Any], task: Task, groups: Any = None, time: Any = Non
     if most < 2:
         reason = f"{len(y)} row{'' if len(y) == 1 else 's'}"
         if groups is not None or time is not None:
-            reason = "too few groups" if time is None else "too few moments"
+            reason = "too few groups" if time is None else "too few different times"
         elif len(y) > 1:
             reason = f"each of the {len(y):,} rows has a class of its own"
         raise ValueError(f"there is too little to cross-validate: {reason}")
@@ -82,28 +101,30 @@ def _own_folds(y: NDArray[Any], task: Task, cv: Any) -> Folds:
 
     splits = _split(check_cv(cv, y, classifier=task == "classification"), y)
     if not splits:
-        raise ValueError("cv has no folds")
-    return Folds(splits, "folds")
+        raise ParameterError(Parameter("cv"), " has no folds")
+    return Folds(splits, FoldKind.PLAIN)
 
 
 def _folds_by_chance(
-    y: NDArray[Any], task: Task, n_folds: int, random_state: int | None, notes: list[str]
+    y: NDArray[Any], task: Task, n_folds: int, random_state: int | None, notes: list[Note]
 ) -> Folds:
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if task == "regression":
-        return Folds(_split(KFold(n_folds, shuffle=True, random_state=random_state), y), "folds")
+        splitter = KFold(n_folds, shuffle=True, random_state=random_state)
+        return Folds(_split(splitter, y), FoldKind.PLAIN)
     _, counts = np.unique(y, return_counts=True)
     if counts.max() < n_folds:
-        raise ValueError(
-            f"cv={n_folds} folds need a class of {n_folds} rows or more; "
-            f"the largest class has {counts.max()}"
+        raise ParameterError(
+            Parameter("cv", n_folds),
+            f" folds need a class of {n_folds} rows or more; the largest class has {counts.max()}",
         )
     if counts.min() < n_folds:
         rows = f"{counts.min()} row{'' if counts.min() == 1 else 's'}"
-        notes.append(f"the rarest class has {rows}, fewer than the {n_folds} folds")
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    return Folds(_split(splitter, y), "stratified folds")
+        text = f"the rarest class has {rows}, fewer than the {n_folds} folds"
+        notes.append(Note(text, kind=NoteKind.RARE_CLASSES))
+    stratified = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    return Folds(_split(stratified, y), FoldKind.STRATIFIED)
 
 
 def _folds_of_groups(
@@ -114,21 +135,24 @@ def _folds_of_groups(
     _, numbers = np.unique(groups.astype(str) if groups.dtype == object else groups, False, True)
     n_groups = int(numbers.max()) + 1
     if n_groups < n_folds:
-        raise ValueError(f"cv={n_folds} folds need as many groups; there are {n_groups}")
+        raise ParameterError(
+            Parameter("cv", n_folds), f" folds need as many groups; there are {n_groups}"
+        )
     kind = StratifiedGroupKFold if task == "classification" else GroupKFold
     splitter = kind(n_folds, shuffle=True, random_state=random_state)
-    return Folds(_split(splitter, y, numbers), "folds of whole groups")
+    return Folds(_split(splitter, y, numbers), FoldKind.GROUPED)
 
 
 def _folds_in_time(y: NDArray[Any], time: NDArray[Any], n_folds: int) -> Folds:
-    """Each fold learns from what came before it; rows of one moment stay together."""
+    """Return folds whose training rows are earlier; rows of the same time stay together."""
     moments, numbers = np.unique(time, return_inverse=True)
     if len(moments) < n_folds + 1:
-        raise ValueError(
-            f"cv={n_folds} folds in time need {n_folds + 1} moments; there are {len(moments)}"
+        raise ParameterError(
+            Parameter("cv", n_folds),
+            f" folds in time need {n_folds + 1} different times; there are {len(moments)}",
         )
     rows_until = np.cumsum(np.bincount(numbers))
-    # Moments divided where they come closest to equal shares of the rows, at least one in each.
+    # Split times so that the blocks have nearly equal numbers of rows, at least one time each.
     ends: list[int] = []
     for part in range(1, n_folds + 2):
         end = int(np.searchsorted(rows_until, len(y) * part / (n_folds + 1) - 0.5)) + 1
@@ -138,12 +162,12 @@ def _folds_in_time(y: NDArray[Any], time: NDArray[Any], n_folds: int) -> Folds:
         (np.flatnonzero(numbers < start), np.flatnonzero((numbers >= start) & (numbers < end)))
         for start, end in pairwise(ends)
     ]
-    return Folds(splits, "folds, each after what it learns from")
+    return Folds(splits, FoldKind.IN_TIME)
 
 
 def _split(splitter: Any, y: NDArray[Any], groups: Any = None) -> list[tuple[Rows, Rows]]:
     with warnings.catch_warnings():
-        # A note says it in fewer words.
+        # A note replaces this warning.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         folds = list(splitter.split(np.zeros((len(y), 1)), y, groups))
     return [(np.asarray(train), np.asarray(test)) for train, test in folds]

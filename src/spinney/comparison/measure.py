@@ -1,4 +1,4 @@
-"""What models are ranked by."""
+"""Measures that models are ranked by."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
 from spinney.data.task import Task
 
 __all__ = ["MEASURES", "Measure", "class_probabilities", "find_measure", "r_squared"]
@@ -19,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that tells how well a model predicts.
+    """A measure of prediction quality.
 
     Attributes
     ----------
@@ -35,8 +38,8 @@ class Measure:
     calculate : callable
     percent : bool
         Whether it is shown in percent.
-    note : str
-        What a reader should know about it.
+    note : Note or None
+        A remark for the reader of a result.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Measure:
     needs: Literal["predictions", "probabilities", "model"]
     calculate: Callable[..., float]
     percent: bool = False
-    note: str = ""
+    note: Note | None = None
 
     @property
     def sign(self) -> float:
@@ -64,12 +67,12 @@ class Measure:
 
 
 def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
-    """Return the probabilities of all `classes`; those that a model never saw have none."""
-    told = np.asarray(model.predict_proba(X), dtype=np.float64)
+    """Return the probabilities of all `classes`; 0 for classes unseen in training."""
+    predicted = np.asarray(model.predict_proba(X), dtype=np.float64)
     if len(model.classes_) == len(classes):
-        return told
-    all_classes = np.zeros((len(told), len(classes)))
-    all_classes[:, np.searchsorted(classes, model.classes_)] = told
+        return predicted
+    all_classes = np.zeros((len(predicted), len(classes)))
+    all_classes[:, np.searchsorted(classes, model.classes_)] = predicted
     return all_classes
 
 
@@ -93,9 +96,9 @@ def _f1(y: Array, predicted: Array) -> float:
 
 
 def _log_loss(y: Array, probabilities: Array, classes: Array) -> float:
-    told = probabilities[np.arange(len(y)), np.searchsorted(classes, y)]
-    # A class that a model rules out costs as much as single precision lets it.
-    return float(-np.log(np.maximum(told, np.finfo(np.float32).eps)).mean())
+    of_truth = probabilities[np.arange(len(y)), np.searchsorted(classes, y)]
+    # A probability of 0 counts as the smallest step of single precision.
+    return float(-np.log(np.maximum(of_truth, np.finfo(np.float32).eps)).mean())
 
 
 def _brier(y: Array, probabilities: Array, classes: Array) -> float:
@@ -106,7 +109,7 @@ def _brier(y: Array, probabilities: Array, classes: Array) -> float:
 def _over_classes(
     y: Array, probabilities: Array, classes: Array, area: Callable[..., float]
 ) -> float:
-    """Average over classes told from the rest; of two classes the second one alone counts."""
+    """Average one-vs-rest areas over the classes; with two classes use the second only."""
     numbers = [1] if len(classes) == 2 else range(len(classes))
     areas = []
     for number in numbers:
@@ -179,7 +182,7 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
-# Scorers of scikit-learn's that look at one of two classes, and need to be told which.
+# scikit-learn's scorers of one of two classes; they need the positive class.
 _OF_ONE_CLASS = {
     "precision": "precision_score",
     "recall": "recall_score",
@@ -190,7 +193,7 @@ _OF_ONE_CLASS = {
 def find_measure(
     task: Task, scoring: str | Callable[..., float] | None, classes: Array | None = None
 ) -> Measure:
-    """Return the measure of that name (the first one for the task if None), or a scorer."""
+    """Return the measure of a name, or a scorer as one; None is the task's default."""
     ours = [measure for measure in MEASURES if measure.task == task]
     if scoring is None:
         return ours[0]
@@ -207,7 +210,7 @@ def find_measure(
         if scoring not in get_scorer_names():
             close = get_close_matches(scoring, [*known, *get_scorer_names()], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
-            raise ValueError(f"scoring has no {scoring!r}; {hint}")
+            raise ParameterError(Parameter("scoring"), f" has no {scoring!r}; {hint}")
         scorer = get_scorer(scoring)
         if _task_of(scorer) not in (None, task):
             raise _wrong_task(scoring, _task_of(scorer), task)
@@ -215,18 +218,22 @@ def find_measure(
             return _of_one_class(scoring, classes)
         return Measure(scoring, scoring, None, True, "model", scorer)
     if not callable(scoring):
-        raise ValueError(f"scoring must be a name or a callable, got {scoring!r}")
+        raise ParameterError(
+            Parameter("scoring"), f" must be a name or a callable, got {scoring!r}"
+        )
     name = getattr(scoring, "__name__", "score")
     return Measure(name, name, None, True, "model", scoring)
 
 
-def _wrong_task(name: str, its_task: Task | None, task: Task) -> ValueError:
+def _wrong_task(name: str, its_task: Task | None, task: Task) -> ParameterError:
     ours = ", ".join(measure.name for measure in MEASURES if measure.task == task)
-    return ValueError(f"scoring={name!r} is for {its_task}, and this is {task}; there are: {ours}")
+    return ParameterError(
+        Parameter("scoring", name), f" is for {its_task}, and this is {task}; there are: {ours}"
+    )
 
 
 def _task_of(scorer: Any) -> Task | None:
-    """Tell what a scorer of scikit-learn's measures, by the module of its function."""
+    """Return the task of a scikit-learn scorer, by the module of its function."""
     module = str(getattr(getattr(scorer, "_score_func", None), "__module__", ""))
     if module.endswith("._regression"):
         return "regression"
@@ -237,14 +244,15 @@ def _of_one_class(name: str, classes: Array) -> Measure:
     import sklearn.metrics
 
     if len(classes) != 2:
-        raise ValueError(
-            f"scoring={name!r} is for two classes, and the target has {len(classes):,}; "
-            f"say {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}"
+        raise ParameterError(
+            Parameter("scoring", name),
+            f" is for two classes, and the target has {len(classes):,}; "
+            f"use {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}",
         )
     score = getattr(sklearn.metrics, _OF_ONE_CLASS[name])
 
     def calculate(y: Array, predicted: Array) -> float:
         return float(score(y, predicted, pos_label=classes[1], zero_division=0))
 
-    note = f"{name} is that of class {str(classes[1])!r}"
+    note = Note(f"{name} is that of class {str(classes[1])!r}", kind=NoteKind.MEASURE)
     return Measure(name, name, "classification", True, "predictions", calculate, note=note)

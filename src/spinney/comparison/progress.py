@@ -1,4 +1,4 @@
-"""Watching a comparison: what a callback is told, and a bar that shows it."""
+"""Progress of a comparison: what callbacks receive, and a progress bar."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["Bar", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """Where a comparison stands; sent before each fit and once at the end.
+    """The progress of a comparison; sent before each fit and once at the end.
 
     Attributes
     ----------
     model : str
         Name of the model that is fitted next ("" at the end).
     done, total : int
-        Number of fits finished, and of all fits (fewer, once models are left out).
+        Finished fits, and all fits (fewer after models are left out).
     seconds_left : float or None
-        How long it will still take, by the first fold; None before that is over.
+        Estimated remaining time; None during the first fold.
     """
 
     model: str
@@ -30,7 +30,7 @@ class Step:
 
 
 class Bar:
-    """A progress bar on the standard error, silent where that is no terminal.
+    """A progress bar on the standard error; silent if that is not a terminal.
 
     Use it as a context manager and pass it as a callback.
     """

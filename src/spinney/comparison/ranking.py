@@ -1,4 +1,4 @@
-"""Which models can be told apart, and which is the simplest that will do."""
+"""Rank models, test their differences, and find the simplest of the best."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _LEVEL = 0.05
 def paired_difference(
     worse: Sequence[float], better: Sequence[float], test_share: float
 ) -> tuple[Estimate, float | None]:
-    """Compare two models fold by fold.
+    """Return the mean difference of two models over the folds, and its p-value.
 
-    The folds' training rows overlap, so that the usual error of the mean is too small. Nadeau and
-    Bengio (2003) widen the variance of the mean from s²/k to s² (1/k + rows tested / rows learned
-    from); with it a t test has about the level that it claims.
+    The folds' training rows overlap, so the usual standard error is too small. Nadeau and
+    Bengio (2003) increase the variance of the mean from s²/k to s² (1/k + test rows / training
+    rows); the t test then has approximately its nominal level.
 
     Parameters
     ----------
     worse, better : sequence of float
-        The losses of both on the same folds.
+        The losses of both models on the same folds.
     test_share : float
-        Rows of a test fold for each row of its training fold.
+        Test rows / training rows of a fold.
 
     Returns
     -------
     difference : Estimate
-        The mean of worse − better, with that error.
+        The mean of worse − better, with the corrected standard error.
     p_value : float or None
-        Of the two-sided test that there is none; one fold tells nothing.
+        Two-sided p-value of no difference; None for a single fold.
     """
     differences = [a - b for a, b in zip(worse, better, strict=True)]
     plain = Estimate.from_folds(differences)
@@ -53,7 +53,7 @@ def paired_difference(
 def rank(results: list[ModelResult], sign: float, test_share: float) -> list[ModelResult]:
     """Sort by the measure (times `sign`, less is better) and compare each model with the best.
 
-    Models without an estimate come last; of equals the one listed earlier stays first.
+    Models without an estimate come last; ties keep their order.
     """
     ranked = sorted(
         (r for r in results if r.estimate is not None),
@@ -78,11 +78,11 @@ def simplest_within_one_error(
 ) -> str | None:
     """Return the simplest model within one standard error of the best, if simpler than it.
 
-    `complexity` has a number for each name; of equally simple models the better one is returned.
+    `complexity` has a number for each name; ties go to the better model.
     """
     if not ranked or ranked[0].estimate is None or math.isnan(ranked[0].estimate.se):
         return None
     limit = sign * ranked[0].estimate.mean + ranked[0].estimate.se
     within = [r.name for r in ranked if r.estimate and sign * r.estimate.mean <= limit]
-    simplest = min(within, key=lambda name: complexity[name])  # the first, so the best, of equals
+    simplest = min(within, key=lambda name: complexity[name])  # ties: the best
     return simplest if complexity[simplest] < complexity[ranked[0].name] else None

@@ -1,4 +1,4 @@
-"""How to get the numbers of a comparison again: five lines of Python, and all settings."""
+"""Code and settings that reproduce a comparison."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the table came from.
+    """The source of the table.
 
     Attributes
     ----------
     title : str
-        What to call it.
+        The name of the table.
     target : str
         The column to predict.
     load : list of str
-        Lines of Python that make ``X`` and ``y``.
+        Lines of Python that create ``X`` and ``y``.
     arguments : dict
         Further arguments of `spinney.compare`, as Python expressions, such as groups.
     command : str
-        The command that was given, or "".
+        The shell command, or "".
     """
 
     title: str
@@ -42,7 +42,7 @@ class Origin:
 
 
 def recipe(comparison: Comparison, origin: Origin) -> str:
-    """Return Python that gives the same numbers."""
+    """Return Python code that reproduces the comparison."""
     compared = comparison.compared
     arguments: dict[str, Any] = {"task": repr(comparison.task)}
     ran = [r.name for r in comparison.results if not r.skipped]
@@ -52,7 +52,7 @@ def recipe(comparison: Comparison, origin: Origin) -> str:
         arguments["max_folds"] = repr(comparison.n_folds)
     if compared is not None and compared.rows is not None:
         arguments["max_rows"] = repr(len(compared.rows))
-    if comparison.metric not in ("error", "rmse"):  # a callable is told below
+    if comparison.metric not in ("error", "rmse"):  # a callable is handled below
         arguments["scoring"] = repr(comparison.metric)
     arguments |= compared.given if compared is not None else {}
     arguments.update(origin.arguments)

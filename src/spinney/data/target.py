@@ -10,6 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter, Part
+from spinney.data.notes import Note, NoteKind
 from spinney.data.task import Task
 
 __all__ = [
@@ -40,19 +43,30 @@ _THOUSANDS = re.compile(r"([-+]?[1-9]\d{0,2})((?:([.,'’ \xa0\u202f])\d{3})(?:\
 _DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:[.,]\d*)?|[.,]\d+)")
 
 
-class StrayValue(ValueError):
-    """A target has values that it should not have; `row` is the first, counted from 0.
+class StrayValue(ParameterError):
+    """A target has an unexpected value in a row.
 
-    Whoever knows where that row is in a file can say so: ``error.at("line 17")``.
+    Parameters
+    ----------
+    before : str
+        The message up to the place of the value.
+    row : int
+        The row of the value, counted from 0.
+    *after : str or Parameter
+        The rest of the message.
     """
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message.format(place=f"row {row + 1:,}"))
-        self.message, self.row = message, row
+    def __init__(self, before: str, row: int, *after: Part) -> None:
+        super().__init__(before, f"row {row + 1:,}", *after)
+        self.before, self.row, self.after = before, row, after
 
-    def at(self, place: str) -> ValueError:
-        """Return the error with another place in place of the row."""
-        return ValueError(self.message.format(place=place))
+    def at(self, place: str) -> ParameterError:
+        """Return the same error with the value's place in a file, such as "line 17"."""
+        return ParameterError(self.before, place, *self.after)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arguments."""
+        return type(self), (self.before, self.row, *self.after)
 
 
 def read_target(
@@ -78,7 +92,10 @@ def read_target(
     task : {"classification", "regression"}
     """
     if task not in ("auto", "classification", "regression"):
-        raise ValueError(f"task must be 'auto', 'classification' or 'regression', got {task!r}")
+        raise ParameterError(
+            Parameter("task"),
+            f" must be 'auto', 'classification' or 'regression', got {task!r}",
+        )
     values, name = as_column(y)
     missing = missing_rows(values)
     if missing.any():
@@ -136,22 +153,24 @@ def check_classes(y: NDArray[Any], name: str) -> None:
             "separators"
         )
     raise StrayValue(
-        f"target {_plain(name)} was taken for classes, as {count:,} {are} "
-        f"(the first is {_plain(str(y[row]))} in {{place}}), but {but}; write numbers plainly, "
-        "such as 1234.5, or say task='classification'",
+        f"target {_shorten(name)} was taken for classes, as {count:,} {are} "
+        f"(the first is {_shorten(str(y[row]))} in ",
         row,
+        f"), but {but}; write numbers plainly, such as 1234.5, or set ",
+        Parameter("task", "classification"),
     )
 
 
-def notes_on_classes(y: NDArray[Any]) -> list[str]:
+def notes_on_classes(y: NDArray[Any]) -> list[Note]:
     """Return a note if there are many classes with few rows each."""
     n_rows, n_classes = len(y), len(np.unique(y))
     if n_classes <= _MAX_INTEGER_CLASSES or n_rows >= _FEW_ROWS_PER_CLASS * n_classes:
         return []
-    return [
+    text = (
         f"{n_classes:,} classes in {n_rows:,} rows, {n_rows / n_classes:.1f} rows per class on "
         "average: merge rare classes, or predict another column"
-    ]
+    )
+    return [Note(text, kind=NoteKind.RARE_CLASSES)]
 
 
 def _count_numbers_of_a_quantity(texts: NDArray[Any], inverse: NDArray[np.intp]) -> int:
@@ -217,10 +236,9 @@ def _is_number(text: Any) -> bool:
         return False
 
 
-def _plain(text: str) -> str:
-    """Quote a text that stands in a message with a place to fill in."""
-    short = text if len(text) <= 40 else text[:39] + "…"
-    return repr(short).replace("{", "{{").replace("}", "}}")
+def _shorten(text: str) -> str:
+    """Quote a text of at most 40 characters; cut a longer one."""
+    return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
 def missing_rows(y: Any) -> NDArray[np.bool_]:
@@ -317,8 +335,8 @@ def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
             )
         are = "value is none" if count == 1 else f"of {len(y):,} values are none"
         raise StrayValue(
-            f"target {_plain(name)} must hold numbers for regression; {count:,} {are}, "
-            f"the first is {_plain(str(y[row]))} in {{place}}",
+            f"target {_shorten(name)} must hold numbers for regression; {count:,} {are}, "
+            f"the first is {_shorten(str(y[row]))} in ",
             row,
         )
     numbers = y.astype(np.float64)
@@ -334,9 +352,10 @@ def _as_classes(y: NDArray[Any], name: str, to_learn: bool) -> NDArray[Any]:
         if not np.isfinite(y).all():
             raise ValueError(f"target {name!r} holds infinite values")
         if not np.array_equal(y, np.rint(y)):
-            raise ValueError(
+            raise ParameterError(
                 f"target {name!r} holds fractions, which cannot be classes; "
-                "turn them into text, or use task='regression'"
+                "turn them into text, or set ",
+                Parameter("task", "regression"),
             )
         y = y.astype(np.int64)
     if to_learn and y.size and len(np.unique(y)) == 1:

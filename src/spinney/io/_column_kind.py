@@ -1,20 +1,34 @@
-"""What one column is to a learner: its kind, why, and what is to be watched."""
+"""The kind of one column: how it is decided, why, and what to be careful about."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spinney.data.notes import Note, NoteKind
 from spinney.io._form import NUMBER
 
-__all__ = ["KINDS", "LEARNED", "ColumnKind", "Kind", "find_kind", "infinite_flag"]
+__all__ = ["KINDS", "LEARNED", "ColumnKind", "DecidedBy", "Kind", "find_kind", "infinite_flag"]
 
 Kind = Literal["number", "category", "date", "text", "identifier", "constant", "dropped"]
+
+
+class DecidedBy(Enum):
+    """Who or what decided the kind of a column."""
+
+    VALUES = "values"  # its values, its type and its name
+    USER = "user"
+    GROUP = "group"  # it defines the groups of rows
+
+
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# pyarrow's names of the types of times without a date.
+_TIMES_OF_DAY = frozenset({"time32[s]", "time32[ms]", "time64[us]", "time64[ns]"})
 LEARNED = ("number", "category", "date")
 
 _SAMPLE = 100_000
@@ -34,7 +48,7 @@ _LOOKS = [
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What one column is.
+    """The kind of one column.
 
     Attributes
     ----------
@@ -45,11 +59,13 @@ class ColumnKind:
     reason : str
         Why it is of this kind.
     flags : tuple of str
-        What is to be watched about it.
+        Warnings about it; `Note` objects unless they were read back from a file.
     type : str
-        How it was stored when the kind was decided, in pyarrow's words.
+        pyarrow's name of its type when the kind was decided.
     order : {"", "day", "month", "year"}
         What came first in dates that were not written as 2024-12-31; others are read the same way.
+    decided_by : DecidedBy
+        Who or what decided the kind.
     """
 
     name: str
@@ -58,16 +74,23 @@ class ColumnKind:
     flags: tuple[str, ...] = ()
     type: str = "string"
     order: str = ""
+    decided_by: DecidedBy = DecidedBy.VALUES
+
+    @property
+    def has_times_of_day(self) -> bool:
+        """Whether it was stored as times without a date."""
+        return self.type in _TIMES_OF_DAY
 
 
 def find_kind(name: str, column: pa.ChunkedArray, order: str = "") -> ColumnKind:
     """Decide what a column is from its name, its type and its values."""
     kind, reason, *flags = _find(name, column)
-    return ColumnKind(name, kind, reason, tuple(flags), str(column.type), order)
+    notes = tuple(Note(text, kind=about, column=name) for about, text in flags)
+    return ColumnKind(name, kind, reason, notes, str(column.type), order)
 
 
 def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
-    """Return kind, reason and flags."""
+    """Return the kind, the reason, and a pair (`NoteKind`, text) for each flag."""
     type_ = column.type
     if pa.types.is_null(type_):  # first, as it is cheap: a table may have thousands of them
         return "constant", "no value in any row"
@@ -102,16 +125,16 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     return "dropped", f"holds values of type {type_}"
 
 
-def _infinities(column: pa.ChunkedArray) -> list[str]:
+def _infinities(column: pa.ChunkedArray) -> list[tuple[NoteKind, str]]:
     """Return a flag if some values are infinite."""
     if not pa.types.is_floating(column.type):
         return []
     count = pc.sum(pc.is_inf(_comparable(column, column.type))).as_py() or 0
-    return [infinite_flag(count)] if count else []
+    return [(NoteKind.INFINITE_VALUES, infinite_flag(count))] if count else []
 
 
 def infinite_flag(count: int) -> str:
-    """Return the remark on a column with infinite values."""
+    """Return the text of a flag on infinite values."""
     return f"{count:,} infinite {'values are' if count > 1 else 'value is'} taken for missing"
 
 
@@ -131,7 +154,11 @@ def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | 
         return "constant", f"has one value only: {_shorten(value)}"
     kind = "category" if _is_text(type_) or pa.types.is_boolean(type_) else "number"
     kind = "date" if pa.types.is_temporal(type_) else kind
-    return kind, f"{_shorten(value)} or missing", "one value only, and missing"
+    return (
+        kind,
+        f"{_shorten(value)} or missing",
+        (NoteKind.CONSTANT_OR_MISSING, "one value only, and missing"),
+    )
 
 
 def _comparable(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
@@ -157,9 +184,10 @@ def _find_integer(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
             return "identifier", "counts the rows"
         if len(column) >= 1000 and not is_time:
             return "identifier", "counts the rows"
-        return "number", "integers", "counts the rows"
+        return "number", "integers", (NoteKind.COUNTS_ROWS, "counts the rows")
     if is_named:
-        return "number", "integers", "named like an identifier: perhaps a category"
+        flag = NoteKind.LIKE_IDENTIFIER, "named like an identifier: perhaps a category"
+        return "number", "integers", flag
     return "number", "integers"
 
 
@@ -176,17 +204,18 @@ def _find_text(column: pa.ChunkedArray) -> tuple[Any, ...]:
     if 0.9 <= numbers < 1.0 and (share > 0.5 or n_values > 100):
         others = sample.filter(pc.invert(pc.match_substring_regex(sample, NUMBER)))
         example = _shorten(others[0].as_py())
-        return "text", f"numbers mixed with other values such as {example}", "mixed values"
+        return (
+            "text",
+            f"numbers mixed with other values such as {example}",
+            (NoteKind.MIXED_VALUES, "mixed values"),
+        )
     length = pc.mean(pc.utf8_length(values)).as_py()
     words = pc.mean(pc.count_substring_regex(values, r"\S+")).as_py()
     if present >= _FEW and share >= 0.9:
         for pattern, what in _LOOKS:
             if pc.mean(pc.cast(pc.match_substring_regex(values, pattern), pa.int8())).as_py() > 0.9:
-                return (
-                    "text",
-                    f"looks like {what}",
-                    f"{what}: write them plainly to learn from them",
-                )
+                hint = f"{what}: write them plainly to learn from them"
+                return "text", f"looks like {what}", (NoteKind.WRITTEN_NUMBERS, hint)
         if length > 50 or words >= 3:
             return "text", f"texts of {words:.0f} words that nearly all differ"
         return "identifier", "texts that nearly all differ"
@@ -194,7 +223,8 @@ def _find_text(column: pa.ChunkedArray) -> tuple[Any, ...]:
         return "text", f"texts of {words:.0f} words, most of which differ"
     reason = f"{n_values:,} different value{'s' if n_values > 1 else ''}"
     if n_values > 20 and share > 0.3:
-        return "category", reason, f"many values: {n_values:,} in {present:,} rows"
+        flag = NoteKind.MANY_CATEGORIES, f"many values: {n_values:,} in {present:,} rows"
+        return "category", reason, flag
     return "category", reason
 
 

@@ -11,7 +11,15 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spinney.io._column_kind import KINDS, LEARNED, ColumnKind, find_kind, infinite_flag
+from spinney.data.notes import Note, NoteKind
+from spinney.io._column_kind import (
+    KINDS,
+    LEARNED,
+    ColumnKind,
+    DecidedBy,
+    find_kind,
+    infinite_flag,
+)
 from spinney.io._form import Misfit, as_type, date_order, dated
 from spinney.io.table_file import unknown_column
 
@@ -90,6 +98,11 @@ class ColumnKinds:
                 "flags": list(column.flags),
                 "type": column.type,
                 **({"order": column.order} if column.order else {}),
+                **(
+                    {"decided_by": column.decided_by.value}
+                    if column.decided_by is not DecidedBy.VALUES
+                    else {}
+                ),
             }
             for column in self.columns
         ]
@@ -99,7 +112,13 @@ class ColumnKinds:
     def from_dict(cls, content: Mapping[str, Any]) -> ColumnKinds:
         """Return the kinds that `to_dict` has converted."""
         columns = [
-            ColumnKind(**{**column, "flags": tuple(column["flags"])})
+            ColumnKind(
+                **{
+                    **column,
+                    "flags": tuple(column["flags"]),
+                    "decided_by": DecidedBy(column.get("decided_by", "values")),
+                }
+            )
             for column in content["columns"]
         ]
         for column in columns:
@@ -198,14 +217,18 @@ def _why(columns: list[ColumnKind]) -> str:
 
 
 def _overruled(name: str, column: pa.ChunkedArray, kind: Any, order: str) -> ColumnKind:
-    decided = ColumnKind(name, kind, "as told", (), str(column.type), order)
+    type_ = str(column.type)
+    decided = ColumnKind(name, kind, "set by the user", (), type_, order, DecidedBy.USER)
     if kind not in LEARNED:
         return decided
     try:
         _, n_infinite = _prepare(decided, column)
     except ValueError as error:
         raise ValueError(f"{error}; so it cannot be a {kind}") from None
-    return replace(decided, flags=(infinite_flag(n_infinite),)) if n_infinite else decided
+    if not n_infinite:
+        return decided
+    flag = Note(infinite_flag(n_infinite), kind=NoteKind.INFINITE_VALUES, column=name)
+    return replace(decided, flags=(flag,))
 
 
 def _flag_leaks(
@@ -227,7 +250,7 @@ def _flag_leaks(
     values, task = read_target(y, task)
     leaks = dict(suspect_leakage(frame, values, task, kinds))
     columns = [
-        replace(column, flags=(*column.flags, _leak_flag(leaks[column.name], task)))
+        replace(column, flags=(*column.flags, _leak_flag(column.name, leaks[column.name], task)))
         if column.name in leaks
         else column
         for column in kinds.columns
@@ -235,17 +258,17 @@ def _flag_leaks(
     return replace(kinds, columns=columns)
 
 
-def _leak_flag(score: float, task: str) -> str:
+def _leak_flag(name: str, score: float, task: str) -> Note:
     what = "of the errors" if task == "classification" else "of the variance"
-    return f"leak suspected: alone it takes away {score:.1%} {what}"
+    text = f"leak suspected: alone it takes away {score:.1%} {what}"
+    return Note(text, kind=NoteKind.LEAK, column=name)
 
 
 def _reading_type(column: ColumnKind) -> pa.DataType:
     if column.type == "bool":
         return pa.bool_()
     if column.kind == "date" or (column.kind == "number" and column.type in _TIMES):
-        is_time = column.type.startswith("time64") or column.type.startswith("time32")
-        return pa.time64("us") if is_time else pa.timestamp("us")
+        return pa.time64("us") if column.has_times_of_day else pa.timestamp("us")
     if column.kind == "number":
         return pa.float64()  # even for a column of integers: the next file may have 1.5
     # A category is its text, except for types with several texts for a value.

@@ -8,6 +8,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
+
 __all__ = ["DELIMITERS", "MISSING", "Dialect", "find_dialect"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -34,7 +37,7 @@ class Dialect:
     has_header : bool
     n_skipped : int
         Lines to skip before the rows: the header, and empty ones before it.
-    notes : list of str
+    notes : list of Note
         What was found out.
     renamed : dict of str to str
         Columns whose name in the header is that of an earlier one, or empty: new and old names.
@@ -44,7 +47,7 @@ class Dialect:
     columns: list[str]
     has_header: bool
     n_skipped: int
-    notes: list[str]
+    notes: list[Note]
     renamed: dict[str, str]
 
 
@@ -66,11 +69,12 @@ def find_dialect(
     header : bool or None
         Whether the first line is a header, or None to detect it.
     """
-    notes: list[str] = []
+    notes: list[Note] = []
     if delimiter is None:
         delimiter = _find_delimiter(head, is_tsv)
         if delimiter != "," and delimiter in head:
-            notes.append(f"delimiter {delimiter!r} ({DELIMITERS[delimiter]})")
+            text = f"delimiter {delimiter!r} ({DELIMITERS[delimiter]})"
+            notes.append(Note(text, kind=NoteKind.DELIMITER))
     delimiter = _NAMED.get(delimiter, delimiter)
     if len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127:
         raise ValueError(
@@ -88,15 +92,21 @@ def find_dialect(
     numbers = [field.strip() for field in first if _NUMBER.fullmatch(field)]
     if header is None and has_header and 0 < len(numbers) < len(first):
         notes.append(
-            f"the first line was taken for a header, and has numbers such as {numbers[0]}; "
-            "if it is a row, say so: --no-header, or header=False"
+            Note(
+                f"the first line was taken for a header, and has numbers such as {numbers[0]}; "
+                "if it is a row, say so: ",
+                Parameter("header", False),
+                kind=NoteKind.HEADER,
+            )
         )
     columns, renamed = _make_unique([field.strip() if has_header else "" for field in first])
     if not has_header:
-        notes.append(f"no header line: columns are named {columns[0]} to {columns[-1]}")
+        text = f"no header line: columns are named {columns[0]} to {columns[-1]}"
+        notes.append(Note(text, kind=NoteKind.HEADER))
     elif renamed:
         shown = ", ".join(list(renamed)[:5]) + (", …" if len(renamed) > 5 else "")
-        notes.append(f"columns without a name of their own are called {shown}")
+        text = f"columns without a name of their own are called {shown}"
+        notes.append(Note(text, kind=NoteKind.COLUMN_NAMES))
     skipped = n_empty + 1 if has_header else 0
     return Dialect(delimiter, columns, has_header, skipped, notes, renamed)
 

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter, Part
+from spinney.data.notes import Note, NoteKind
 from spinney.io._source import Source
 
 __all__ = ["Text", "scan_text"]
@@ -42,15 +45,15 @@ class Text:
     longest_line : int
         Length of the longest line, in bytes of UTF-8; lines of less than a megabyte after the
         first may be longer than that.
-    note : str
-        What was found out, or "".
+    note : Note or None
+        How the encoding was found, where it is not plain UTF-8.
     """
 
     source: Source
     encoding: str
     n_quotes: int
     longest_line: int
-    note: str
+    note: Note | None
 
     @contextmanager
     def open(self) -> Iterator[io.TextIOWrapper]:
@@ -93,27 +96,28 @@ def scan_text(source: Source, encoding: str | None) -> Text:
             raise ValueError(
                 f"encoding: expected one such as 'utf-8' or 'windows-1252', got {encoding!r}"
             ) from None
-        return _scan(source, "utf-8" if name in ("utf-8-sig", "ascii") else name, "")
+        return _scan(source, "utf-8" if name in ("utf-8-sig", "ascii") else name)
     with source.open() as stream:
         start = stream.read(4)
     for mark, name in _MARKS:
         if start.startswith(mark):
             return _scan(source, name, f"encoding {name.upper()}")
     try:
-        return _scan(source, "utf-8", "")
+        return _scan(source, "utf-8")
     except _BrokenText as broken:
         if broken.incomplete or not _is_windows_1252(source):
             raise
     return _scan(source, "cp1252", "encoding Windows-1252, as it is no valid UTF-8")
 
 
-class _BrokenText(ValueError):
+class _BrokenText(ParameterError):
     """Bytes that the encoding does not have."""
 
     incomplete = False
 
 
-def _scan(source: Source, encoding: str, note: str) -> Text:
+def _scan(source: Source, encoding: str, found: str = "") -> Text:
+    note = Note(found, kind=NoteKind.ENCODING) if found else None
     decoder = codecs.getincrementaldecoder(encoding)()
     n_lines, n_quotes, longest, line_so_far = 1, 0, 0, 0
     with source.open() as stream:
@@ -129,9 +133,9 @@ def _scan(source: Source, encoding: str, note: str) -> Text:
                     raise _broken(source, encoding, error, n_lines) from None
             if b"\0" in data:
                 line = n_lines + data[: data.index(b"\0")].count(b"\n")
-                raise ValueError(
-                    f"{source.name}: expected text, got a zero byte in line {line}; "
-                    f"{_about_zeros(data)}"
+                raise ParameterError(
+                    f"{source.name}: expected text, got a zero byte in line {line}; ",
+                    *_explain_zeros(data),
                 )
             n_lines += data.count(b"\n")
             n_quotes += data.count(b'"')
@@ -145,25 +149,37 @@ def _scan(source: Source, encoding: str, note: str) -> Text:
     return Text(source, encoding, n_quotes, max(longest, line_so_far), note)
 
 
-def _about_zeros(data: bytes) -> str:
-    """Say what text with zero bytes may be: of two bytes for a letter one is mostly zero."""
+def _explain_zeros(data: bytes) -> tuple[Part, ...]:
+    """Return a hint for text with zero bytes; in UTF-16 every other byte is mostly zero."""
     start = data[: 1000 - len(data) % 2]
     for name, zeros, others in (("le", start[1::2], start[::2]), ("be", start[::2], start[1::2])):
         if zeros.count(0) > 0.8 * len(zeros) and others.count(0) < 0.2 * len(others):
-            return f"it seems to be UTF-16 without a mark: say so with --encoding utf-16-{name}"
-    return "is it a binary file, or text in another encoding?"
+            hint = "it seems to be UTF-16 without a mark: name it with "
+            return hint, Parameter("encoding", f"utf-16-{name}")
+    return ("is it a binary file, or text in another encoding?",)
 
 
 def _broken(source: Source, encoding: str, error: UnicodeDecodeError, n_lines: int) -> _BrokenText:
     data = error.object
     line = n_lines + data[: error.start].count(b"\n")
     byte = " ".join(f"0x{value:02x}" for value in data[error.start : error.end])
-    incomplete = error.reason == "unexpected end of data"
+    incomplete = _is_cut_off(data[error.start :], encoding)
     name = "UTF-8" if encoding == "utf-8" else encoding
-    hint = "is the file cut off?" if incomplete else "name its encoding (--encoding)"
-    broken = _BrokenText(f"{source.name}, line {line}: broken {name} (byte {byte}); {hint}")
-    broken.incomplete = incomplete
-    return broken
+    place = f"{source.name}, line {line}: broken {name} (byte {byte}); "
+    if incomplete:
+        broken = _BrokenText(place, "is the file cut off?")
+        broken.incomplete = True
+        return broken
+    return _BrokenText(place, "name its encoding with ", Parameter("encoding"))
+
+
+def _is_cut_off(data: bytes, encoding: str) -> bool:
+    """Whether these bytes start a character that further bytes would complete."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(data, final=False)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_windows_1252(source: Source) -> bool:

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from spinney.data.errors import ParameterError
+from spinney.data.messages import Parameter
+from spinney.data.notes import Note, NoteKind
+from spinney.io._column_kind import DecidedBy
 from spinney.io._column_kinds import ColumnKinds, decide_kinds
 from spinney.io.table_file import read_table, unknown_column
 
@@ -35,9 +39,9 @@ class TrainingTable:
     kinds : ColumnKinds
         The kinds of the columns, to prepare other tables in the same way.
     notes : list of str
-        Remarks on the file, the columns and the target.
+        Remarks on the table; `Note` objects.
     frame : pyarrow.Table or None
-        All columns as they were read, of the rows that have a target.
+        All columns as read, for the rows that have a target.
     group, time : array or None
         The column that defines groups of rows, and the column with the time of each row.
     rows : array or None
@@ -126,7 +130,9 @@ def read_training_table(
     table = read_table(source, delimiter=delimiter, encoding=encoding, header=header)
     if target is None:
         shown = ", ".join(table.columns[:10]) + (", …" if len(table.columns) > 10 else "")
-        raise ValueError(f"say which column to predict: --target COL; {table.name} has: {shown}")
+        raise ParameterError(
+            Parameter("target"), f" must name the column to predict; {table.name} has: {shown}"
+        )
     overrule = dict(overrule or {})
     for name in [target, *overrule, *filter(None, (group, time))]:
         if name not in table.columns:
@@ -138,9 +144,10 @@ def read_training_table(
     alike = [name for name, old in table.renamed.items() if old == target]
     if any(overrule.get(name) != "dropped" for name in alike):
         called = ", ".join(repr(name) for name in [target, *alike])
-        raise ValueError(
+        raise ParameterError(
             f"target {target!r} is ambiguous: {table.name} has {len(alike) + 1} columns of that "
-            f"name, called {called} here; rename them, or leave out ('dropped', --drop) all but one"
+            f"name, called {called} here; rename them, or leave out all but one with ",
+            Parameter("overrule", dict.fromkeys(alike, "dropped")),
         )
     if group is not None:
         overrule[group] = "dropped"
@@ -152,7 +159,8 @@ def read_training_table(
         frame = frame.filter(pa.array(np.logical_not(missing)))
         rows = np.flatnonzero(~missing)
         count = f"{missing.sum():,} row{'s' if missing.sum() > 1 else ''}"
-        notes.append(f"left out {count} without a value of {target!r}")
+        text = f"left out {count} without a value of {target!r}"
+        notes.append(Note(text, kind=NoteKind.MISSING_TARGET, column=target))
     if frame.num_rows < 2:
         raise ValueError(f"{table.name} has one row with a target; two at least are needed")
     if task == "auto" and pa.types.is_dictionary(frame[target].type):
@@ -174,7 +182,7 @@ def read_training_table(
         raise ValueError(f"{table.name} has no column left to learn from")
     if group is not None:
         columns = [
-            replace(column, reason="divides the rows into groups")
+            replace(column, reason="defines the groups of rows", decided_by=DecidedBy.GROUP)
             if column.name == group
             else column
             for column in kinds.columns
@@ -182,10 +190,10 @@ def read_training_table(
         kinds = replace(kinds, columns=columns)
     if leaks:
         notes += [
-            f"column {column.name!r}: {flag}"
+            Note(f"column {column.name!r}: {flag}", kind=NoteKind.LEAK, column=column.name)
             for column in kinds.columns
             for flag in column.flags
-            if flag.startswith("leak")
+            if isinstance(flag, Note) and flag.kind is NoteKind.LEAK
         ]
     return TrainingTable(
         table.name,
@@ -227,7 +235,7 @@ def _moments(frame: pa.Table, name: str) -> Any:
         pa.types.is_temporal(type_) or pa.types.is_integer(type_) or pa.types.is_floating(type_)
     ):
         raise ValueError(
-            f"column {name!r} cannot tell the time: expected dates written as 2024-12-31, or "
+            f"column {name!r} does not hold times: expected dates written as 2024-12-31, or "
             f"numbers, got {values[0]!r}"
         )
     return values

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spinney.data.notes import Note, NoteKind
 from spinney.io._binary import read_batches, read_binary, read_schema
 from spinney.io._delimited import DelimitedFile, open_delimited
 from spinney.io._form import NUMBER, Form, dated
@@ -211,11 +212,12 @@ def _read_delimited(
             count, row = stray
             are = "values are no numbers" if count > 1 else "value is no number"
             first = f"first {values[row].as_py()!r} at {place_of(row)}"
-            notes.append(f"column {name!r}: {count:,} {are}, {first}")
+            text = f"column {name!r}: {count:,} {are}, {first}"
+            notes.append(Note(text, kind=NoteKind.STRAY_VALUES, column=name))
     for form, what in _NOTED.items():
         names = [repr(name) for name in columns if forms[name] is form]
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-        notes += [f"{what} in {shown}"] if names else []
+        notes += [Note(f"{what} in {shown}", kind=NoteKind.FORMAT)] if names else []
     schema = [dated(name, forms[name].type, forms[name].order) for name in columns]
     frame = pa.table(list(columns.values()), schema=pa.schema(schema))
     return frame, list(dict.fromkeys(notes)), place_of

@@ -1,4 +1,4 @@
-"""What a report shows beside the ranking: plain numbers, no drawing."""
+"""The numbers of a report beside the ranking; drawing is elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "Histogram",
     "Importances",
     "LearningCurve",
-    "OwnCertainty",
+    "OwnCoverage",
     "PredictedRow",
     "Predictions",
     "Residuals",
@@ -49,7 +49,7 @@ class TargetProfile:
     task : {"classification", "regression"}
         Whether it holds classes or numbers.
     classes : list of str
-        The classes, commonest first (classification).
+        The classes, most frequent first (classification).
     counts : list of int
         Rows of each class.
     histogram : Histogram or None
@@ -91,7 +91,9 @@ class ColumnProfile:
     histogram : Histogram or None
         Of numbers and dates.
     common : list of (str, int)
-        The commonest values and their rows (categories), at most eight.
+        The most frequent values and their rows (categories), at most eight.
+    has_times_of_day : bool
+        Whether dates are times without a day.
     """
 
     name: str
@@ -106,13 +108,14 @@ class ColumnProfile:
     high: float | None = None
     histogram: Histogram | None = None
     common: list[tuple[str, int]] = field(default_factory=list)
+    has_times_of_day: bool = False
 
 
 def date_writer(column: ColumnProfile) -> Callable[[float], str] | None:
     """Return how the days since 1970 of a column of dates are written; None for other columns."""
     if column.kind != "date":
         return None
-    return partial(shown_moment, of_day=column.reason == "times of the day")
+    return partial(shown_moment, of_day=column.has_times_of_day)
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ class Calibration:
 class Curve:
     """A curve from (0, ·) to (1, ·): ROC, or precision over recall; `area` is what lies under it.
 
-    `about` is the class told from the rest; `floor` is the area that chance would have.
+    `about` is the positive class; `floor` is the area of random predictions.
     """
 
     model: str
@@ -225,8 +228,9 @@ class Dependence:
 class PredictedRow:
     """A row's cross-validated prediction; `row` counts from 1 in the table.
 
-    For numbers `low` and `high` bound an interval; for classes `told` lists the classes of the
-    prediction set and `probability` is that of the predicted class.
+    In regression `low` and `high` bound an interval; `actual_value` and `predicted_value` are the
+    numbers behind the texts. In classification `prediction_set` lists the
+    classes of the prediction set, and `probability` is that of the predicted class.
     """
 
     row: int
@@ -236,7 +240,9 @@ class PredictedRow:
     probability: float | None = None
     low: float | None = None
     high: float | None = None
-    told: list[str] = field(default_factory=list)
+    prediction_set: list[str] = field(default_factory=list)
+    actual_value: float | None = None
+    predicted_value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -267,8 +273,8 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class OwnCertainty:
-    """What ``predict_interval`` or ``predict_set`` of a model holds, in rows not learned from.
+class OwnCoverage:
+    """Coverage of a model's own ``predict_interval`` or ``predict_set`` on held-out rows.
 
     `method` is the model's own word for how it makes them; `width` the median width of the
     intervals, or the mean number of classes in a set.
@@ -284,14 +290,14 @@ class OwnCertainty:
 
 @dataclass(frozen=True)
 class ExplainedRow:
-    """A row, and the columns that moved its prediction most.
+    """A row, and the columns that contribute most to its prediction.
 
     Attributes
     ----------
     title : str
         Why this row is shown, such as "Most wrong".
-    told : PredictedRow
-        What was predicted, and how surely.
+    prediction : PredictedRow
+        The prediction, with its interval or set.
     base, answer : float
         The answer when nothing is known of the row, and when all is.
     parts : list of (str, str, float)
@@ -303,7 +309,7 @@ class ExplainedRow:
     """
 
     title: str
-    told: PredictedRow
+    prediction: PredictedRow
     base: float
     answer: float
     parts: list[tuple[str, str, float]]
@@ -313,7 +319,7 @@ class ExplainedRow:
 
 @dataclass(frozen=True)
 class Contributions:
-    """By how much columns moved predictions (Shapley values), in rows not learned from.
+    """Contributions of columns to predictions of held-out rows (Shapley values).
 
     Attributes
     ----------
@@ -338,6 +344,8 @@ class Contributions:
         for categories and missing values.
     examples : list of ExplainedRow
         Single rows.
+    output : str
+        The kind of output without a class: "prediction", "log-odds".
     """
 
     model: str
@@ -350,6 +358,11 @@ class Contributions:
     amounts: list[list[float]]
     places: list[list[float | None]]
     examples: list[ExplainedRow] = field(default_factory=list)
+    output: str = ""
+
+    def about_row(self, predicted: str) -> str:
+        """Return what is explained for a row with this prediction."""
+        return f"{self.output} of {predicted}" if self.by_row else self.about
 
 
 @dataclass(frozen=True)
@@ -378,8 +391,8 @@ class Evidence:
         Of the best model, for its most important columns.
     contributions : Contributions or None
         Of the best model.
-    own_certainty : OwnCertainty or None
-        Of the best model, if it has intervals or sets of its own.
+    own_coverage : OwnCoverage or None
+        Of the best model, if it has intervals or prediction sets of its own.
     tree_svg : str or None
         The pruned tree as a drawing.
     tree_text : str
@@ -406,7 +419,7 @@ class Evidence:
     importances: list[Importances] = field(default_factory=list)
     dependences: list[Dependence] = field(default_factory=list)
     contributions: Contributions | None = None
-    own_certainty: OwnCertainty | None = None
+    own_coverage: OwnCoverage | None = None
     tree_svg: str | None = None
     tree_text: str = ""
     predictions: Predictions | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Estimate
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.comparison.sample import draw_rows
 from spinney.data.rows import take_rows
 from spinney.report.evidence import LearningCurve
@@ -17,13 +17,13 @@ _FOLDS = 3
 _FEWEST_ROWS = 20
 
 
-def learning_seconds(compared: Compared, name: str) -> float:
+def learning_seconds(compared: ComparisonData, name: str) -> float:
     """Estimate how long the learning curve of a model takes."""
     trials = compared.trials[name][:_FOLDS]
     return sum(_PARTS) * sum(trial.seconds for trial in trials)
 
 
-def learning_curve(compared: Compared, name: str) -> LearningCurve:
+def learning_curve(compared: ComparisonData, name: str) -> LearningCurve:
     """Measure a model that learns from parts of the training rows of a few folds.
 
     The last point, all of the training rows, is what the comparison found on these folds.

@@ -103,6 +103,7 @@ def _profile(view: TableView, j: int, kind: ColumnKind | None) -> ColumnProfile:
         histogram=histogram_of(present),
         reason=reason,
         flags=flags,
+        has_times_of_day=kind is not None and kind.has_times_of_day,
     )
 
 

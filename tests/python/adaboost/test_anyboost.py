@@ -163,3 +163,13 @@ def test_learners_without_weights_draw_rows():
 def test_three_classes_are_refused():
     with pytest.raises(ValueError, match="Only binary classification"):
         AnyBoostClassifier().fit(np.zeros((6, 1)), [0, 1, 2, 0, 1, 2])
+
+
+def test_a_direction_that_is_downhill_by_rounding_alone_takes_no_step():
+    # The first round is the least squares fit, and the second learner's direction is rounding.
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(60, 2))
+        y = X @ [1.0, -2.0] + np.random.default_rng(seed + 1).normal(size=60)
+        model = AnyBoostRegressor(LinearRegression(), n_estimators=4).fit(X, y)
+        expected = LinearRegression().fit(X, y).predict(X)
+        np.testing.assert_allclose(model.predict(X), expected, atol=1e-8)

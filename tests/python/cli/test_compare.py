@@ -170,7 +170,7 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
         ([file("gone.csv", "age,bought\n1,\n2,NA\n"), *target], "'bought' has no value in any row"),
         ([file("only.csv", "bought\nyes\nno\n"), *target], "no column is left to learn from"),
         ([file("one.csv", "age,bought\n1,yes\n2,yes\n"), *target], "one class only"),
-        ([shop], "say which column to predict: --target COL; shop.csv has: age, city, bought"),
+        ([shop], "--target must name the column to predict; shop.csv has: age, city, bought"),
         ([shop, "--target", "Bougt"], "no column 'Bougt' in shop.csv; did you mean 'bought'?"),
         ([shop, "--target", "q"], "no column 'q' in shop.csv; it has: age, city, bought"),
         ([shop, *target, "--drop", "town"], "no column 'town'"),
@@ -436,7 +436,7 @@ def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
     pq.write_table(table.append_column("year", years), visits)
     assert json.loads(run("compare", visits, *few, "--time", "year").out)["n_folds"] == 3
     text = run("compare", visits, *few, "--time", "patient")
-    assert "cannot tell the time: expected dates written as 2024-12-31, or numbers" in text.err
+    assert "does not hold times: expected dates written as 2024-12-31, or numbers" in text.err
 
 
 def test_what_the_target_was_taken_for_is_told_where_it_could_be_another(
@@ -487,7 +487,7 @@ def test_a_target_of_numbers_with_units_is_refused_at_any_number_of_values(
     assert "300 values are no numbers" in ended.err
     assert f"(the first is {shape.format(0)!r} in line 2)" in ended.err
     assert "its 97 different values are numbers, apart from units, signs and sep" in ended.err
-    assert "write numbers plainly, such as 1234.5, or say --task classification" in ended.err
+    assert "write numbers plainly, such as 1234.5, or set --task classification" in ended.err
     ended = run(command, path, "--target", "price", "--task", "classification", *more)
     assert ended.code == 0
     assert " ".join(ended.out.split()).count("97 classes in 300 rows, 3.1 rows per class on") == 1
@@ -524,3 +524,25 @@ def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
     assert result.code == 2
     assert result.out == ""
     assert f"--out {shop / 'sub'}: Not a directory" in result.err
+
+
+def test_errors_name_options(run: Run, shop: Path) -> None:
+    few = ("--target", "bought", "--cv", 2, "--no-report", "-q")
+    cases: list[tuple[tuple[object, ...], str]] = [
+        (("--models", "ridge"), "--models: 'ridge' cannot do classification"),
+        (("--metric", "mae"), "--metric mae is for regression, and this is classification"),
+    ]
+    for arguments, message in cases:
+        ended = run("compare", shop, *few, *arguments)
+        assert ended.code == 2
+        assert ended.err.startswith(f"spinney: {message}"), ended.err
+
+
+def test_notes_name_options(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "first.csv"
+    path.write_text(
+        "a,5.1,y\n" + "\n".join(f"{row},{row % 7},{'np'[row % 2]}" for row in range(40))
+    )
+    ended = run("compare", path, "--target", "y", "--cv", 2, "--models", "baseline", "--no-report")
+    assert "if it is a row, say so: --no-header" in " ".join(ended.out.split())
+    assert "header=False" not in ended.out

@@ -169,7 +169,7 @@ def test_the_target_by_its_name(library: str) -> None:
     assert (result.n_features, result.n_rows, result.task) == (1, 40, "classification")
     with pytest.raises(ValueError, match=r"no column 'kinds' in X .*; did you mean 'kind'\?"):
         spinney.compare(frame, "kinds")
-    with pytest.raises(ValueError, match="got the name 'kind', and X is no data frame"):
+    with pytest.raises(ValueError, match="got the name 'kind', and X is not a data frame"):
         spinney.compare(np.zeros((40, 2)), "kind")
     with pytest.raises(ValueError, match=r"got the path 'shop.csv'; .*read_training_table"):
         spinney.compare("shop.csv", "kind")
@@ -614,3 +614,14 @@ def test_the_best_is_explained() -> None:
     assert result.explain(X=X[:3]).values.shape[0] == 3
     with pytest.raises(ValueError, match="max_rows"):
         result.explain(max_rows=0)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_of_dates_raise_a_hint(library: str) -> None:
+    module = pytest.importorskip(library)
+    days = np.arange("2024-01-01", "2024-02-10", dtype="datetime64[D]").astype("datetime64[us]")
+    columns = {"a": list(range(40)), "when": days.tolist()}
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    models = ["decision_tree", "random_forest"]
+    with pytest.raises(ValueError, match=r"no model can be fitted: .* converts dates to numbers"):
+        spinney.compare(frame, ["p", "q"] * 20, models=models, cv=2)

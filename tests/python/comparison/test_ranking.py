@@ -123,7 +123,7 @@ def folds_of(y: Any, **more: Any) -> Any:
 def test_folds_in_time_never_look_ahead(times: list[int], n_folds: int) -> None:
     time = np.array(times)
     if len(np.unique(time)) <= n_folds:
-        with pytest.raises(ValueError, match="moments; there are"):
+        with pytest.raises(ValueError, match="different times; there are"):
             folds_of(np.zeros(len(time)), time=time, cv=n_folds)
         return
     folds = folds_of(np.zeros(len(time)), time=time, cv=n_folds)
@@ -151,7 +151,7 @@ def test_groups_stay_together(task: Any) -> None:
     folds = folds_of(y, groups=groups, task=task)
     for train, test in folds.splits:
         assert not set(groups[train]) & set(groups[test])
-    assert "groups" in folds.words
+    assert "groups" in folds.kind.value
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_find_measure() -> None:
     with pytest.raises(ValueError, match="'f1_macro' is for classification"):
         find_measure("regression", "f1_macro")
     with pytest.raises(
-        ValueError, match="for two classes, and the target has 3; say 'recall_macro"
+        ValueError, match="for two classes, and the target has 3; use 'recall_macro"
     ):
         find_measure("classification", "recall", np.array(["a", "b", "c"]))
     precision = find_measure("classification", "precision", np.array(["a", "b"]))

@@ -275,6 +275,25 @@ def test_whole_weights_are_repeated_rows(loss, out_of_core, tmp_path):
     np.testing.assert_array_equal(answers, local.predict(X))
 
 
+@pytest.mark.parametrize("out_of_core", [False, True])
+def test_classes_without_weight_stay(out_of_core):
+    weights = np.where(C == "perhaps", 0.0, W)
+    local = ensemble.GradientBoostingClassifier(n_folds=1, **FEW).fit(X, C, weights)
+    assert local.classes_.tolist() == ["no", "perhaps", "yes"]
+    ours = sd.GradientBoostingClassifier(**FEW)
+    ours.fit(blocks(X), blocks(C), blocks(weights), out_of_core=out_of_core)
+    assert_same(local, ours.to_local())
+    assert ours.predict_proba(blocks(X)).compute()[:, 1].max() < 1e-6
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-300])
+def test_boosting_with_weights_of_extreme_sizes(factor):
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **FEW).fit(X, Y, W * factor)
+    ours = sd.GradientBoostingRegressor(**FEW).fit(blocks(X), blocks(Y), blocks(W * factor))
+    assert_same(local, ours.to_local())
+    assert np.isfinite(local.predict(X)).all()
+
+
 def test_ranking():
     groups = np.repeat(np.arange(90), 10)
     relevance = np.clip(np.round(Y), 0, 4)

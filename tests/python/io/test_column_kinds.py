@@ -185,7 +185,9 @@ def test_overruling() -> None:
     overrule = {"zip": "category", "id": "number", "note": "dropped", "when": "date"}
     kinds = decide_kinds(table, overrule={**overrule, "digits": "number", "flag": "number"})
     assert kinds.used == ["zip", "id", "when", "digits", "flag"]
-    assert {column.reason for column in kinds.columns} == {"as told"}
+    assert {column.reason for column in kinds.columns} == {"set by the user"}
+    assert ColumnKinds.from_dict(kinds.to_dict()) == kinds
+    assert kinds.to_dict()["columns"][0]["decided_by"] == "user"
     assert kinds.prepare(table).to_pydict() == {
         "zip": ["2134", "2139", "2134"],
         "id": [0, 1, 2],

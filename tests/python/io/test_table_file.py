@@ -220,7 +220,7 @@ def test_a_header_can_be_told(tmp_path: Path) -> None:
     path.write_text("5.1,3.5,setosa\n4.9,3.0,other\n")
     table = read_table(path)
     assert table.columns == ["5.1", "3.5", "setosa"]
-    assert "has numbers such as 5.1; if it is a row, say so: --no-header" in table.notes[0]
+    assert "has numbers such as 5.1; if it is a row, say so: header=False" in table.notes[0]
     table = read_table(path, header=False)
     assert table.columns == ["c1", "c2", "c3"]
     assert table.frame.num_rows == 2
@@ -454,8 +454,8 @@ def test_encoding_can_be_told(tmp_path: Path) -> None:
         # Umlauts elsewhere say that it is UTF-8, and broken.
         ("a,b\n1,München\n".encode() + b"2,M\xfcnchen\n", r"line 3: broken UTF-8 \(byte 0xfc\)"),
         (b"a,b\n1,x\n2,\0\n", r"expected text, got a zero byte in line 3"),
-        ("a,b\n1,x\n".encode("utf-16-le"), r"UTF-16 without a mark: .* --encoding utf-16-le"),
-        ("a,b\n1,x\n".encode("utf-16-be"), r"UTF-16 without a mark: .* --encoding utf-16-be"),
+        ("a,b\n1,x\n".encode("utf-16-le"), r"UTF-16 without a mark: .* encoding='utf-16-le'"),
+        ("a,b\n1,x\n".encode("utf-16-be"), r"UTF-16 without a mark: .* encoding='utf-16-be'"),
     ],
 )
 def test_broken_text(content: bytes, message: str, tmp_path: Path) -> None:

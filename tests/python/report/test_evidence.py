@@ -14,13 +14,13 @@ import pytest
 from sklearn import metrics
 
 import spinney
-from spinney.comparison import race
+from spinney.comparison import scheduler
 from spinney.comparison.recipe import Origin
 from spinney.io import decide_kinds
-from spinney.report.certainty import predicted_rows
-from spinney.report.gather import gather_evidence
-from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
-from spinney.report.leanings import FittedOnFold
+from spinney.report.build_evidence import build_evidence
+from spinney.report.conformal_evidence import predicted_rows
+from spinney.report.diagnostics import calibrations, confusion, rate_curves, residuals
+from spinney.report.importances_and_dependence import FittedOnFold
 from spinney.report.learning import learning_curve
 from spinney.report.page import render_page
 from spinney.report.profile import histogram_of, profile_columns
@@ -49,7 +49,7 @@ def compared(request: pytest.FixtureRequest) -> Any:
 
 def test_everything_is_gathered(compared: Any) -> None:
     said: list[str] = []
-    evidence = gather_evidence(compared, origin=Origin("shop.csv", "score"), tell=said.append)
+    evidence = build_evidence(compared, origin=Origin("shop.csv", "score"), tell=said.append)
     assert evidence.left_out == []
     assert said
     assert evidence.title == "shop.csv: score"
@@ -96,14 +96,14 @@ class CountingTree(DecisionTreeClassifier):
 def test_small_models_of_the_first_fold_are_not_fitted_again(
     largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(race, "_LARGEST_KEPT", largest)
+    monkeypatch.setattr(scheduler, "_LARGEST_KEPT", largest)
     CountingTree.fits.clear()
     result = spinney.compare(TABLE, TARGETS["two"], cv=4, models=[CountingTree(random_state=0)])
     compared = result.compared
     assert compared is not None
     trials = compared.trials["counting_tree"]
     assert [trial.model is not None for trial in trials] == [largest > 0, False, False, False]
-    evidence = gather_evidence(result, origin=Origin("shop.csv", "two"))
+    evidence = build_evidence(result, origin=Origin("shop.csv", "two"))
     assert evidence.left_out == []
     n_train = len(compared.splits[0][0])
     assert CountingTree.fits.count(n_train) == 4 + (largest == 0)  # others: learning curve
@@ -112,7 +112,7 @@ def test_small_models_of_the_first_fold_are_not_fitted_again(
     np.testing.assert_array_equal(fitted.model.predict(fitted.X), trials[0].predicted)
 
 
-def test_judgement_is_scikit_learns(compared: Any) -> None:
+def test_diagnostics_agree_with_scikit_learn(compared: Any) -> None:
     name, data = "random_forest", compared.compared
     told = compared.predictions(name)
     if compared.task == "regression":
@@ -161,7 +161,7 @@ def test_intervals_hold_what_they_claim(compared: Any) -> None:
                 assert row.right == (row.low <= truth <= row.high)
             else:
                 assert row.actual == str(truth)
-                assert row.predicted in row.told
+                assert row.predicted in row.prediction_set
 
 
 def test_intervals_by_brute_force() -> None:
@@ -192,12 +192,12 @@ def test_sets_of_a_model_that_is_nearly_always_right() -> None:
     assert told is not None
     assert told.width == 1
     assert told.reached == pytest.approx(1 - result.best.estimate.mean)
-    assert all(row.told == [row.predicted] for row in [*told.typical, *told.worst])
+    assert all(row.prediction_set == [row.predicted] for row in [*told.typical, *told.worst])
 
 
 def test_no_time() -> None:
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["random_forest"])
-    evidence = gather_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
+    evidence = build_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
     assert "learning curve of random_forest: no time" in evidence.left_out
     assert evidence.columns
 
@@ -211,7 +211,7 @@ def test_dates_are_written_as_dates(tmp_path: Path) -> None:
     path.write_text("\n".join(["when,clock,y", *rows]), encoding="utf-8")
     data = spinney.io.read_training_table(path, "y")
     result = spinney.compare(data.X, data.y, cv=3, models=["decision_tree"])
-    evidence = gather_evidence(
+    evidence = build_evidence(
         result, origin=Origin("t.csv", "y"), kinds=data.kinds, frame=data.frame, seconds=20
     )
     assert evidence.contributions is not None
@@ -230,7 +230,7 @@ def test_probabilities_that_never_change(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(400, 2))
     y = np.array([f"c{number:02}" for number in np.argsort(np.argsort(X[:, 0])) // 20])
     result = spinney.compare(X, y, cv=3, models=["decision_tree"])
-    evidence = gather_evidence(result, origin=Origin("t.csv", "y"), seconds=20)
+    evidence = build_evidence(result, origin=Origin("t.csv", "y"), seconds=20)
     levels = [level for told in evidence.dependences for _, level in told.accumulated]
     assert levels
     assert all(level == 0 or abs(level) > 1e-9 for level in levels)
@@ -285,7 +285,7 @@ def test_the_recipe_gives_the_same_numbers(tmp_path: Path, change: dict[str, Any
     result = spinney.compare(data.X, data.y, cv=3, models=["ridge", "bagging"], **change)
     load = f"data = spinney.io.read_training_table({str(path)!r}, 'score')"
     origin = Origin("shop.csv", "score", (load, "X, y = data.X, data.y"))
-    code = gather_evidence(result, origin=origin, seconds=0.0).code
+    code = build_evidence(result, origin=origin, seconds=0.0).code
     assert len(code.splitlines()) == 5
     names: dict[str, Any] = {}
     exec(code, names)
@@ -312,7 +312,7 @@ def test_recipes_name_what_was_given() -> None:
         ({"cv": 3, "categorical_features": [1]}, "categorical_features=[1]"),
     ):
         result = spinney.compare(codes, TARGETS["two"], **few, **change)  # type: ignore[arg-type]
-        evidence = gather_evidence(result, origin=Origin("a table"))
+        evidence = build_evidence(result, origin=Origin("a table"))
         assert said in evidence.code
         assert "random_state=1" in evidence.code
         failed = [part for part in evidence.left_out if "Error" in part]
@@ -325,7 +325,7 @@ def test_rows_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     pa.csv.write_csv(TABLE.append_column("score", gone), path)
     data = spinney.io.read_training_table(path, "score")
     result = spinney.compare(data.X, data.y, cv=3, models=["decision_tree"])
-    evidence = gather_evidence(result, origin=Origin("shop"), row_numbers=data.rows)
+    evidence = build_evidence(result, origin=Origin("shop"), row_numbers=data.rows)
     assert evidence.predictions is not None
     for row in [*evidence.predictions.typical, *evidence.predictions.worst]:
         assert float(row.actual) == pytest.approx(SCORE[row.row - 1], rel=1e-5)

@@ -266,11 +266,11 @@ def test_answer_names_the_tied() -> None:
     tied = [model("forest", 0.042, tied=True, p_value=0.3), model("boosting", 0.043, tied=True)]
     assert answer([BEST, *tied]) == (
         "extra_trees is best: error 4.11 % ± 0.15. "
-        "forest and boosting cannot be told apart from it."
+        "forest and boosting are not significantly different from it."
     )
-    assert answer([BEST, tied[0]]).endswith("forest cannot be told apart from it.")
+    assert answer([BEST, tied[0]]).endswith("forest is not significantly different from it.")
     many = [model(f"m{number}", 0.05, tied=True) for number in range(9)]
-    assert "m0, m1, m2 and 6 more models cannot" in answer([BEST, *many])
+    assert "m0, m1, m2 and 6 more models are" in answer([BEST, *many])
 
 
 def test_answer_when_one_is_ahead() -> None:

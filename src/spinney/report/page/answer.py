@@ -33,7 +33,10 @@ def say_answer(comparison: Comparison, measure: Measure) -> Markup:
     others = [result for result in comparison.results if result.estimate and result is not best]
     tied = [result for result in others if result.tied]
     if tied:
-        sentences.append(Markup("{} cannot be told apart from it.").format(_names(tied)))
+        text = "{} is not significantly different from it."
+        if len(tied) > 1:
+            text = "{} are not significantly different from it."
+        sentences.append(Markup(text).format(_names(tied)))
     elif others and all(result.p_value is not None for result in others):
         sentences.append(Markup("It is ahead of every other model by more than chance explains."))
     simpler = getattr(comparison, "simpler", None)

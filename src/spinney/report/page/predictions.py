@@ -16,7 +16,7 @@ from spinney.report.page.charts.svg import drawable, plain, short
 __all__ = ["PredictionRow", "PredictionTable", "prediction_tables"]
 
 WIDTH = 170.0
-MOST_TOLD = 6  # classes of a set that are named
+MOST_CLASSES = 6  # classes of a set that are named
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PredictionRow:
     probability: str
     interval: str
     drawing: Markup | None
-    told: str
+    prediction_set: str
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class PredictionTable:
     rows: list[PredictionRow]
     has_interval: bool
     has_probability: bool
-    has_told: bool
+    has_set: bool
 
 
 def prediction_tables(predictions: Predictions) -> list[PredictionTable]:
     """Write the rows drawn by chance, and those that went most wrong, on one scale."""
     tables = [("Drawn by chance", predictions.typical), ("Most wrong", predictions.worst)]
     every = [*predictions.typical, *predictions.worst]
-    ends = [n for row in every for n in (row.low, row.high, _number(row.actual)) if drawable(n)]
+    ends = [n for row in every for n in (row.low, row.high, row.actual_value) if drawable(n)]
     axis = Axis(*padded([n for n in ends if n is not None]), INSET, WIDTH - INSET)
     return [_table(heading, rows, axis) for heading, rows in tables if rows]
 
@@ -59,7 +59,7 @@ def _table(heading: str, rows: Sequence[PredictedRow], axis: Axis) -> Prediction
         [_row(row, axis) for row in rows],
         any(row.low is not None for row in rows),
         any(row.probability is not None for row in rows),
-        any(row.told for row in rows),
+        any(row.prediction_set for row in rows),
     )
 
 
@@ -68,12 +68,13 @@ def _row(row: PredictedRow, axis: Axis) -> PredictionRow:
     if row.low is not None and row.high is not None:
         interval = f"{numbers.value(row.low)} … {numbers.value(row.high)}"
         if drawable(row.low) and drawable(row.high):
-            predicted, actual = _number(row.predicted), _number(row.actual)
             about = f"Row {row.row}: interval {interval}, actual {plain(row.actual)}"
-            drawing = draw_interval(axis, row.low, row.high, predicted, actual, about)
-    told = ", ".join(short(name, 120) for name in row.told[:MOST_TOLD])
-    if len(row.told) > MOST_TOLD:
-        told += f" and {len(row.told) - MOST_TOLD} more"
+            drawing = draw_interval(
+                axis, row.low, row.high, row.predicted_value, row.actual_value, about
+            )
+    shown_set = ", ".join(short(name, 120) for name in row.prediction_set[:MOST_CLASSES])
+    if len(row.prediction_set) > MOST_CLASSES:
+        shown_set += f" and {len(row.prediction_set) - MOST_CLASSES} more"
     return PredictionRow(
         f"{row.row:,}",
         plain(row.actual),
@@ -82,13 +83,5 @@ def _row(row: PredictedRow, axis: Axis) -> PredictionRow:
         "" if row.probability is None else numbers.share(row.probability),
         interval,
         drawing,
-        told,
+        shown_set,
     )
-
-
-def _number(text: str) -> float | None:
-    """Read a number back from how it was written, if it is one."""
-    try:
-        return float(text.replace(",", "").replace("−", "-"))
-    except ValueError:
-        return None

@@ -139,23 +139,25 @@ def _importances(evidence: Evidence) -> list[Figure]:
 
 
 def _contributions(evidence: Evidence) -> list[Figure]:
-    told = evidence.contributions
-    drawing = draw_contributions(told) if told else None
-    return [] if told is None or drawing is None else [Figure(plain(told.model), drawing)]
+    contributions = evidence.contributions
+    drawing = draw_contributions(contributions) if contributions else None
+    return (
+        []
+        if contributions is None or drawing is None
+        else [Figure(plain(contributions.model), drawing)]
+    )
 
 
 def _explained(evidence: Evidence) -> list[Figure]:
-    told = evidence.contributions
+    contributions = evidence.contributions
     figures = []
-    for row in told.examples if told else []:
-        assert told is not None
-        about = plain(told.about)
-        if told.by_row:
-            about = about.replace("the predicted class", plain(row.told.predicted))
+    for row in contributions.examples if contributions else []:
+        assert contributions is not None
+        about = plain(contributions.about_row(row.prediction.predicted))
         drawing = draw_explained(row, about)
         if drawing is not None:
-            heading = f"{plain(row.title)}: row {row.told.row:,}"
-            figures.append(Figure(heading, drawing, _outcome(row.told)))
+            heading = f"{plain(row.title)}: row {row.prediction.row:,}"
+            figures.append(Figure(heading, drawing, _outcome(row.prediction)))
     return figures
 
 
@@ -166,6 +168,6 @@ def _outcome(row: PredictedRow) -> str:
         said += f" with {numbers.share(row.probability)}"
     if row.low is not None and row.high is not None:
         said += f", interval {numbers.value(row.low)} … {numbers.value(row.high)}"
-    elif row.told:
-        said += ", set of " + short(", ".join(plain(name) for name in row.told), 150)
+    elif row.prediction_set:
+        said += ", set of " + short(", ".join(plain(name) for name in row.prediction_set), 150)
     return f"{said}; actual {short(row.actual, 150)}"

@@ -1,4 +1,4 @@
-"""Calibration: what came true against the probability that was told."""
+"""Calibration: observed share against predicted probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def draw_calibration(calibration: Calibration, number: int = 1) -> Markup | None
     if not kept:
         return None
     frame = make_frame(
-        WIDTH, HEIGHT, (0.0, 1.0), (0.0, 1.0), "probability told", "share that came true"
+        WIDTH, HEIGHT, (0.0, 1.0), (0.0, 1.0), "predicted probability", "observed share"
     )
     diagonal = [(frame.x.start, frame.y.start), (frame.x.end, frame.y.end)]
     parts = [polyline(diagonal, class_="guide")]
@@ -29,8 +29,8 @@ def draw_calibration(calibration: Calibration, number: int = 1) -> Markup | None
     if len(places) > 1:
         parts.append(polyline(places, class_=f"line s{number}"))
     most = max(n for _, _, n in kept)
-    for (x, y), (told, true, n) in zip(places, kept, strict=True):
-        title = f"told {share(told)}, came true {share(true)}, {n:,} rows"
+    for (x, y), (predicted, observed, n) in zip(places, kept, strict=True):
+        title = f"predicted {share(predicted)}, observed {share(observed)}, {n:,} rows"
         radius = 2.0 + 2.5 * (n / most) ** 0.5
         parts.append(
             tag("circle", tag("title", title), cx=x, cy=y, r=radius, class_=f"dot s{number}")

@@ -33,12 +33,16 @@ BAR_ROW = 20.0
 COLOURS = 4  # from low to high values
 
 
-def draw_contributions(told: Contributions) -> Markup | None:
+def draw_contributions(contributions: Contributions) -> Markup | None:
     """Draw the rows of each column as dots, blue for low values of the column, orange for high."""
     kept = [
         (column, mean, amounts, places)
         for column, mean, amounts, places in zip(
-            told.columns, told.means, told.amounts, told.places, strict=False
+            contributions.columns,
+            contributions.means,
+            contributions.amounts,
+            contributions.places,
+            strict=False,
         )
         if drawable(mean) and any(drawable(amount) for amount in amounts)
     ]
@@ -50,7 +54,9 @@ def draw_contributions(told: Contributions) -> Markup | None:
     every = [amount for _, _, amounts, _ in kept for amount in amounts if drawable(amount)]
     axis = Axis(*padded(every, around_zero=True), left, right)
     base = TOP + ROW * len(kept)
-    coloured = not told.by_row and any(p is not None for _, _, _, places in kept for p in places)
+    coloured = not contributions.by_row and any(
+        p is not None for _, _, _, places in kept for p in places
+    )
     parts = _scale(axis, TOP - 4, base)
     parts.append(label(WIDTH, 12, "mean", class_="tick", text_anchor="end"))
     if coloured:
@@ -64,9 +70,9 @@ def draw_contributions(told: Contributions) -> Markup | None:
         title = f"{plain(column)}: {value(mean)} on average"
         text = label(WIDTH, y + 3.6, texts[number], class_="name", text_anchor="end")
         parts.append(tag("g", tag("title", title), text))
-    words = f"moves the {plain(told.about)} by"
+    words = f"moves the {plain(contributions.about)} by"
     parts.append(label(right, base + 30, words, room=right, class_="words", text_anchor="end"))
-    about = f"Amounts by which columns moved predictions of {plain(told.model)}"
+    about = f"Amounts by which columns moved predictions of {plain(contributions.model)}"
     return picture(WIDTH, base + FOOT, about, *parts)
 
 
@@ -112,7 +118,7 @@ def draw_explained(row: ExplainedRow, about: str) -> Markup | None:
             x = axis.at(levels[min(number, len(levels)) - 1])
             parts.append(polyline([(x, y - BAR_ROW / 2 - 4), (x, y - 5.5)], class_="axis"))
     parts.append(label(right, base + 30, about, room=right, class_="words", text_anchor="end"))
-    return picture(WIDTH, base + FOOT, f"Why row {row.told.row} is predicted so", *parts)
+    return picture(WIDTH, base + FOOT, f"Why row {row.prediction.row} is predicted so", *parts)
 
 
 def _scale(axis: Axis, top: float, base: float, *, zero: bool = True) -> list[Markup]:

@@ -1,4 +1,4 @@
-"""Intervals and sets around cross-validated predictions, and how often they hold the truth."""
+"""Conformal intervals and prediction sets of out-of-fold predictions, and their coverage."""
 
 from __future__ import annotations
 
@@ -10,55 +10,59 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.compared import Compared
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.conformal.rules import class_scores, largest_score, sets_within
-from spinney.report.evidence import OwnCertainty, PredictedRow, Predictions
-from spinney.report.leanings import FittedOnFold
+from spinney.report.evidence import OwnCoverage, PredictedRow, Predictions
+from spinney.report.importances_and_dependence import FittedOnFold
 
-__all__ = ["own_certainty", "predicted_rows", "show_rows"]
+__all__ = ["NoHeldOutRows", "own_coverage", "predicted_rows", "show_rows"]
 
 _TYPICAL = 8
 _WORST = 8
 
 
+class NoHeldOutRows(Exception):
+    """A model cannot make intervals or sets: its fit held out no rows, or too few."""
+
+
 def predicted_rows(
-    compared: Compared,
+    compared: ComparisonData,
     name: str,
     coverage: float = 0.9,
     numbers: NDArray[np.intp] | None = None,
 ) -> Predictions | None:
-    """Give rows an interval (numbers) or a set of classes that holds the truth that often.
+    """Return out-of-fold predictions with cross-conformal intervals or prediction sets.
 
-    The error that an interval allows for is the one that this share of the *other* folds' rows
-    stays below, so that a row never decides on its own interval (cross-conformal prediction).
-    None where that cannot be said: one fold, or a classifier without probabilities. `numbers` are
-    the rows' places in the file, where not all of its rows were given.
+    The half-width of a row's interval is the `coverage` quantile of the errors in the *other*
+    folds, so a row does not affect its own interval. Returns None for a single fold and for a
+    classifier without probabilities. `numbers` are the row numbers in the file, if some of its
+    rows were left out.
     """
-    told = _told(compared, name, coverage, numbers)
-    if told is None:
+    found = _predict_rows(compared, name, coverage, numbers)
+    if found is None:
         return None
     return Predictions(
         name,
         coverage,
-        told.reached,
-        told.width,
-        told.method,
-        [told.show(row) for row in _typical(compared.tested)],
-        [told.show(row) for row in told.worst],
+        found.reached,
+        found.width,
+        found.method,
+        [found.show(row) for row in _typical(compared.tested)],
+        [found.show(row) for row in found.worst],
     )
 
 
 def show_rows(
-    compared: Compared,
+    compared: ComparisonData,
     name: str,
     rows: list[int],
     coverage: float = 0.9,
     numbers: NDArray[np.intp] | None = None,
 ) -> list[PredictedRow]:
-    """Tell about single rows what `predicted_rows` tells; without intervals where it has none."""
-    told = _told(compared, name, coverage, numbers)
-    if told is not None:
-        return [told.show(row) for row in rows]
+    """Return single rows as `predicted_rows` does, without intervals if it has none."""
+    found = _predict_rows(compared, name, coverage, numbers)
+    if found is not None:
+        return [found.show(row) for row in rows]
     predicted = compared.predictions(name)
     write = str if compared.classes is not None else _number
     return [
@@ -72,10 +76,10 @@ def show_rows(
     ]
 
 
-def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty | None:
-    """Ask the model's own intervals or sets about rows that it did not learn from.
+def own_coverage(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCoverage | None:
+    """Measure the coverage of the model's own intervals or sets on held-out rows.
 
-    None where it has none.
+    Returns None if the model has neither; raises `NoHeldOutRows` if its fit held out too few rows.
     """
     model, y = fitted.model, fitted.y
     classes = fitted.compared.classes
@@ -85,11 +89,17 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
         with warnings.catch_warnings():
             # Of intervals that nothing corrects: the method's words and what they held say it.
             warnings.simplefilter("ignore", UserWarning)
-            low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+            try:
+                low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
+            except ValueError as error:
+                raise NoHeldOutRows from error
         held, width = (low <= y) & (y <= high), float(np.median(high - low))
         method = model.interval_method_
     elif classes is not None and hasattr(model, "predict_set"):
-        inside = np.asarray(model.predict_set(fitted.X, coverage=coverage))
+        try:
+            inside = np.asarray(model.predict_set(fitted.X, coverage=coverage))
+        except ValueError as error:
+            raise NoHeldOutRows from error
         known = np.asarray(model.classes_)
         places = np.minimum(np.searchsorted(known, y), len(known) - 1)
         held = inside[np.arange(len(y)), places] & (known[places] == y)
@@ -98,11 +108,11 @@ def own_certainty(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCertainty |
         return None
     if not math.isfinite(width):
         return None
-    return OwnCertainty(fitted.name, method, coverage, float(held.mean()), len(y), width)
+    return OwnCoverage(fitted.name, method, coverage, float(held.mean()), len(y), width)
 
 
 @dataclass(frozen=True)
-class _Told:
+class _RowPredictions:
     """Intervals or sets of all rows."""
 
     reached: float
@@ -112,9 +122,9 @@ class _Told:
     show: Callable[[int], PredictedRow]
 
 
-def _told(
-    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> _Told | None:
+def _predict_rows(
+    compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
+) -> _RowPredictions | None:
     if len(compared.splits) < 2:
         return None
     if compared.classes is None:
@@ -123,8 +133,8 @@ def _told(
 
 
 def _intervals(
-    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> _Told:
+    compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
+) -> _RowPredictions:
     rows = compared.tested
     predicted, actual = compared.predictions(name), compared.y
     errors = np.abs(actual - predicted)
@@ -139,21 +149,23 @@ def _intervals(
             bool(errors[row] <= half[row]),
             low=float(predicted[row] - half[row]),
             high=float(predicted[row] + half[row]),
+            actual_value=float(actual[row]),
+            predicted_value=float(predicted[row]),
         )
 
     worst = rows[np.argsort(-errors[rows], kind="stable")[:_WORST]]
-    return _Told(
+    return _RowPredictions(
         float(held.mean()),
         float(np.median(2 * half[rows])),
-        "The half width is the error that this share of the other folds' rows stay below.",
+        "The half-width is the quantile of the errors in the other folds at this coverage.",
         worst,
         show,
     )
 
 
 def _sets(
-    compared: Compared, name: str, coverage: float, numbers: NDArray[np.intp] | None
-) -> _Told | None:
+    compared: ComparisonData, name: str, coverage: float, numbers: NDArray[np.intp] | None
+) -> _RowPredictions | None:
     probabilities = compared.probabilities(name)
     if probabilities is None or compared.classes is None:
         return None
@@ -180,12 +192,12 @@ def _sets(
             str(classes[place[row]]),
             bool(place[row] == truth[row]),
             probability=float(probabilities[row, place[row]]),
-            told=[str(classes[c]) for c in order if inside[row, c]],
+            prediction_set=[str(classes[c]) for c in order if inside[row, c]],
         )
 
     wrong = rows[likeliest != truth[rows]]
     worst = wrong[np.argsort(-doubt[wrong], kind="stable")[:_WORST]]
-    return _Told(
+    return _RowPredictions(
         float(held.mean()),
         float(inside[rows].sum(axis=1).mean()),
         "A set has the classes from the likeliest on, until their probabilities add up to what "
@@ -196,14 +208,14 @@ def _sets(
 
 
 def _allowed(
-    compared: Compared, errors: NDArray[np.float64], coverage: float
+    compared: ComparisonData, errors: NDArray[np.float64], coverage: float
 ) -> NDArray[np.float64]:
-    """Return for each row the error that `coverage` of the rows of other folds stay below."""
+    """Return for each row the `coverage` quantile of the scores in the other folds."""
     allowed = np.full(len(errors), np.nan)
     for number, (_, test) in enumerate(compared.splits):
         others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
-        # Of too few rows the largest error: a report has no use for infinite intervals. (The limit
-        # of a model that is right so often is minus infinity: its sets are the likeliest class.)
+        # With too few rows the quantile is infinite; the largest score is shown instead. (It may
+        # also be minus infinity for an accurate model: its sets are the most probable class.)
         limit = largest_score(errors[others], coverage)
         allowed[test] = limit if limit < math.inf else errors[others].max()
     return allowed
@@ -214,7 +226,7 @@ def _typical(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows[np.sort(chosen)]
 
 
-def _given_row(compared: Compared, row: int, numbers: NDArray[np.intp] | None) -> int:
+def _given_row(compared: ComparisonData, row: int, numbers: NDArray[np.intp] | None) -> int:
     """Return the row's number in the table or file, counted from one."""
     place = int(row if compared.rows is None else compared.rows[row])
     return 1 + int(place if numbers is None else numbers[place])

@@ -1,7 +1,7 @@
-"""Run models over folds, fold by fold, within a time limit.
+"""Schedule the fits of a cross-validation within a time limit.
 
-All models run on a fold before any runs on the next, so that whenever it ends, at a time limit or
-at Ctrl-C, they can be compared on the same folds.
+All models run on a fold before any runs on the next. If the run ends early, at the time limit or
+at Ctrl-C, the models can still be compared on the same folds.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -17,36 +18,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.comparison.deadline import TimeUp, deadline
-from spinney.comparison.families import FLAGSHIP, Family
+from spinney.comparison.families import MAIN_MODEL, Family
 from spinney.comparison.measure import Measure, class_probabilities
 from spinney.comparison.number_format import shown_time
+from spinney.comparison.outcomes import EndedBy, Failure, Skip, SkipReason, Stage
 from spinney.comparison.progress import Step
 from spinney.comparison.sample import FEWEST_DRAWN
 from spinney.data.rows import take_rows
 
-__all__ = ["FlagshipTooSlow", "Race", "Runner", "Trial"]
+__all__ = ["MainModelTooSlow", "Runner", "Scheduler", "Trial"]
 
 Rows = NDArray[np.intp]
 
-_WORTH_FOLDS = 5  # below so many folds, slow models are left out rather than folds
-_LARGEST_SHARE = 8  # a model may take one part in so many of the time limit for its first fold
-_NEGLIGIBLE = 0.02  # of the time of the flagship
-_SLOW_PREDICTION = 2.0  # seconds; from there on probabilities are not asked for beside predictions
-_LONGEST_FAILURE = 300  # characters: some errors quote all rows
-_MOST_PROBABILITIES = 4_000_000  # of a model, all rows and classes; more are not kept
-_LARGEST_KEPT = 16_000_000  # bytes of a fitted model
+_WORTH_FOLDS = 5  # slow models are left out if fewer folds than this fit into the limit
+_LARGEST_SHARE = 8  # a first fold may take at least 1 / this of the time limit
+_NEGLIGIBLE = 0.02  # share of the main model's time; quicker models always stay
+_SLOW_PREDICTION = 2.0  # seconds; slower models do not predict probabilities as well
+_LONGEST_FAILURE = 300  # characters; some errors quote all rows
+_MOST_PROBABILITIES = 4_000_000  # rows × classes of a model; more are not kept
+_LARGEST_KEPT = 16_000_000  # bytes; larger fitted models are not kept
 
 
-class FlagshipTooSlow(Exception):
-    """The model that must be in every comparison does not end a fold in its time."""
+class MainModelTooSlow(Exception):
+    """The main model exceeds its time on the first fold; fewer rows are needed."""
 
 
 class _NoProbabilities(Exception):
-    """A model cannot be measured by its probabilities."""
+    """A model has no predict_proba, which the measure needs."""
 
 
 class _NotMeasured(Exception):
-    """A model was fitted, but its measure cannot be told."""
+    """A model was fitted, but calculating its measure failed."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
 
 
 @dataclass(frozen=True)
@@ -67,53 +73,57 @@ class Trial:
 
     @property
     def seconds(self) -> float:
-        """All the time it took."""
+        """Seconds of fit and prediction."""
         return self.fit_seconds + self.predict_seconds
 
 
 @dataclass
 class Runner:
-    """A model in the race, and how it has done so far."""
+    """A model, and its results so far."""
 
     family: Family
     make: Callable[[], Any]
     trials: list[Trial] = field(default_factory=list)
-    failure: str | None = None
-    skipped: str | None = None
+    failure: Failure | None = None
+    skipped: Skip | None = None
 
     @property
     def runs(self) -> bool:
-        """Whether it is still in the race."""
+        """Whether it has neither failed nor been left out."""
         return self.failure is None and self.skipped is None
 
     @property
     def fold_seconds(self) -> float:
-        """How long it takes on a fold, by those that it has run."""
+        """Mean seconds of a fold, over the folds that have run."""
         return sum(trial.seconds for trial in self.trials) / max(len(self.trials), 1)
 
 
 @dataclass
-class Race:
-    """Models over folds.
+class Scheduler:
+    """Runs models over folds within a time limit.
 
     Attributes
     ----------
     runners : list of Runner
-        In the order in which they run on the first fold; later the quickest comes first.
+        The models, in their order on the first fold; later the quickest comes first.
     X, y, classes : table, array, array or None
-        The data; the classes in order.
+        The data; the sorted classes, or None for regression.
     folds : list of (train, test)
-        Row numbers.
+        Row numbers of each fold.
     measure : Measure
-        What they are measured by.
+        The measure of the predictions.
     seconds : float or None
-        The time limit.
+        The time limit; None is no limit.
     tell : callable
-        Is sent a `Step` before every fit and at the end.
+        Is called with a `Step` before every fit and at the end.
     may_draw : bool
-        Whether the rows may be fewer, should the flagship be too slow.
-    ended_by : str or None
-        What ended it before the last fold.
+        Whether `MainModelTooSlow` may be raised, so that the caller samples fewer rows.
+    ended_by : EndedBy or None
+        What ended the run before the last fold.
+    clock : callable
+        Returns the time in seconds, from any start; replaced in tests.
+    limit : callable
+        ``limit(seconds)`` is a context manager that raises `TimeUp` in its body after that time.
     """
 
     runners: list[Runner]
@@ -125,28 +135,31 @@ class Race:
     seconds: float | None
     tell: Callable[[Step], None]
     may_draw: bool = True
-    ended_by: str | None = None
+    ended_by: EndedBy | None = None
+    clock: Callable[[], float] = perf_counter
+    limit: Callable[[float | None], AbstractContextManager[None]] = deadline
 
     def run(self) -> int:
-        """Run; return on how many folds all models that were not left out have run."""
-        self._start = perf_counter()
+        """Run all folds; return the number of folds that all remaining models completed."""
+        self._start = self.clock()
         number = 0
         try:
             for number in range(len(self.folds)):
                 if number > 0 and not self._has_time_for(number):
-                    self.ended_by = "the time limit"
+                    self.ended_by = EndedBy.TIME_LIMIT
                     break
                 self._run_fold(number)
         except KeyboardInterrupt:
-            self.ended_by = "Ctrl-C"
+            self.ended_by = EndedBy.INTERRUPT
         except TimeUp:
-            self.ended_by = "the time limit"
+            self.ended_by = EndedBy.TIME_LIMIT
         total = len(self.folds) * len(self.runners)
         self.tell(Step("", total, total, 0.0))
         if self.ended_by and number == 0:
             for runner in self.runners:
                 if runner.runs and not runner.trials:
-                    runner.skipped = f"not reached before {self.ended_by}"
+                    text = f"not reached before {self.ended_by.value}"
+                    runner.skipped = Skip(SkipReason.NOT_REACHED, text)
         return min((len(r.trials) for r in self.runners if r.runs), default=0)
 
     def _run_fold(self, number: int) -> None:
@@ -160,7 +173,7 @@ class Race:
             if not in_time and allowed is not None and allowed < self._share():
                 hurried.append(runner)
         for runner in hurried:
-            # It had less than its share, as the flagship was still to come.
+            # It had less than its share, because time was reserved for the main model.
             if (self._left() or 0.0) * 2 > (self.seconds or 0.0):
                 runner.skipped = None
                 self._tell(runner, number, 0)
@@ -169,37 +182,39 @@ class Race:
     def _run_model(
         self, runner: Runner, number: int, allowed: float | None, X_train: Any, X_test: Any
     ) -> bool:
-        """Run a model on a fold; return whether it came to its end in the time it was allowed."""
+        """Run a model on a fold; return False if it exceeded its time."""
         if allowed is not None and allowed <= 0:
             raise TimeUp
         try:
-            with deadline(allowed):
+            with self.limit(allowed):
                 trial = self._try(runner, number, X_train, X_test)
             runner.trials.append(trial)
         except TimeUp:
             if number > 0 or (self._left() or 0.0) < 0.05:
                 raise
-            if runner.family.name == FLAGSHIP and self._could_draw():
-                raise FlagshipTooSlow from None
-            runner.skipped = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
+            if runner.family.name == MAIN_MODEL and self._could_draw():
+                raise MainModelTooSlow from None
+            text = f"a fold takes more than {shown_time(allowed or 0)} of the time limit"
+            runner.skipped = Skip(SkipReason.TOO_SLOW, text)
             return False
         except _NoProbabilities:
-            runner.skipped = f"it gives no probabilities, which {self.measure.name} needs"
+            text = f"it gives no probabilities, which {self.measure.name} needs"
+            runner.skipped = Skip(SkipReason.NO_PROBABILITIES, text)
         except _NotMeasured as error:
-            runner.failure = f"{self.measure.name} cannot be told: {error}"
+            runner.failure = error.failure
         except MemoryError:
-            runner.failure = "MemoryError: not enough memory"
-        except Exception as error:  # whatever goes wrong in one model, the others go on
-            runner.failure = _one_line(error)
+            runner.failure = Failure(Stage.FIT, "MemoryError", "not enough memory")
+        except Exception as error:  # one model's failure does not stop the others
+            runner.failure = Failure(Stage.FIT, *_type_and_message(error))
         return True
 
     def _try(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> Trial:
         train, test = self.folds[number]
-        start = perf_counter()
+        start = self.clock()
         model = runner.make().fit(X_train, self.y[train])
-        fitted = perf_counter()
+        fitted = self.clock()
         predicted = np.asarray(model.predict(X_test)).reshape(len(test))
-        predict_seconds = perf_counter() - fitted
+        predict_seconds = self.clock() - fitted
         probabilities = None
         wanted = self.measure.needs == "probabilities"
         if self.classes is not None and hasattr(model, "predict_proba"):
@@ -219,7 +234,8 @@ class Race:
         except MemoryError:
             raise
         except Exception as error:
-            raise _NotMeasured(_one_line(error)) from error
+            failure = Failure(Stage.MEASURE, *_type_and_message(error), self.measure.name)
+            raise _NotMeasured(failure) from error
         size = _size_of(model) if number == 0 else None
         return Trial(
             score,
@@ -234,22 +250,22 @@ class Race:
     def _left(self) -> float | None:
         if self.seconds is None:
             return None
-        return self.seconds - (perf_counter() - self._start)
+        return self.seconds - (self.clock() - self._start)
 
     def _allowed(self, runner: Runner, number: int) -> float | None:
-        """Return how long a model may take on a fold: on the first one a share of the limit."""
+        """Return the seconds that a model may take; on the first fold a share of the limit."""
         left = self._left()
         if left is None or self.seconds is None or number > 0:
             return left
-        if runner.family.name == FLAGSHIP:
-            # Should it take longer, half is left to start again with fewer rows.
+        if runner.family.name == MAIN_MODEL:
+            # If it takes longer, half of the time is left to start again with fewer rows.
             return min(left, self.seconds / 3) if self._could_draw() else 0.8 * left
-        waiting = any(r.family.name == FLAGSHIP and not r.trials and r.runs for r in self.runners)
-        # Those who run before the flagship have a sixth of the time.
+        waiting = any(r.family.name == MAIN_MODEL and not r.trials and r.runs for r in self.runners)
+        # Models that run before the main model share a sixth of the time.
         return min(self._share(), max(0.5, left - self.seconds * 5 / 6) if waiting else left)
 
     def _could_draw(self) -> bool:
-        """Whether it may start again with fewer rows."""
+        """Whether the caller may start again with fewer rows."""
         return self.may_draw and len(self.y) > FEWEST_DRAWN
 
     def _share(self) -> float:
@@ -259,7 +275,7 @@ class Race:
         return self.seconds / max(3, min(len(self.runners), _LARGEST_SHARE))
 
     def _fold_seconds(self) -> float:
-        """Estimate how long a fold takes, by those that were run: the first may have been slow."""
+        """Estimate the seconds of a fold from all folds so far; the first may have been slow."""
         return sum(r.fold_seconds for r in self.runners if r.runs)
 
     def _has_time_for(self, number: int) -> bool:
@@ -271,26 +287,26 @@ class Race:
         return left is None or self._fold_seconds() <= left
 
     def _leave_out_slow_ones(self, left: float) -> None:
-        """Leave out the slowest models until a fair number of folds fits into what is left.
+        """Leave out the slowest models until several folds fit into the remaining time.
 
-        The flagship and the best so far stay, and so does a model that takes no more than its share
-        or next to nothing beside the flagship: without it hardly any time would be won. Where these
-        alone leave no time for a second fold, nobody is left out: the first one has been run.
+        The main model and the best model so far stay. So does a model that takes at most its share
+        of the time, or a small fraction of the main model's. If the models that stay leave no time
+        for a second fold, no model is left out.
         """
         folds = min(_WORTH_FOLDS, len(self.folds)) - 1
         share = left / folds / len(self.runners) if folds else left
         tried = [r for r in self.runners if r.trials]
-        # The quickest of the best: the first one, since they are in the order of their times.
+        # Models are sorted by time, so ties go to the quickest.
         leader = min(tried, key=lambda r: self.measure.sign * r.trials[0].score, default=None)
         for runner in tried:
-            if runner.family.name == FLAGSHIP:
+            if runner.family.name == MAIN_MODEL:
                 share = max(share, _NEGLIGIBLE * runner.trials[0].seconds)
         slow = [
             r
             for r in tried
             if r.runs
             and r is not leader
-            and r.family.name != FLAGSHIP
+            and r.family.name != MAIN_MODEL
             and r.trials[0].seconds > share
         ]
         if self._fold_seconds() - sum(r.trials[0].seconds for r in slow) > left:
@@ -299,7 +315,8 @@ class Race:
             if self._fold_seconds() * folds <= left:
                 return
             seconds = shown_time(runner.trials[0].seconds)
-            runner.skipped = f"a fold takes {seconds}, too much for the time limit"
+            text = f"a fold takes {seconds}, too much for the time limit"
+            runner.skipped = Skip(SkipReason.TOO_SLOW, text)
 
     def _tell(self, runner: Runner, number: int, place: int) -> None:
         running = [r for r in self.runners if r.runs]
@@ -316,7 +333,7 @@ class Race:
 
 
 def _size_of(model: Any) -> int | None:
-    """Return the bytes of a pickle, without keeping it."""
+    """Return the size of a model's pickle in bytes, or None if it cannot be pickled."""
 
     class Counter:
         written = 0
@@ -329,12 +346,13 @@ def _size_of(model: Any) -> int | None:
     counter = Counter()
     try:
         pickle.Pickler(counter, protocol=5).dump(model)
-    except Exception:  # a model that cannot be pickled has no size to tell
+    except Exception:  # pickling may raise anything
         return None
     return counter.written
 
 
-def _one_line(error: Exception) -> str:
+def _type_and_message(error: Exception) -> tuple[str, str]:
+    """Return the class of an error, and its message in one line of limited length."""
     text = " ".join(str(error).split())
     text = text if len(text) <= _LONGEST_FAILURE else text[: _LONGEST_FAILURE - 1] + "…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return type(error).__name__, text

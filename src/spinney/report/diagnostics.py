@@ -1,4 +1,4 @@
-"""Cross-validated predictions against the truth: confusion, rates, calibration, residuals."""
+"""Diagnostics of out-of-fold predictions: confusion, ROC, calibration, residuals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinney.comparison.compared import Compared
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.plot.calculate_scores import (
     Rates,
     Told,
@@ -27,7 +27,7 @@ _MOST_DOTS = 1_500  # of predictions against the truth
 _TAIL = 0.005  # of the residuals at either end, which a histogram leaves out
 
 
-def confusion(compared: Compared, name: str) -> Confusion:
+def confusion(compared: ComparisonData, name: str) -> Confusion:
     """Count rows by true and predicted class."""
     rows = compared.tested
     predicted = compared.predictions(name)[rows].astype(compared.y.dtype)
@@ -35,15 +35,15 @@ def confusion(compared: Compared, name: str) -> Confusion:
     return Confusion(name, counted.classes, [[int(n) for n in row] for row in counted.counts])
 
 
-def calibrations(compared: Compared, names: list[str]) -> list[Calibration]:
-    """Compare the probabilities of models that give any with what came true."""
+def calibrations(compared: ComparisonData, names: list[str]) -> list[Calibration]:
+    """Return calibration curves of the models that predict probabilities."""
     found = []
     for name in names:
-        told, y = _told(compared, name)
-        if told is None:
+        scores, y = _class_scores(compared, name)
+        if scores is None:
             continue
-        positive = told.classes[1] if len(told.classes) == 2 else None
-        curve = calculate_calibration(told, y, strategy="quantile", positive=positive)
+        positive = scores.classes[1] if len(scores.classes) == 2 else None
+        curve = calculate_calibration(scores, y, strategy="quantile", positive=positive)
         apart = np.abs(curve.predicted - curve.observed)
         found.append(
             Calibration(
@@ -58,30 +58,30 @@ def calibrations(compared: Compared, names: list[str]) -> list[Calibration]:
     return found
 
 
-def rate_curves(compared: Compared, names: list[str]) -> tuple[list[Curve], list[Curve]]:
+def rate_curves(compared: ComparisonData, names: list[str]) -> tuple[list[Curve], list[Curve]]:
     """Return ROC and precision–recall: of all models for two classes, else of the first one."""
     assert compared.classes is not None
     rocs: list[Curve] = []
     precisions: list[Curve] = []
     two = len(compared.classes) == 2
     for name in names if two else names[:1]:
-        told, y = _told(compared, name)
-        if told is None:
+        scores, y = _class_scores(compared, name)
+        if scores is None:
             continue
         classes, counts = np.unique(y, return_counts=True)
         shown = classes[np.argsort(-counts, kind="stable")[:_MOST_CURVES]]
-        for label in [told.classes[1]] if two else shown:
+        for label in [scores.classes[1]] if two else shown:
             positive = y == label
             if not positive.any() or positive.all():
                 continue
-            roc = calculate_roc(told, y, positive=label)
+            roc = calculate_roc(scores, y, positive=label)
             rocs.append(_curve(name, label, roc, 0.5))
-            precision = calculate_precision_recall(told, y, positive=label)
+            precision = calculate_precision_recall(scores, y, positive=label)
             precisions.append(_curve(name, label, precision, float(positive.mean())))
     return rocs, precisions
 
 
-def residuals(compared: Compared, name: str) -> Residuals:
+def residuals(compared: ComparisonData, name: str) -> Residuals:
     """Compare predicted numbers with the true ones."""
     rows = compared.tested
     predicted, actual = compared.predictions(name)[rows], compared.y[rows]
@@ -101,13 +101,13 @@ def residuals(compared: Compared, name: str) -> Residuals:
     )
 
 
-def _told(compared: Compared, name: str) -> tuple[Told | None, NDArray[Any]]:
+def _class_scores(compared: ComparisonData, name: str) -> tuple[Told | None, NDArray[Any]]:
     assert compared.classes is not None
-    scores = compared.probabilities(name)
-    if scores is None:
+    probabilities = compared.probabilities(name)
+    if probabilities is None:
         return None, compared.y
     rows = compared.tested
-    return Told(name, compared.classes, scores[rows], True), compared.y[rows]
+    return Told(name, compared.classes, probabilities[rows], True), compared.y[rows]
 
 
 def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:

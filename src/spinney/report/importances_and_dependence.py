@@ -1,4 +1,4 @@
-"""What a model leans on: importances of columns, and how predictions depend on them."""
+"""Permutation importances of columns, and dependence of predictions on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney.comparison.compared import Compared
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.comparison.sample import draw_rows
 from spinney.data.rows import take_rows
 from spinney.inspection.accumulated import accumulated_local_effects
@@ -37,13 +37,13 @@ class FittedOnFold:
 
     Parameters
     ----------
-    compared : Compared
+    compared : ComparisonData
         The comparison.
     name : str
         The model.
     """
 
-    def __init__(self, compared: Compared, name: str) -> None:
+    def __init__(self, compared: ComparisonData, name: str) -> None:
         train, test = compared.splits[0]
         self.train = train
         self.name = name
@@ -61,10 +61,11 @@ class FittedOnFold:
 
 
 def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
-    """Measure how much worse a model gets when each column is shuffled in the test rows.
+    """Return permutation importances, measured on the test rows of a fold.
 
-    Where all columns would take longer than `seconds`, those are looked at that a model names
-    itself, or a decision tree; None where it has no time for any.
+    If all columns would take longer than `seconds`, only the most important ones by the model's
+    own importances, or by those of a decision tree, are measured. Returns None if the time is too
+    short for one column.
     """
     compared, measure = fitted.compared, fitted.compared.measure
     n_columns = fitted.X.shape[1]
@@ -97,7 +98,7 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
 
 
 def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[Dependence]:
-    """Let single columns go through their values and average the predictions."""
+    """Return partial dependence and accumulated local effects of single columns."""
     compared = fitted.compared
     about, label = target, None
     if compared.classes is not None:
@@ -109,7 +110,7 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
             return []
     found = []
     for column in columns:
-        told = partial_dependence(
+        partial = partial_dependence(
             fitted.model,
             fitted.X,
             column,
@@ -118,10 +119,10 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
             individual=True,
             max_rows=_ROWS_OF_CURVES,
         )
-        assert told.individual is not None
-        grid = told.grids[0]
+        assert partial.individual is not None
+        grid = partial.grids[0]
         n_values = len(grid.values)
-        single = told.individual[0][:, :n_values]
+        single = partial.individual[0][:, :n_values]
         low, high = np.quantile(single, [0.1, 0.9], axis=0)
         accumulated = _accumulated(fitted, column, label)
         if label is not None:  # of probabilities that are zero or one, rounding leaves more
@@ -132,10 +133,10 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
                 column,
                 about,
                 list(grid.values) if isinstance(grid.values, list) else [*map(float, grid.values)],
-                [float(v) for v in told.average[0][:n_values]],
+                [float(v) for v in partial.average[0][:n_values]],
                 [float(v) for v in low],
                 [float(v) for v in high],
-                _weights(fitted, column, grid.values, told.observed[0]),
+                _weights(fitted, column, grid.values, partial.observed[0]),
                 accumulated,
             )
         )
@@ -143,16 +144,16 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
 
 
 def _accumulated(fitted: FittedOnFold, column: str, label: Any) -> list[tuple[float | str, float]]:
-    """Add up how predictions change among the rows near each value, from their mean on."""
+    """Return the accumulated local effects, starting at the mean prediction."""
     try:
-        told = accumulated_local_effects(
+        effects = accumulated_local_effects(
             fitted.model, fitted.X, column, target=label, n_intervals=24
         )
     except ValueError:  # no row has a value
         return []
-    grid = told.grids[0].values
+    grid = effects.grids[0].values
     places = grid if isinstance(grid, list) else [float(value) for value in grid]
-    levels = [float(effect + told.mean[0]) for effect in told.effect[0]]
+    levels = [float(effect + effects.mean[0]) for effect in effects.effect[0]]
     return list(zip(places, levels, strict=True))
 
 
@@ -170,11 +171,11 @@ def _weights(fitted: FittedOnFold, column: str, values: Any, observed: Any) -> l
 
 
 def _likely_columns(fitted: FittedOnFold, n_most: int) -> list[int]:
-    told = getattr(fitted.model, "feature_importances_", None)
-    if told is None or len(told) != fitted.X.shape[1]:
+    own = getattr(fitted.model, "feature_importances_", None)
+    if own is None or len(own) != fitted.X.shape[1]:
         from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
         classes = fitted.compared.classes
         kind = DecisionTreeRegressor if classes is None else DecisionTreeClassifier
-        told = kind(max_depth=8, random_state=0).fit(fitted.X, fitted.y).feature_importances_
-    return [int(j) for j in np.argsort(-np.asarray(told), kind="stable")[:n_most]]
+        own = kind(max_depth=8, random_state=0).fit(fitted.X, fitted.y).feature_importances_
+    return [int(j) for j in np.argsort(-np.asarray(own), kind="stable")[:n_most]]

@@ -1,4 +1,4 @@
-"""What moved a prediction: Shapley values of every model that `compare` and `fit` know."""
+"""Shapley values of predictions, for every model of `compare` and `fit`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much each column moved one answer for each row.
+    """Contributions of the columns to one output for each row.
 
     Attributes
     ----------
@@ -37,7 +37,9 @@ class Amounts:
     method : str
         How the amounts were found, in words.
     by_row : bool
-        Whether the answer is about another class from row to row: the one that is predicted.
+        Whether the answer is about the predicted class, which differs from row to row.
+    output : str
+        The kind of the answer without a class: "prediction", "log-odds".
     """
 
     values: Floats
@@ -45,10 +47,11 @@ class Amounts:
     about: str
     method: str
     by_row: bool
+    output: str
 
 
 class ModelExplainer:
-    """A model that is read once, and explains the rows of many tables.
+    """Explains a fitted model: reads it once, and explains the rows of many tables.
 
     Trees, sums of trees and linear models are explained exactly, others by sampling. Models that
     prepare a table for another learner are explained by the columns of the table, not by what they
@@ -86,7 +89,7 @@ class ModelExplainer:
     def explain(
         self, X: Any, predicted: Any, background: Any = None, *, max_background: int = 100
     ) -> Amounts:
-        """Part one answer for each row among the columns.
+        """Return the contributions of the columns to one output of each row.
 
         It is the only answer that there is, the one about the second of two classes, or the one
         about the class that is predicted.
@@ -118,7 +121,8 @@ class ModelExplainer:
             place = {name: number for number, name in enumerate(names)}
             chosen = np.array([place[str(label)] for label in predicted], dtype=np.intp)
             about, by_row = f"{about} of the predicted class", True
-        return Amounts(values[rows, :, chosen], base[chosen], about, parts.method, by_row)
+        amounts = values[rows, :, chosen]
+        return Amounts(amounts, base[chosen], about, parts.method, by_row, parts.output)
 
     def _parts(self, X: Any, background: Any, max_background: int) -> Parts:
         model = self._model
@@ -170,7 +174,7 @@ def _explain_scaled_line(model: Any, X: Any, background: Any) -> Parts:
             method += ", categories counting once each"
     else:
         reference, method = model._read(background), ""
-    told = explain_linear(model.estimator_, model._read(X), reference, interactions=False)
+    parts = explain_linear(model.estimator_, model._read(X), reference, interactions=False)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-    values = np.add.reduceat(told.values, starts, axis=1)
-    return Parts(values, told.base, told.output, told.output_names, method or told.method)
+    values = np.add.reduceat(parts.values, starts, axis=1)
+    return Parts(values, parts.base, parts.output, parts.output_names, method or parts.method)

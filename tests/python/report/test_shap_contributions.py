@@ -14,11 +14,11 @@ from spinney.comparison.recipe import Origin
 from spinney.comparison.scaled_linear import ScaledLogisticRegression, ScaledRidge
 from spinney.inspection import accumulated_local_effects, explain
 from spinney.linear_model import LinearRegression
-from spinney.report.certainty import own_certainty, predicted_rows
-from spinney.report.contributions import ModelExplainer
-from spinney.report.gather import gather_evidence
-from spinney.report.leanings import FittedOnFold, dependences
-from spinney.report.movers import contributions
+from spinney.report.build_evidence import build_evidence
+from spinney.report.conformal_evidence import own_coverage, predicted_rows
+from spinney.report.importances_and_dependence import FittedOnFold, dependences
+from spinney.report.model_explainer import ModelExplainer
+from spinney.report.shap_contributions import contributions
 
 RNG = np.random.default_rng(1)
 N = 240
@@ -66,16 +66,16 @@ def test_amounts_add_up_to_the_answer(target: str, name: str) -> None:
         assert all(0 <= place <= 1 for place in ranked)
     assert told.by_row is (target == "three")
     assert len(told.examples) >= 3
-    assert len({row.told.row for row in told.examples}) == len(told.examples)
+    assert len({row.prediction.row for row in told.examples}) == len(told.examples)
     _, test = fitted.compared.splits[0]
     for row in told.examples:
-        assert row.told.row - 1 in test
+        assert row.prediction.row - 1 in test
         parts = sum(amount for _, _, amount in row.parts) + row.rest
         assert row.base + parts == pytest.approx(row.answer, rel=1e-9)
         assert len(row.parts) + row.n_rest == 4
         amounts = [abs(amount) for _, _, amount in row.parts]
         assert amounts == sorted(amounts, reverse=True)
-        line = TABLE.iloc[[row.told.row - 1]]
+        line = TABLE.iloc[[row.prediction.row - 1]]
         for column, cell, _ in row.parts:
             value = line[column].iloc[0]
             if isinstance(value, str):
@@ -86,7 +86,7 @@ def test_amounts_add_up_to_the_answer(target: str, name: str) -> None:
                 assert float(cell) == pytest.approx(value, rel=1e-5)
         if target == "numbers":
             assert row.answer == pytest.approx(fitted.model.predict(line)[0], rel=1e-6)
-            assert row.told.low is not None
+            assert row.prediction.low is not None
         elif told.about.startswith("probability"):
             shares = fitted.model.predict_proba(line)[0]
             expected = shares.max() if target == "three" else shares[1]
@@ -98,13 +98,13 @@ def test_the_worst_row_is_among_the_examples() -> None:
     told = contributions(fitted, 60.0)
     off = np.abs(fitted.y - fitted.model.predict(fitted.X))
     worst = int(fitted.rows[np.argmax(off)])
-    assert [row.told.row for row in told.examples if row.title == "Most wrong"] == [worst + 1]
+    assert [row.prediction.row for row in told.examples if row.title == "Most wrong"] == [worst + 1]
     # What is said of a row is what the table of predictions says of it.
     listed = predicted_rows(fitted.compared, "random_forest")
     assert listed is not None
     both = {row.row: row for row in [*listed.typical, *listed.worst]}
     for row in told.examples:
-        assert both.get(row.told.row, row.told) == row.told
+        assert both.get(row.prediction.row, row.prediction) == row.prediction
 
 
 def test_it_is_the_same_every_time() -> None:
@@ -118,28 +118,29 @@ def test_sampling_needs_time() -> None:
     with pytest.raises(TimeUp):
         contributions(fitted, 1e-6)
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["k_neighbors"])
-    evidence = gather_evidence(result, origin=Origin("shop"), seconds=0.0)
+    evidence = build_evidence(result, origin=Origin("shop"), seconds=0.0)
     assert evidence.contributions is None
 
 
 def test_few_rows_of_large_forests(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = fitted_on("numbers", "random_forest")
     assert contributions(fitted, 60.0).n_rows == 80
-    monkeypatch.setattr("spinney.report.movers._EXACT_SECONDS", 1e-6)
+    monkeypatch.setattr("spinney.report.shap_contributions._EXACT_SECONDS", 1e-6)
     told = contributions(fitted, 60.0)
     assert told.n_rows == 30
-    assert all(row.told.row - 1 in fitted.rows for row in told.examples)
+    assert all(row.prediction.row - 1 in fitted.rows for row in told.examples)
     with pytest.raises(TimeUp):
         contributions(fitted, 1e-6)
 
 
 def test_models_without_rows_held_out_say_so() -> None:
     result = spinney.compare(TABLE, TARGETS["numbers"], cv=3, models=["boosted_small_trees"])
-    evidence = gather_evidence(result, origin=Origin("shop"))
-    assert evidence.own_certainty is None
+    evidence = build_evidence(result, origin=Origin("shop"))
+    assert evidence.own_coverage is None
     (said,) = evidence.left_out
-    assert said.startswith("how sure boosted_small_trees is by itself: ")
-    assert "(" not in said
+    assert said == (
+        "own intervals or sets of boosted_small_trees: its fit held out no rows, or too few"
+    )
 
 
 def test_trees_are_explained_as_inspection_does() -> None:
@@ -188,19 +189,19 @@ def test_several_outputs_are_refused() -> None:
 
 def test_a_models_own_intervals_and_sets() -> None:
     fitted = fitted_on("numbers", "random_forest")
-    told = own_certainty(fitted, 0.8)
+    told = own_coverage(fitted, 0.8)
     assert told is not None
     low, high = fitted.model.predict_interval(fitted.X, coverage=0.8).T
     assert told.reached == np.mean((low <= fitted.y) & (fitted.y <= high))
     assert told.width == np.median(high - low)
     assert told.method == fitted.model.interval_method_
     fitted = fitted_on("three", "random_forest")
-    told = own_certainty(fitted, 0.8)
+    told = own_coverage(fitted, 0.8)
     assert told is not None
     inside = fitted.model.predict_set(fitted.X, coverage=0.8)
     assert told.reached == np.mean([inside[i, label] for i, label in enumerate(fitted.y)])
     assert told.width == inside.sum() / len(inside)
-    assert own_certainty(fitted_on("two", "decision_tree")) is None
+    assert own_coverage(fitted_on("two", "decision_tree")) is None
 
 
 def test_effects_beside_dependence() -> None:

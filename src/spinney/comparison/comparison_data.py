@@ -1,4 +1,4 @@
-"""What a comparison was made on, and what its models said."""
+"""The data of a comparison, its models and their cross-validated predictions."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.comparison.measure import Measure
-from spinney.comparison.race import Trial
+from spinney.comparison.scheduler import Trial
 
-__all__ = ["Compared"]
+__all__ = ["ComparisonData"]
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The data, the models and their predictions of rows that they had not seen.
+class ComparisonData:
+    """The data, the models and their out-of-fold predictions.
 
     Attributes
     ----------
     X, y : table and array
-        What was learned from: rows drawn from the table given where the time limit asked for it.
+        The rows of the comparison; a sample of the given table if the time limit required it.
     rows : array of int or None
-        Which rows of the table given they are; None for all.
+        Their row numbers in the given table; None for all rows.
     classes : array or None
         The classes in order (classification).
     measure : Measure
-        What models were ranked by.
+        The measure that models are ranked by.
     splits : list of (train, test)
         The folds that all models ran on.
     makers : dict of str to callable
-        Makes each model, not fitted.
+        For each model, a function that returns it unfitted.
     trials : dict of str to list of Trial
-        How each model did, fold by fold.
+        The results of each model, fold by fold.
     random_state : int or None
         Seed of the folds and of the models.
     given : dict of str to str
-        Arguments of `compare` that cannot be told from the rest, as Python says them.
+        Arguments of `compare` that the other attributes do not hold, as Python code.
     """
 
     X: Any
@@ -55,7 +55,7 @@ class Compared:
     given: dict[str, str] = field(default_factory=dict)
 
     def make(self, name: str) -> Any:
-        """Make a model, not fitted."""
+        """Return an unfitted model."""
         return self.makers[name]()
 
     @property
@@ -64,24 +64,24 @@ class Compared:
         return np.unique(np.concatenate([test for _, test in self.splits]))
 
     def predictions(self, name: str) -> NDArray[Any]:
-        """Return the predictions of all rows; NaN or None for those in no test fold."""
+        """Return out-of-fold predictions; NaN or None for rows in no test fold."""
         numbers = self.classes is None
-        told = np.full(len(self.y), np.nan) if numbers else np.full(len(self.y), None, object)
+        predicted = np.full(len(self.y), np.nan) if numbers else np.full(len(self.y), None, object)
         for trial, (_, test) in zip(self._trials(name), self.splits, strict=True):
-            told[test] = trial.predicted
+            predicted[test] = trial.predicted
         if not numbers and len(self.tested) == len(self.y):
-            return told.astype(self.y.dtype)
-        return told
+            return predicted.astype(self.y.dtype)
+        return predicted
 
     def probabilities(self, name: str) -> NDArray[np.float64] | None:
-        """Return the probabilities of all rows and classes, or None if the model gave none."""
+        """Return out-of-fold class probabilities, or None if the model has none."""
         assert self.classes is not None
-        told = np.full((len(self.y), len(self.classes)), np.nan)
+        probabilities = np.full((len(self.y), len(self.classes)), np.nan)
         for trial, (_, test) in zip(self._trials(name), self.splits, strict=True):
             if trial.probabilities is None:
                 return None
-            told[test] = trial.probabilities
-        return told
+            probabilities[test] = trial.probabilities
+        return probabilities
 
     def _trials(self, name: str) -> list[Trial]:
         trials = self.trials[name][: len(self.splits)]

@@ -1,4 +1,4 @@
-"""What moved predictions of the best model: columns over many rows, and single rows."""
+"""Contributions of columns to predictions (Shapley values): over many rows, and row by row."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from spinney.comparison.deadline import TimeUp
 from spinney.comparison.measure import class_probabilities
 from spinney.data.rows import take_rows
 from spinney.inspection.table_view import TableView
-from spinney.report.certainty import show_rows
-from spinney.report.contributions import Amounts, ModelExplainer
+from spinney.report.conformal_evidence import show_rows
 from spinney.report.evidence import Contributions, ExplainedRow
-from spinney.report.leanings import FittedOnFold
+from spinney.report.importances_and_dependence import FittedOnFold
+from spinney.report.model_explainer import Amounts, ModelExplainer
 
 __all__ = ["contributions"]
 
@@ -41,18 +41,18 @@ def contributions(
     numbers: NDArray[np.intp] | None = None,
     dates: Mapping[str, Callable[[float], str]] | None = None,
 ) -> Contributions:
-    """Explain rows that the model did not learn from, exactly or by as much as time allows.
+    """Explain predictions of held-out rows, exactly or by sampling as time allows.
 
     Parameters
     ----------
     fitted : FittedOnFold
         The model, and its rows.
     seconds : float
-        `TimeUp` where sampling would take longer.
+        The time limit; `TimeUp` is raised if sampling would take longer.
     numbers : array or None
-        Places of the rows in the file, where not all of its rows were given.
+        Row numbers in the file, if some of its rows were left out.
     dates : dict of str to callable or None
-        Columns whose numbers are dates, and how these are written.
+        For each column of dates, the function that formats its numbers.
     """
     explainer = ModelExplainer(fitted.model)
     rows, n_background = _affordable(fitted, explainer, min(seconds, _MOST_SECONDS))
@@ -61,23 +61,24 @@ def contributions(
     background = None if explainer.exact and not explainer.compares else train
     table = None if background is None else take_rows(fitted.compared.X, background)
     predicted = np.asarray(fitted.model.predict(X))
-    told = explainer.explain(X, predicted, table, max_background=n_background)
+    amounts = explainer.explain(X, predicted, table, max_background=n_background)
     view = TableView(X, fitted.model)
-    means = np.abs(told.values).mean(axis=0)
+    means = np.abs(amounts.values).mean(axis=0)
     order = np.argsort(-means, kind="stable")
     first = [int(j) for j in order[:_COLUMNS] if means[j] > 0]
     drawn = slice(0, _DRAWN)
     return Contributions(
         fitted.name,
-        told.about,
-        told.method,
-        told.by_row,
+        amounts.about,
+        amounts.method,
+        amounts.by_row,
         len(rows),
         [view.names[j] for j in order],
         [float(means[j]) for j in order],
-        [[float(v) for v in told.values[drawn, j]] for j in first],
+        [[float(v) for v in amounts.values[drawn, j]] for j in first],
         [_places(view, j)[drawn] for j in first],
-        _examples(fitted, rows, X, predicted, told, view, numbers, dates or {}),
+        _examples(fitted, rows, X, predicted, amounts, view, numbers, dates or {}),
+        amounts.output,
     )
 
 
@@ -138,7 +139,7 @@ def _examples(
     rows: NDArray[np.intp],
     X: Any,
     predicted: NDArray[Any],
-    told: Amounts,
+    explained: Amounts,
     view: TableView,
     numbers: NDArray[np.intp] | None,
     dates: Mapping[str, Callable[[float], str]],
@@ -154,11 +155,11 @@ def _examples(
 
     def part(place: int, j: int) -> tuple[str, str, float]:
         name = view.names[j]
-        return name, _written(values[place, j], dates.get(name)), float(told.values[place, j])
+        return name, _written(values[place, j], dates.get(name)), float(explained.values[place, j])
 
     found = []
     for place, one in zip(places, shown, strict=True):
-        amounts = told.values[place]
+        amounts = explained.values[place]
         order = np.argsort(-np.abs(amounts), kind="stable")
         named = [int(j) for j in order[:_PARTS] if amounts[j] != 0]
         rest = [int(j) for j in order if int(j) not in named]
@@ -166,8 +167,8 @@ def _examples(
             ExplainedRow(
                 titles[place],
                 one,
-                float(told.base[place]),
-                _total(told.base[place], amounts),
+                float(explained.base[place]),
+                _total(explained.base[place], amounts),
                 [part(place, j) for j in named],
                 float(amounts[rest].sum()),
                 len(rest),

@@ -1,4 +1,4 @@
-"""Gather what a report shows beside the ranking, within a time limit."""
+"""Build the evidence of a report within a time limit."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from spinney.comparison.compared import Compared
 from spinney.comparison.comparison import Comparison
+from spinney.comparison.comparison_data import ComparisonData
 from spinney.comparison.deadline import TimeUp, deadline
 from spinney.comparison.families import select_families
 from spinney.comparison.recipe import Origin, recipe, settings
-from spinney.report.certainty import own_certainty, predicted_rows
+from spinney.report.conformal_evidence import NoHeldOutRows, own_coverage, predicted_rows
+from spinney.report.diagnostics import calibrations, confusion, rate_curves, residuals
 from spinney.report.evidence import Evidence, LearningCurve, date_writer
-from spinney.report.judgement import calibrations, confusion, rate_curves, residuals
-from spinney.report.leanings import FittedOnFold, dependences, importances
+from spinney.report.importances_and_dependence import FittedOnFold, dependences, importances
 from spinney.report.learning import learning_curve, learning_seconds
-from spinney.report.movers import contributions
 from spinney.report.profile import profile_columns, profile_target
+from spinney.report.shap_contributions import contributions
 
 if TYPE_CHECKING:
     from spinney.io import ColumnKinds
 
-__all__ = ["gather_evidence"]
+__all__ = ["build_evidence"]
 
 _MODELS = 3
 _PROFILE_SECONDS = 10.0
@@ -32,7 +32,7 @@ _SHOWN_COLUMNS = 6
 _SMALL_TREE = 20  # leaves: a larger tree is drawn to fewer levels
 
 
-def gather_evidence(
+def build_evidence(
     comparison: Comparison,
     *,
     origin: Origin,
@@ -42,24 +42,24 @@ def gather_evidence(
     seconds: float = 60.0,
     tell: Callable[[str], object] = lambda step: None,
 ) -> Evidence:
-    """Gather what a report shows.
+    """Calculate everything that a report shows beside the ranking.
 
     Parameters
     ----------
     comparison : Comparison
-        What `spinney.compare` found.
+        The result of `spinney.compare`.
     origin : Origin
-        Where the table came from.
+        The source of the table.
     kinds : ColumnKinds or None
-        What the columns are, those left out included.
+        The kinds of the columns, including those left out.
     frame : pyarrow.Table or None
         The table as it was read.
     row_numbers : array or None
-        Places in the file of the rows compared, where some of its rows were left out.
+        Row numbers in the file, if some of its rows were left out.
     seconds : float
-        What does not fit into so many seconds is left out, and said to be.
+        The time limit; parts that do not fit into it are listed in `Evidence.left_out`.
     tell : callable
-        Is told what is being done.
+        Is called with the name of each part before its calculation.
 
     Returns
     -------
@@ -68,19 +68,19 @@ def gather_evidence(
     compared = comparison.compared
     if compared is None:
         raise ValueError("this comparison was read back: it has no data to show")
-    gathering = _Gathering(comparison, compared, origin, seconds, tell, row_numbers)
+    builder = _EvidenceBuilder(comparison, compared, origin, seconds, tell, row_numbers)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about parts of the rows; the comparison told of all
-        return gathering.gather(kinds, frame)
+        warnings.simplefilter("ignore")  # the comparison has issued the warnings on all rows
+        return builder.build(kinds, frame)
 
 
-class _Gathering:
+class _EvidenceBuilder:
     """The evidence so far, and the time left."""
 
     def __init__(
         self,
         comparison: Comparison,
-        compared: Compared,
+        compared: ComparisonData,
         origin: Origin,
         seconds: float,
         tell: Callable[[str], object],
@@ -96,20 +96,20 @@ class _Gathering:
         self.left_out: list[str] = []
         self.stopped = False
 
-    def gather(self, kinds: ColumnKinds | None, frame: Any) -> Evidence:
+    def build(self, kinds: ColumnKinds | None, frame: Any) -> Evidence:
         compared, name = self.compared, self.origin.target
         target = profile_target(compared.y, self.comparison.task, name)
-        self.end += _PROFILE_SECONDS  # of that there is always time
+        self.end += _PROFILE_SECONDS  # the profile has its own time
         self.found["columns"] = []
         self._keep("columns", lambda: profile_columns(compared.X, kinds, frame))
         self.end -= _PROFILE_SECONDS
         best = self.comparison.best
         if best is not None:
             shown = self._shown_models()
-            # What costs least comes first, so that a short limit leaves most.
-            self._judge(shown)
+            # The cheapest parts come first, so that a short limit leaves out the fewest.
+            self._diagnose(shown)
             self._tree()
-            self._lean_on(shown)
+            self._measure_importances(shown)
             self._learn(shown)
         return Evidence(
             title=f"{self.origin.title}: {name}",
@@ -121,12 +121,12 @@ class _Gathering:
         )
 
     def _shown_models(self) -> list[str]:
-        """Return the best model, the simplest that will do, and those that follow."""
+        """Return the best model, the simplest within one standard error, and the next ones."""
         ranked = [r.name for r in self.comparison.results if r.estimate is not None]
         simpler = [self.comparison.simpler] if self.comparison.simpler else []
         return list(dict.fromkeys([ranked[0], *simpler, *ranked]))[:_MODELS]
 
-    def _judge(self, shown: list[str]) -> None:
+    def _diagnose(self, shown: list[str]) -> None:
         compared, best = self.compared, shown[0]
 
         def curves() -> None:
@@ -141,7 +141,7 @@ class _Gathering:
             self._do("ROC and precision–recall curves", curves)
         self._keep("predictions", lambda: predicted_rows(compared, best, numbers=self.row_numbers))
         if self.found.get("predictions") is None:
-            self.left_out.append(f"predictions with intervals: {best} gives none here")
+            self.left_out.append(f"predictions with intervals: {best} has none here")
 
     def _tree(self) -> None:
         def draw() -> None:
@@ -161,7 +161,7 @@ class _Gathering:
 
         self._do("the pruned tree", draw)
 
-    def _lean_on(self, shown: list[str]) -> None:
+    def _measure_importances(self, shown: list[str]) -> None:
         self.found["importances"], self.found["dependences"] = [], []
         best: list[FittedOnFold] = []
 
@@ -177,27 +177,27 @@ class _Gathering:
         for place, name in enumerate(shown):
             first = self.compared.trials[name][0]
             seconds = first.fit_seconds if first.model is None else 0.0
-            self._do(f"what {name} leans on", partial(look, name, len(shown) - place), seconds)
+            self._do(f"importances of {name}", partial(look, name, len(shown) - place), seconds)
             if place == 0 and best:
                 self._explain(best[0])
 
     def _explain(self, fitted: FittedOnFold) -> None:
-        """Say what the best model does with its columns, and how sure it is by itself."""
+        """Build dependence, contributions and the coverage of the model's own intervals."""
         numbers, name = self.row_numbers, fitted.name
         found = self.found["importances"]
 
         def depend() -> None:
-            leaned_on = [
+            important = [
                 column
                 for column, mean in zip(found[0].columns, found[0].means, strict=True)
                 if mean > 0
             ]
             self.found["dependences"] = dependences(
-                fitted, leaned_on[:_SHOWN_COLUMNS], self.origin.target
+                fitted, important[:_SHOWN_COLUMNS], self.origin.target
             )
 
         if found:
-            self._do(f"how {name} depends on its columns", depend)
+            self._do(f"dependence of {name} on its columns", depend)
 
         def explain() -> None:
             writers = {column.name: date_writer(column) for column in self.found["columns"]}
@@ -205,16 +205,18 @@ class _Gathering:
             seconds = self._left() / 4
             self.found["contributions"] = contributions(fitted, seconds, numbers, dates)
 
-        def ask() -> None:
-            try:
-                self.found["own_certainty"] = own_certainty(fitted)
-            except ValueError as error:  # it needs rows that it did not hold out
-                said = str(error).partition(";")[0].partition(" (")[0]
-                self.left_out.append(f"how sure {name} is by itself: {said}")
+        own = f"own intervals or sets of {name}"
 
-        if name != "baseline":  # which no column moves
-            self._do(f"what moved predictions of {name}", explain)
-        self._do(f"how sure {name} is by itself", ask)
+        def measure_coverage() -> None:
+            try:
+                self.found["own_coverage"] = own_coverage(fitted)
+            except NoHeldOutRows:
+                reason = "its fit held out no rows, or too few"
+                self.left_out.append(f"{own}: {reason}")
+
+        if name != "baseline":  # it reads no column
+            self._do(f"contributions to predictions of {name}", explain)
+        self._do(own, measure_coverage)
 
     def _learn(self, shown: list[str]) -> None:
         curves: list[LearningCurve] = []
@@ -239,7 +241,7 @@ class _Gathering:
         self._do(name, keep)
 
     def _do(self, name: str, work: Callable[[], None], seconds: float = 0.0) -> None:
-        """Do one part: what fails or takes too long is left out, and said to be."""
+        """Run one part; list it in `left_out` if it fails or takes too long."""
         if self.stopped:
             self.left_out.append(f"{name}: Ctrl-C")
             return
@@ -256,5 +258,5 @@ class _Gathering:
             self.stopped = True
             self.left_out.append(f"{name}: Ctrl-C")
         except Exception as error:  # a report without one part is better than none
-            said = " ".join(str(error).split())
-            self.left_out.append(f"{name}: {type(error).__name__}: {said}"[:300])
+            message = " ".join(str(error).split())
+            self.left_out.append(f"{name}: {type(error).__name__}: {message}"[:300])
