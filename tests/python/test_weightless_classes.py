@@ -39,8 +39,8 @@ CASES = {
 
 def _all_classifiers():
     found = {}
-    for module in pkgutil.walk_packages(spinney.__path__, "spinney."):
-        if any(part.startswith("_") for part in module.name.split(".")) or ".dask" in module.name:
+    for module in pkgutil.iter_modules(spinney.__path__, "spinney."):
+        if module.name.split(".")[1].startswith("_") or module.name == "spinney.dask":
             continue
         for name in getattr(importlib.import_module(module.name), "__all__", []):
             kind = getattr(importlib.import_module(module.name), name)

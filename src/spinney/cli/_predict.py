@@ -278,7 +278,7 @@ class _Predictor:
     def notes_on_values(self) -> list[str]:
         """Return a note for each column with infinite values, after the last prediction."""
         from spinney.cli._training_table import first_notes
-        from spinney.io._column_kind import infinite_flag
+        from spinney.io.column_kind import infinite_flag
 
         places = (("", self._infinite), (" of the calibration rows", self._infinite_in_calibration))
         return first_notes(

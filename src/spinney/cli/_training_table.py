@@ -62,7 +62,7 @@ def notes_on_columns(table: TrainingTable) -> list[str]:
 
     Columns with the same text share a note. At most about ten notes are returned.
     """
-    from spinney.io._column_kind import DecidedBy
+    from spinney.io.column_kind import DecidedBy
 
     names: dict[tuple[str, str], list[str]] = {}
     used = set(table.kinds.used)

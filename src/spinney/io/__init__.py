@@ -6,10 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spinney.io._column_kind import ColumnKind
     from spinney.io._column_kinds import ColumnKinds, decide_kinds
     from spinney.io._leakage import suspect_leakage
     from spinney.io._training_table import TrainingTable, read_training_table
+    from spinney.io.column_kind import ColumnKind
     from spinney.io.table_file import TableFile, read_pieces, read_table
     from spinney.model_file.files import describe, load, read_about, save
 
@@ -31,7 +31,7 @@ __all__ = [
 
 # Imported on first use: models do not need Arrow, and tables do not need safetensors.
 _NAMES = {
-    "ColumnKind": "spinney.io._column_kind",
+    "ColumnKind": "spinney.io.column_kind",
     "ColumnKinds": "spinney.io._column_kinds",
     "TableFile": "spinney.io.table_file",
     "TrainingTable": "spinney.io._training_table",

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spinney.data.notes import Note, NoteKind
-from spinney.io._column_kind import (
+from spinney.io._form import Misfit, as_type, date_order, dated
+from spinney.io.column_kind import (
     KINDS,
     LEARNED,
     ColumnKind,
@@ -20,7 +21,6 @@ from spinney.io._column_kind import (
     find_kind,
     infinite_flag,
 )
-from spinney.io._form import Misfit, as_type, date_order, dated
 from spinney.io.table_file import unknown_column
 
 __all__ = ["ColumnKinds", "as_arrow", "decide_kinds"]

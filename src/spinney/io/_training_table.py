@@ -12,8 +12,8 @@ import pyarrow as pa
 from spinney.data.errors import ParameterError
 from spinney.data.messages import Parameter
 from spinney.data.notes import Note, NoteKind
-from spinney.io._column_kind import DecidedBy
 from spinney.io._column_kinds import ColumnKinds, decide_kinds
+from spinney.io.column_kind import DecidedBy
 from spinney.io.table_file import read_table, unknown_column
 
 if TYPE_CHECKING:

@@ -774,7 +774,9 @@ def test_a_cluster_without_workers_is_told(monkeypatch):
 
 def test_what_a_crew_does_not_know_is_told():
     model = sd.GradientBoostingRegressor(**TEN).fit(X, Y)
-    with pytest.raises(ValueError, match=r"without rows to tell its errors from .*early_stopping"):
+    with pytest.raises(
+        ValueError, match=r"without held-out rows to estimate its errors .*early_stopping"
+    ):
         model.predict_interval(X)
     assert model.predict_interval(X[:3], calibration=(X, Y)).shape == (3, 2)
     with pytest.raises(ValueError, match="several"):

@@ -236,8 +236,8 @@ def test_a_fit_in_folds_goes_on_from_its_last_tree(begun):
     def make():
         return REGRESSOR(**common)
 
-    def settle(*given):
-        first = boosting_rules.settle(*given)[0]
+    def settle(*given, **options):
+        first = boosting_rules.settle(*given, **options)[0]
         return [replace(first, growth=kind) for kind in ("best_first", "oblivious")]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -847,10 +847,10 @@ def test_predict_from_many_threads():
 
 def test_progress_is_told_in_trees_and_may_end_the_fit():
     X, y = data_for(RandomForestClassifier, 2000)
-    told = []
-    RandomForestClassifier(150, callbacks=lambda *news: told.append(news), n_jobs=1).fit(X, y)
-    assert told
-    assert all(0 <= done <= total == 150 for done, total in told)
+    seen = []
+    RandomForestClassifier(1500, callbacks=lambda *news: seen.append(news), n_jobs=1).fit(X, y)
+    assert seen
+    assert all(0 <= done <= total == 1500 for done, total in seen)
 
     def stop(done, total):
         raise RuntimeError("enough")

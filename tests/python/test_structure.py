@@ -1,0 +1,80 @@
+"""The layout of the package: what CONTRIBUTING.md promises about names, folders and calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+PACKAGE = ROOT / "src" / "spinney"
+FILES = sorted(PACKAGE.rglob("*.py"))
+MOST_FILES = 24
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path) for path in FILES}
+
+
+def package_of(module: str) -> str:
+    """Return the package directly below `spinney`, or the module itself."""
+    return ".".join(module.split(".")[:2])
+
+
+def private_imports(module: str, tree: ast.Module) -> Iterator[str]:
+    """Find imports of underscore modules or names that another package defines."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("spinney"):
+            continue
+        for alias in node.names:
+            full = f"{node.module}.{alias.name}"
+            if full in {"spinney._core", "spinney.__version__"}:
+                continue
+            owner = package_of(full if full in MODULES else str(node.module))
+            is_private = any(part.startswith("_") for part in full.split("."))
+            if is_private and owner not in ("spinney", package_of(module)) and module != "spinney":
+                yield f"line {node.lineno}: {full}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_no_private_names_of_other_packages(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert list(private_imports(module_name(path), tree)) == []
+
+
+def test_private_imports_are_found() -> None:
+    text = "from spinney.tree._prune import node_risk\nfrom spinney.tree.base import _hidden\n"
+    assert len(list(private_imports("spinney.plot._tree", ast.parse(text)))) == 2
+    assert list(private_imports("spinney.tree._prune", ast.parse(text))) == []
+
+
+def test_folders_are_small() -> None:
+    for folder in {path.parent for path in FILES}:
+        files = [path.name for path in folder.glob("*.py")]
+        assert len(files) <= MOST_FILES, folder
+
+
+def splats(tree: ast.Module) -> list[int]:
+    """Find calls such as f(*(a, b), c), which hide which argument is which."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and any(isinstance(a, ast.Starred) and isinstance(a.value, ast.Tuple) for a in node.args)
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_no_calls_with_splats_of_tuples(path: Path) -> None:
+    assert splats(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+def test_splats_are_found() -> None:
+    assert splats(ast.parse("f(*(a, b), c)\nf(*arguments)\nf(*[a])\n")) == [1]
