@@ -1,4 +1,4 @@
-"""The layout of the package: what CONTRIBUTING.md promises about names, folders and calls."""
+"""The layout of the package: the rules of CONTRIBUTING.md on names, folders and calls."""
 
 from __future__ import annotations
 
