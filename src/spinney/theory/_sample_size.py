@@ -101,7 +101,7 @@ def sauer_bound(n_samples: int, vc_dimension: int) -> int:
 
 
 def hoeffding_deviation(n_samples: int, delta: float, n_hypotheses: int = 1) -> float:
-    """Return the bound of |training error − true error| for finitely many hypotheses.
+    """Return the bound of ``|training error − true error|`` for finitely many hypotheses.
 
     √(ln(2 M / δ) / (2 n)), by Hoeffding's inequality and the union bound: with probability at least
     1 − δ it holds for all M hypotheses, if they are fixed before the n rows are drawn.
@@ -170,7 +170,7 @@ def hoeffding_sample_size(
 
 
 def vc_deviation(n_samples: int, delta: float, vc_dimension: int) -> float:
-    """Return the bound of |training error − true error| for a finite VC dimension.
+    """Return the bound of ``|training error − true error|`` for a finite VC dimension.
 
     √(8 ln(4 S / δ) / n), where S is Sauer's bound for 2n points (Vapnik and Chervonenkis): with
     probability at least 1 − δ it holds for all hypotheses of the class. Values above 1 are trivial.
