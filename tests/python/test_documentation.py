@@ -86,3 +86,19 @@ def test_every_figure_of_the_guide_is_in_the_gallery():
     gallery = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
     for figure in (DOCS / "guide" / "figures").glob("*.svg"):
         assert f"guide/figures/{figure.name}" in gallery, figure.name
+
+
+MAPS = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(DOCS / "internals").glob("*.md")]
+BASES = [ROOT, ROOT / "src" / "spinney", ROOT / "cpp" / "spinney"]
+
+
+@pytest.mark.parametrize("page", MAPS, ids=lambda path: path.name)
+def test_files_that_the_maps_name_exist(page):
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|cpp|h|md|txt|toml))`", text))
+    missing = {
+        name
+        for name in named
+        if not name.startswith("build/") and not any((base / name).exists() for base in BASES)
+    }
+    assert missing == set()
