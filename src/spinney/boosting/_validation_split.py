@@ -96,7 +96,7 @@ def split_rows(
     classes = np.zeros(len(keys), np.intp) if classes is None else classes
     if n_folds > 1:
         fold, n_folds = _fold_numbers(keys, classes, n_folds, totals)
-    else:  # only the first one is watched
+    else:  # only the first fold is a validation set
         fold = _draw(keys, classes, fraction, totals, what)
     fold = fold[of_row]
     return [(rows[fold != k], rows[fold == k]) for k in range(n_folds)]

@@ -159,7 +159,7 @@ class BaseBoosting(BoostedModel):
         n_threads = effective_n_jobs(self.n_jobs)
         goes_on = self.warm_start and "_store" in vars(self)
         self._n_before = self._n_rounds if goes_on else 0
-        self.__dict__.pop("_cover", None)  # of an imported model that is fitted anew
+        self.__dict__.pop("_cover", None)  # set by an importer; a new fit replaces it
         table, schema = self._learn_table(X, y)
         n_rows = table.n_rows
         n_all = self._totals.count(n_rows)

@@ -100,7 +100,7 @@ def compare(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Time limit in seconds, 300 by default; slow models are left out. 0 is no limit.",
+            help="Time limit in seconds, 300 by default; slow models are skipped. 0: unlimited.",
             metavar="SECONDS",
             show_default=False,
         ),

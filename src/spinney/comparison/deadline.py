@@ -31,7 +31,7 @@ def deadline(seconds: float | None, clock: Callable[[], float] = monotonic) -> I
     Parameters
     ----------
     seconds : float or None
-        The limit; None is no limit.
+        The limit; None means unlimited.
     clock : callable, default=time.monotonic
         Returns the time in seconds. It decides whose alarm rings; the signals themselves come from
         the system's timer.

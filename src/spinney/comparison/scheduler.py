@@ -113,7 +113,7 @@ class Scheduler:
     measure : Measure
         The measure of the predictions.
     seconds : float or None
-        The time limit; None is no limit.
+        The time limit; None means unlimited.
     tell : callable
         Is called with a `Step` before every fit and at the end.
     may_draw : bool
