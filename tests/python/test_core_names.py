@@ -17,7 +17,7 @@ Y = np.arange(10) % 2
 
 def _row_scorer(name: str) -> None:
     model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
-    _core.RowScorer(model._store.core, [0.0], 2, name)
+    _core.RowScorer(model.fitted_model().store.core, [0.0], 2, name)
 
 
 def _criterion(name: str) -> None:

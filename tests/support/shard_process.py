@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from spinney.boosting.distributed import fit_shard
 from spinney.distributed.exchange import ExchangeError, SocketExchange
 from spinney.ensemble import GradientBoostingRegressor
-from support.shards import SEED, stretches_of
+from support.shards import fit_worker, row_ranges_of
 
 
 def fit_in_process(rank, pipe):
@@ -23,11 +22,10 @@ def fit_in_process(rank, pipe):
                 os.kill(os.getpid(), 9)
 
         try:
-            model = fit_shard(
+            model = fit_worker(
                 *(GradientBoostingRegressor(n_estimators=6, n_jobs=1), X[rows], y[rows]),
                 exchange=exchange,
-                stretches=stretches_of(rows),
-                seed=SEED,
+                row_ranges=row_ranges_of(rows),
                 after_round=after_round,
             )
             pipe.send(model)

@@ -6,8 +6,10 @@ import threading
 
 import numpy as np
 
-from spinney.boosting.distributed import fit_shard
+from spinney.boosting.distributed import FitInput, fit_partition
 from spinney.distributed.exchange import ExchangeError, ThreadExchange
+from spinney.distributed.totals import RowNumbers, Totals
+from spinney.distributed.workers import Checkpoints, Workers
 
 SEED = 7
 
@@ -20,8 +22,8 @@ def cut(n_rows, n_workers, rng):
     return [np.flatnonzero(worker == k) for k in range(n_workers)]
 
 
-def stretches_of(rows):
-    """Where rows that follow each other begin, here and in the whole table."""
+def row_ranges_of(rows):
+    """Return where ranges of contiguous rows begin, here and in the whole table."""
     first = np.flatnonzero(np.r_[True, np.diff(rows) != 1]) if len(rows) else []
     return [(int(i), int(rows[i])) for i in first]
 
@@ -44,18 +46,40 @@ def run(works):
     return told
 
 
+def fit_worker(
+    estimator,
+    X,
+    y,
+    *,
+    exchange,
+    row_ranges,
+    seed=SEED,
+    start=(),
+    after_round=None,
+    group=None,
+    **more,
+):
+    """Fit one model as the worker with these rows; `more` are arguments of `FitInput`."""
+    return fit_partition(
+        estimator,
+        FitInput(X, y, **more),
+        Workers(Totals(exchange), RowNumbers(row_ranges), seed),
+        group=group,
+        checkpoints=Checkpoints(start, after_round),
+    )
+
+
 def fit_together(make, parts, X, y, weights=None, exchanges=None, **more):
     """Fit one model on workers that have these rows each; what each of them gave."""
     exchanges = ThreadExchange.of(len(parts)) if exchanges is None else exchanges
 
     def work(rank, rows):
-        return fit_shard(
+        return fit_worker(
             make(),
             X.iloc[rows] if hasattr(X, "iloc") else X[rows],
             y[rows],
             exchange=exchanges[rank],
-            stretches=stretches_of(rows),
-            seed=SEED,
+            row_ranges=row_ranges_of(rows),
             sample_weight=None if weights is None else weights[rows],
             **{name: value[rank] for name, value in more.items()},
         )
@@ -77,13 +101,19 @@ def fit_alone(model, X, y, weights=None, **more):
 def assert_same(a, b):
     """All trees, losses, constants and held-out predictions are the same to the last bit."""
     assert not isinstance(b, BaseException), repr(b)
-    left, right = a._store.core.state(), b._store.core.state()
+    left, right = a.fitted_model().store.core.state(), b.fitted_model().store.core.state()
     assert left.keys() == right.keys()
     for name, array in left.items():
         assert array.tobytes() == right[name].tobytes(), name
-    for name in ("train_score_", "validation_score_", "_baseline"):
+    for name in ("train_score_", "validation_score_"):
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
-    assert (a._n_rounds, a._n_boosters, a.growth_) == (b._n_rounds, b._n_boosters, b.growth_)
+    left, right = a.fitted_model(), b.fitted_model()
+    assert left.baseline.tobytes() == right.baseline.tobytes()
+    assert (left.n_rounds, left.n_boosters, a.growth_) == (
+        right.n_rounds,
+        right.n_boosters,
+        b.growth_,
+    )
     held, other = (vars(one).get("_held_out") for one in (a, b))
     assert (held is None) == (other is None)
     if held is None:

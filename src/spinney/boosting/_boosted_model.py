@@ -1,8 +1,8 @@
-"""What a fitted booster answers: scores, leaves, importances."""
+"""Methods of fitted boosters: raw scores, leaves, importances."""
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import ABCMeta
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
 from spinney.data.core_table import read_for_core
-from spinney.data.table import Schema
-from spinney.models.forest_store import ForestStore
+from spinney.models.boosted_trees import BoostedTrees, ScoresInTraining
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 
@@ -25,16 +24,13 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     """Base class of the boosters, without their fit; not to be used directly."""
 
     n_features_in_: int
-    _schema: Schema
-    _store: ForestStore
-    _baseline: NDArray[np.float64]
-    _n_rounds: int
+    _model: BoostedTrees
 
     @property
     def n_estimators_(self) -> int:
         """Rounds that the model has: those up to the best one if it stopped early."""
         check_is_fitted(self)
-        return self._n_rounds
+        return self._model.n_rounds
 
     @property
     def n_iter_(self) -> int:
@@ -45,50 +41,27 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     def init_raw_(self) -> NDArray[np.float64]:
         """Raw scores before the first round."""
         check_is_fitted(self)
-        return self._baseline
+        return self._model.baseline
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_store" in vars(self) and self._n_rounds > 0
+        model = vars(self).get("_model")
+        return isinstance(model, ScoresInTraining) or (model is not None and model.n_rounds > 0)
 
-    def _read(self, X: Any) -> Any:
+    def _read_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return read_for_core(self, X, self._schema)
+        return read_for_core(self, X, self._model.schema)
 
-    def _raw(self, X: Any) -> Any:
-        """Raw scores, (n_rows, n_scores)."""
-        rows = self._read(X)
-        scores = np.empty((rows.n_rows, self._n_scores))
-        scores[:] = self._baseline
-        _core.add_rounds(
-            self._store.core,
-            rows,
-            self._trees_per_round,
-            0,
-            self._n_rounds * self._n_boosters,
-            effective_n_jobs(self.n_jobs),
-            scores,
-        )
-        return scores
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        """Return the raw scores, (n_rows, n_scores)."""
+        model = vars(self).get("_model")
+        if isinstance(model, ScoresInTraining):
+            return model.current()
+        rows = self._read_rows(X)
+        return self._model.raw_scores(rows, effective_n_jobs(self.n_jobs))
 
-    def _staged_raw(self, X: Any) -> Iterator[Any]:
-        rows = self._read(X)
-        scores = np.empty((rows.n_rows, self._n_scores))
-        scores[:] = self._baseline
-        for t in range(self._n_rounds):
-            _core.add_rounds(
-                self._store.core,
-                rows,
-                self._trees_per_round,
-                t * self._n_boosters,
-                (t + 1) * self._n_boosters,
-                effective_n_jobs(self.n_jobs),
-                scores,
-            )
-            yield scores.copy()
-
-    @abstractmethod
-    def _link(self) -> str:
-        """Name of the way from raw scores to predictions."""
+    def _staged_raw(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        rows = self._read_rows(X)
+        return self._model.staged_raw_scores(rows, effective_n_jobs(self.n_jobs))
 
     def scorer(self) -> Any:
         """Prepare the model for one row at a time, at a few microseconds each.
@@ -101,15 +74,20 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             probabilities, or the one number that is predicted.
         """
         check_is_fitted(self)
-        if self._schema.has_categories:
+        model = self._model
+        if model.schema.has_categories:
             raise ValueError("scorer: expected a model of numbers only, got one with categories")
-        if self._levels:
+        if model.levels:
             raise ValueError("scorer: expected one number to predict, got several quantiles")
+        if model.link == "constant":
+            raise ValueError("scorer: expected several classes, got a model of one")
+        if model.n_targets > 1 and model.link != "identity":
+            raise ValueError("scorer: expected one number to predict, got several outputs")
         return _core.RowScorer(
-            self._store.core,
-            self._baseline.tolist(),
-            self._n_rounds * self._n_boosters,
-            self._link(),
+            model.store.core,
+            model.baseline.tolist(),
+            model.n_rounds * model.n_boosters,
+            model.link,
         )
 
     def apply(self, X: Any) -> NDArray[np.int64]:
@@ -125,19 +103,19 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         ndarray of shape (n_rows, n_estimators), or (n_rows, n_estimators, n_classes)
             Indices of nodes; the last axis only with more than two classes.
         """
-        rows = self._read(X)
-        out = np.empty((rows.n_rows, len(self._store)), dtype=np.int64)
-        self._store.core.apply(rows, effective_n_jobs(self.n_jobs), out)
-        per_round = self._trees_per_round
+        rows = self._read_rows(X)
+        store = self._model.store
+        out = np.empty((rows.n_rows, len(store)), dtype=np.int64)
+        store.core.apply(rows, effective_n_jobs(self.n_jobs), out)
+        per_round = self._model.trees_per_round
         return out if per_round == 1 else out.reshape(len(out), -1, per_round)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column in what all questions took off the objective."""
+        """Share of each column in the decrease of the objective by all splits."""
         check_is_fitted(self)
         total = np.zeros(self.n_features_in_)
-        for t in range(len(self._store)):
-            tree = self._store.tree(t)
+        for tree in self._model.trees():
             gain = tree.compute_feature_importances(normalize=False)  # by unit of weight
             total += gain * tree.weighted_n_node_samples[0]
         return total / total.sum() if total.sum() > 0 else total

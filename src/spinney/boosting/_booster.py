@@ -1,10 +1,11 @@
-"""One boosted model under way: its bins, its scores, its trees."""
+"""Boosters in training, and trials: boosters with the same settings, one for each fold."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,242 +13,135 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney import _core
+from spinney.boosting._bins import Bins
+from spinney.boosting._fit_plan import Fold
 from spinney.boosting._settings import Settings
-from spinney.boosting._target_statistics import Statistic, ordered_statistics
-from spinney.data.core_table import core_table
-from spinney.data.table import Schema, Table
-from spinney.distributed.shard import Shard, agree_on_bins
-from spinney.distributed.totals import Totals
+from spinney.distributed.workers import LOCAL, NO_CHECKPOINTS, Checkpoints, Workers
 from spinney.models.forest_store import ForestStore
 
-__all__ = ["Bins", "Booster", "Trial", "best_round", "statistics_of"]
+__all__ = ["Booster", "Trial", "best_round"]
 
 
-class Bins:
-    """The rows of a fit as codes, and how other rows become codes.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    schema : Schema
-        Their columns.
-    statistics : list of Statistic
-        Columns made from columns of categories, whose place they take.
-    max_bins : int or None
-        Bins of a column at most; None: every value is kept.
-    n_threads : int
-        Threads.
-    among : ndarray of uint32 or None
-        Rows that decide where bins begin; None: all.
-    weights : ndarray of shape (n_rows,) or None
-        Weights of the rows: bin edges are quantiles of the weighted rows. None: all alike.
-    totals : Totals or None
-        The other workers that have rows, if there are any.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        schema: Schema,
-        statistics: list[Statistic],
-        max_bins: int | None,
-        n_threads: int,
-        among: Any = None,
-        weights: Any = None,
-        totals: Totals | None = None,
-    ) -> None:
-        self.schema = schema
-        self.statistics = statistics
-        self.n_threads = n_threads
-        if totals is not None and totals.shared:
-            assert max_bins is not None
-            assert not statistics
-            self.matrix: Any = agree_on_bins(
-                table, schema, max_bins, among, weights, totals, n_threads
-            )
-            return
-        made = [statistic.of_row for statistic in statistics]
-        rows = self._with(table, made)
-        self.matrix = (
-            _core.exact_table(rows, True, n_threads)
-            if max_bins is None
-            else _core.bin_table(rows, max_bins, n_threads, among, weights)
-        )
-        for place, statistic in enumerate(statistics, schema.n_features):
-            self.matrix.derive(place, statistic.source, statistic.of_category.tolist())
-
-    def code(self, table: Table) -> Any:
-        """Make codes of other rows."""
-        made = [s.look_up(table.columns[s.source]) for s in self.statistics]  # type: ignore[index]
-        rows = self._with(table, made)
-        if isinstance(self.matrix, _core.ExactMatrix):
-            return _core.exact_table(rows, False, self.n_threads)
-        return _core.bin_like(rows, self.matrix, self.n_threads)
-
-    def _with(self, table: Table, made: list[Any]) -> Any:
-        if not made:
-            return core_table(table, self.schema)
-        assert table.columns is not None
-        replaced = {statistic.source for statistic in self.statistics}
-        counts = [-1 if values is None else len(values) for values in self.schema.categories]
-        columns = list(table.columns)
-        for source in replaced:  # a constant column costs nothing
-            columns[source], counts[source] = np.zeros(table.n_rows), -1
-        return _core.Table.from_columns([*columns, *made], counts + [-1] * len(made))
-
-    def extend_signs(self, signs: list[int]) -> list[int]:
-        """Give the columns that were made no sign of their own."""
-        return signs + [0] * len(self.statistics) if signs else []
-
-    def extend_sets(self, sets: list[list[int]]) -> list[list[int]]:
-        """Put the columns that were made where their columns of categories are."""
-        places = list(enumerate(self.statistics, self.schema.n_features))
-        return [[*of, *(place for place, s in places if s.source in of)] for of in sets]
-
-
-def statistics_of(
-    table: Table,
-    schema: Schema,
-    most: int | None,
-    targets: Any,
-    weights: Any,
-    learned: Any,
-    seed: int,
-) -> list[Statistic]:
-    """Make numbers of all columns with more than so many categories."""
-    made: list[Statistic] = []
-    for f, values in enumerate(schema.categories):
-        if most is None or values is None or len(values) <= most:
-            continue
-        codes = table.columns[f]  # type: ignore[index]
-        made += ordered_statistics(f, codes, len(values), targets, weights, learned, seed)
-    return made
-
-
+@dataclass(kw_only=True)
 class Booster:
-    """A model that learns from some of the rows of a table and watches others.
+    """A booster in training on the rows of one fold.
 
     Parameters
     ----------
     bins : Bins
         The rows.
-    learned : ndarray of uint32 or None
-        Rows to learn from; None: all.
+    fold : Fold
+        Training and validation rows.
     validation : _core.BoostValidation or None
-        Rows to watch.
-    targets, weights : ndarray of shape (n_rows,)
-        Of all rows; weights may be None.
+        The validation rows for the core, of the table or of eval_set.
+    targets : ndarray of shape (n_targets * n_rows,)
+        Targets of all rows, one output after another.
+    weights : ndarray of shape (n_rows,) or None
+        Weights of all rows.
     scores : ndarray of shape (n_scores, n_rows)
-        Raw scores before the next round; written to.
+        Present raw scores; updated in place.
+    eval_set_scores : ndarray of shape (n_scores, n_rows_of_eval_set) or None
+        Present raw scores of the rows of eval_set; updated in place.
+    baseline : ndarray of shape (n_scores,)
+        Raw scores before the first round.
     options : _core.BoostOptions
-        How to learn.
+        All settings for the core.
     store : ForestStore
-        Where the trees go.
-    own_gradients : callable or None
-        Derivatives of a loss of the user's.
+        Receives the trees.
+    own_derivatives : callable or None
+        Derivatives of the user's own loss.
+    number : int
+        Index among all boosters of a fit.
+    workers : Workers
+        The workers.
+    checkpoints : Checkpoints
+        A callback after each round.
+    train_losses, validation_losses : ndarray of shape (n_rounds,)
+        Losses after each round. With a scorer, the negative score replaces the loss of the
+        validation rows, or that of the training rows if there are no validation rows.
+    score : callable or None
+        Return the present value of the user's scorer.
     """
 
-    def __init__(
-        self,
-        bins: Bins,
-        learned: Any,
-        validation: Any,
-        targets: Any,
-        weights: Any,
-        scores: Any,
-        options: Any,
-        store: ForestStore,
-        own_gradients: Any = None,
-    ) -> None:
-        self.bins = bins
-        self.learned = learned
-        self.validation = validation
-        self.targets = targets
-        self.weights = weights
-        self.scores = scores
-        self.options = options
-        self.store = store
-        self.own_gradients = own_gradients
-        self.train: NDArray[np.float64] = np.empty(0)
-        self.watched: NDArray[np.float64] = np.empty(0)
-        self.judge: Callable[[], float] | None = None
-        self.watched_rows: Any = None  # of the table; None: all, or none of them
-        self.baseline: Any = None  # raw scores before the first round
-        self.other_scores: Any = None  # of rows to watch that are not in the table
-        self.shard: Shard | None = None  # where other workers have rows, too
-        self.number = 0  # among all boosters of a fit
+    bins: Bins
+    fold: Fold
+    validation: Any
+    targets: Any
+    weights: Any
+    scores: Any
+    eval_set_scores: Any
+    baseline: Any
+    options: Any
+    store: ForestStore
+    own_derivatives: Callable[[], Any] | None = None
+    number: int = 0
+    workers: Workers = LOCAL
+    checkpoints: Checkpoints = NO_CHECKPOINTS
+    train_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    validation_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    score: Callable[[], float] | None = None
 
     @property
-    def n_run(self) -> int:
-        """Rounds so far."""
+    def n_rounds(self) -> int:
+        """Number of rounds so far."""
         return int(self.options.first_round)
 
     def run(self, n_rounds: int) -> None:
-        """Add rounds.
-
-        With a judge, what it says after each takes the place of the loss that is followed: of the
-        rows to watch, or of those learned from if there are none.
-        """
-        if self.judge is None:
-            train, watched = self._add(n_rounds)
-            self.train = np.concatenate([self.train, train])
-            self.watched = np.concatenate([self.watched, watched])
+        """Add rounds."""
+        if self.score is None:
+            self._record(*self._boost(n_rounds))
             return
         for _ in range(n_rounds):
-            train, watched = self._add(1)
-            verdict = np.array([self.judge()])
+            train, validation = self._boost(1)
+            negative_score = np.array([-self.score()])
             if self.validation is None:
-                self.train = np.concatenate([self.train, verdict])
+                self._record(negative_score, validation)
             else:
-                self.train = np.concatenate([self.train, train])
-                self.watched = np.concatenate([self.watched, verdict])
+                self._record(train, negative_score)
 
-    def _add(self, n_rounds: int) -> tuple[Any, Any]:
+    def _record(self, train: Any, validation: Any) -> None:
+        self.train_losses = np.concatenate([self.train_losses, train])
+        self.validation_losses = np.concatenate([self.validation_losses, validation])
+
+    def _boost(self, n_rounds: int) -> tuple[Any, Any]:
         self.options.n_rounds = n_rounds
-        exchange = after_round = None
-        if self.shard is not None:
-            exchange = self.shard.totals.exchange
-            if self.shard.after_round is not None:
-                after_round = self._after_round
-        train, watched = _core.boost(
+        train, validation = _core.boost(
             self.bins.matrix,
-            self.learned,
+            self.fold.train_rows,
             self.targets,
             self.weights,
             self.scores,
             self.validation,
             self.options,
             self.store.core,
-            self.own_gradients,
+            self.own_derivatives,
             None,
-            exchange,
-            after_round,
+            self.workers.totals.exchange,
+            None if self.checkpoints.after_round is None else self._after_round,
         )
         self.options.first_round += n_rounds
-        return train, watched
+        return train, validation
 
     def _after_round(self, number: int) -> None:
-        assert self.shard is not None
-        assert self.shard.after_round is not None
-        self.shard.after_round(number + 1, self.store, self.number)
+        assert self.checkpoints.after_round is not None
+        self.checkpoints.after_round(number + 1, self.store, self.number)
 
     def replay(self, n_rounds: int, tables: list[tuple[Any, Any]], trees_per_round: int) -> None:
-        """Bring scores and losses to where they were after so many rounds that the store has.
+        """Restore scores and losses of rounds whose trees are in the store.
 
         Parameters
         ----------
         n_rounds : int
-            Rounds.
+            Number of rounds.
         tables : list of (_core.Table or callable, ndarray of shape (n_scores, n_rows))
-            Rows, or what reads them, and their scores, which are written to.
+            Rows, or a function that reads them, and their scores, which are updated in place.
         trees_per_round : int
-            Trees of a round.
+            Number of trees of a round.
         """
         for number in range(n_rounds):
             for rows, scores in tables:
-                # Tree by tree, as they were added when they were grown.
-                now = np.ascontiguousarray(scores.T)
+                # One round at a time, as in training: the same order of sums has the same bits.
+                updated = np.ascontiguousarray(scores.T)
                 _core.add_rounds(
                     self.store.core,
                     rows() if callable(rows) else rows,
@@ -255,23 +149,21 @@ class Booster:
                     number,
                     number + 1,
                     self.options.n_threads,
-                    now,
+                    updated,
                 )
-                scores[:] = now.T
-            train, watched = self._add(0)
-            self.train = np.concatenate([self.train, train])
-            self.watched = np.concatenate([self.watched, watched])
+                scores[:] = updated.T
+            self._record(*self._boost(0))
 
-    def watched_scores(self) -> NDArray[np.float64]:
-        """Raw scores of the rows to watch, or of all if there are none, (n_rows, n_scores)."""
-        if self.other_scores is not None:
-            return np.asarray(self.other_scores.T)
-        if self.watched_rows is not None:
-            return np.asarray(self.scores[:, self.watched_rows].T)
+    def validation_scores(self) -> NDArray[np.float64]:
+        """Return raw scores of the validation rows, else of all rows, (n_rows, n_scores)."""
+        if self.eval_set_scores is not None:
+            return np.asarray(self.eval_set_scores.T)
+        if self.fold.validation_rows is not None:
+            return np.asarray(self.scores[:, self.fold.validation_rows].T)
         return np.asarray(self.scores.T)
 
     def fingerprint(self) -> bytes:
-        """Tell whether a continued fit is about the same rows."""
+        """Return a hash that is the same if a continued fit has the same rows."""
         hashed = hashlib.blake2b(self.targets.tobytes())
         for statistic in self.bins.statistics:
             hashed.update(statistic.of_row.tobytes())
@@ -279,23 +171,23 @@ class Booster:
 
 
 def best_round(losses: Any, patience: int, tolerance: float) -> tuple[int, int | None]:
-    """Find the round after which the loss no longer fell.
+    """Return the round with the lowest loss, and the round at which training stops.
 
     Parameters
     ----------
     losses : array of shape (n_rounds,)
-        After each round.
+        The loss after each round.
     patience : int
-        Rounds without a better loss before one gives up.
+        Number of rounds without improvement after which training stops.
     tolerance : float
-        What counts as better, as a part of the first loss.
+        Smallest improvement, relative to the first loss.
 
     Returns
     -------
     best : int
-        Rounds up to the best one.
+        Number of rounds up to the best one.
     end : int or None
-        Rounds after which patience ran out; None if it did not.
+        Number of rounds after which training stops; None if it does not.
     """
     best, lowest = 0, np.inf
     least = tolerance * abs(losses[0]) if len(losses) else 0.0
@@ -308,19 +200,19 @@ def best_round(losses: Any, patience: int, tolerance: float) -> tuple[int, int |
 
 
 class Trial:
-    """Boosters with the same settings, one for each part of the rows, that go on together.
+    """Boosters with the same settings, one for each fold, which are trained in lockstep.
 
     Parameters
     ----------
     settings : Settings
-        What they have in common.
+        The settings of all of them.
     boosters : list of Booster
-        Each with as many rounds as the others.
+        Each has the same number of rounds.
     find_best : callable
-        Tells from the losses that are followed how many rounds to keep, and after how many patience
-        ran out (None: it did not); as `best_round`.
+        Return from the validation losses the best round, and the round at which training stops or
+        None; as `best_round`.
     stops : bool
-        Whether to stop when the loss no longer falls.
+        Whether early stopping is on.
     """
 
     def __init__(
@@ -334,63 +226,67 @@ class Trial:
         self.boosters = boosters
         self.find_best = find_best
         self.stops = stops
-        self.first_round = boosters[0].n_run
+        # Rounds of an interrupted fit of several workers belong to this fit.
+        workers = boosters[0].workers
+        self.first_round = 0 if workers.share_rows else boosters[0].n_rounds
 
     @property
-    def train(self) -> NDArray[np.float64]:
-        """Mean loss of what is learned from, after each round."""
-        return _mean_losses([booster.train for booster in self.boosters])
+    def train_losses(self) -> NDArray[np.float64]:
+        """Mean loss of the training rows after each round."""
+        return _mean_losses([booster.train_losses for booster in self.boosters])
 
     @property
-    def watched(self) -> NDArray[np.float64]:
-        """Mean loss of what is watched; parts are of the same size, but for a row."""
-        return _mean_losses([booster.watched for booster in self.boosters])
+    def validation_losses(self) -> NDArray[np.float64]:
+        """Mean loss of the validation rows; folds differ by at most one row."""
+        return _mean_losses([booster.validation_losses for booster in self.boosters])
 
     @property
-    def followed(self) -> NDArray[np.float64]:
-        """The loss that decides."""
-        return self.watched if self.boosters[0].validation is not None else self.train
+    def deciding_losses(self) -> NDArray[np.float64]:
+        """Losses of the validation rows, or of the training rows if there are none."""
+        has_validation = self.boosters[0].validation is not None
+        return self.validation_losses if has_validation else self.train_losses
 
     @property
-    def n_run(self) -> int:
-        """Rounds that all boosters have so far."""
-        return min(booster.n_run for booster in self.boosters)
+    def n_rounds(self) -> int:
+        """Number of rounds that all boosters have so far."""
+        return min(booster.n_rounds for booster in self.boosters)
 
     def best(self) -> tuple[int, int | None]:
-        """Rounds to keep, and after which ones patience ran out."""
-        followed = self.followed
-        if not self.stops or len(followed) < self.n_run:
-            return self.n_run, None
-        best, end = self.find_best(followed)
+        """Return the number of rounds to keep, and the round at which training stops or None."""
+        losses = self.deciding_losses
+        if not self.stops or len(losses) < self.n_rounds:
+            return self.n_rounds, None
+        best, end = self.find_best(losses)
         return max(best, self.first_round, 1), end
 
     @property
     def loss(self) -> float:
-        """Loss after the best round."""
-        followed = self.followed
-        return float(followed[self.best()[0] - 1]) if len(followed) else np.nan
+        """The deciding loss after the best round."""
+        losses = self.deciding_losses
+        return float(losses[self.best()[0] - 1]) if len(losses) else np.nan
 
     def run(self, n_rounds: int, n_threads: int, report: Any = None) -> None:
         """Add rounds.
 
-        Boosters that went on from an earlier fit may have some already, one more than another.
+        Boosters of an interrupted fit may have some rounds already, one more than others.
 
         Parameters
         ----------
         n_rounds : int
-            How many, at most, counted from the first round of the fit.
+            Largest number of rounds, counted from the first round of the fit.
         n_threads : int
-            Threads of all boosters together; they do not change the result.
+            Number of threads of all boosters together; it does not change the result.
         report : callable or None
-            Called now and then with the number of rounds added and the last loss; True ends it.
+            Called at intervals with the number of rounds added and the last loss; if it returns
+            True, training stops.
         """
-        done = self.n_run - self.first_round
+        done = self.n_rounds - self.first_round
         if not self.stops and report is None and len(self.boosters) == 1:
             self.boosters[0].run(n_rounds - done)
             return
-        # All workers must run the same booster at the same time.
-        shared = self.boosters[0].shard is not None
-        threads = 1 if shared else min(n_threads, len(self.boosters))
+        # All workers must train the same booster at the same time.
+        in_turn = self.boosters[0].workers.share_rows
+        threads = 1 if in_turn else min(n_threads, len(self.boosters))
         for booster in self.boosters:
             booster.options.n_threads = max(1, n_threads // threads)
         step = min(int(self.settings.n_iter_no_change), 25) if self.stops else 10
@@ -405,14 +301,14 @@ class Trial:
                         advance(booster)
                 else:
                     list(pool.map(advance, self.boosters))
-                last = self.followed[-1:]
+                last = self.deciding_losses[-1:]
                 if report is not None and report(done, last[0] if len(last) else np.nan):
                     break
 
 
 def _run_to(booster: Booster, n_rounds: int) -> None:
-    if n_rounds > booster.n_run:
-        booster.run(n_rounds - booster.n_run)
+    if n_rounds > booster.n_rounds:
+        booster.run(n_rounds - booster.n_rounds)
 
 
 def _mean_losses(losses: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import compute_class_weight
@@ -17,33 +15,17 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney.boosting._loss import Loss
 from spinney.boosting.base import BaseBoosting
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, SetMixin
 from spinney.data.labels import encode_labels
 from spinney.data.sample_weights import times_class_weights
 from spinney.data.table import Table
-from spinney.distributed.shard import agree_on_labels
+from spinney.distributed.agreement import agree_on_labels
+from spinney.distributed.workers import Workers
 
 __all__ = ["GradientBoostingClassifier"]
-
-
-_ROWS_AT_A_TIME = 4096  # whose scores stay in the nearer caches
-
-
-def _softmax(raw: Any) -> Any:
-    """Shares of the exponentials in each row."""
-    out = np.empty(raw.shape)
-    for first in range(0, len(raw), _ROWS_AT_A_TIME):
-        rows = slice(first, first + _ROWS_AT_A_TIME)
-        e = np.ascontiguousarray(raw[rows].T)  # a score at a time, whose numbers are neighbours
-        e -= functools.reduce(np.maximum, e)
-        np.exp(e, out=e)
-        # NumPy adds up to seven numbers of a row in their order, so that the bits are the same as
-        # by rows; more of them it would not.
-        e /= functools.reduce(np.add, e) if len(e) < 8 else np.ascontiguousarray(e.T).sum(axis=1)
-        out[rows] = e.T
-    return out
 
 
 class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
@@ -268,15 +250,15 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
-        y = self._checked_labels(y)
-        # Classes stay if all of their rows have weight zero.
-        every = y if labels is None else np.concatenate([y, self._checked_labels(labels)])
-        if self._shard is None:
+    def _encode_targets(self, y: Any, labels: Any, workers: Workers) -> NDArray[np.float64]:
+        y = self._checked_labels(y, workers)
+        # A class remains even if all of its rows have weight zero.
+        every = y if labels is None else np.concatenate([y, self._checked_labels(labels, workers)])
+        if not workers.share_rows:
             self.classes_, codes = encode_labels(every)
             codes = codes[: len(y)]
         else:
-            self.classes_ = agree_on_labels(every, self._totals)
+            self.classes_ = agree_on_labels(every, workers.totals)
             codes = np.searchsorted(self.classes_, y)
         self.n_classes_ = len(self.classes_)
         if self.loss == "exponential" and self.n_classes_ > 2:
@@ -285,9 +267,9 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             raise ValueError(f"loss: a function is for 2 classes, but y has {self.n_classes_}")
         return codes.astype(np.float64)
 
-    def _checked_labels(self, y: Any) -> Any:
+    def _checked_labels(self, y: Any, workers: Workers) -> Any:
         y = column_or_1d(y, warn=True)
-        if self._shard is not None and len(y) == 0:
+        if workers.share_rows and len(y) == 0:
             return y
         y = check_array(
             y,
@@ -302,21 +284,21 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         check_classification_targets(y)
         return y
 
-    def _read_targets(self, y: Any) -> Any:
-        y = self._checked_labels(y)
+    def _encode_other_targets(self, y: Any, workers: Workers) -> Any:
+        y = self._checked_labels(y, workers)
         codes = np.searchsorted(self.classes_, y)
         codes = np.minimum(codes, self.n_classes_ - 1)
         if not np.array_equal(self.classes_[codes], y):
-            raise ValueError("eval_set: y has classes that the y of fit has not")
+            raise ValueError("eval_set: y must have only classes of the training data; got others")
         return codes
 
-    def _weights(self, sample_weight: Any, targets: Any, n_rows: int) -> Any:
-        weights = super()._weights(sample_weight, targets, n_rows)
+    def _row_weights(self, sample_weight: Any, targets: Any, n_rows: int, workers: Workers) -> Any:
+        weights = super()._row_weights(sample_weight, targets, n_rows, workers)
         if self.class_weight is None:
             return weights
         codes = targets.astype(np.intp)
         if isinstance(self.class_weight, str):  # "balanced"
-            counts = self._totals.class_weights(codes, None, self.n_classes_)
+            counts = workers.totals.class_weights(codes, None, self.n_classes_)
             n_present = np.count_nonzero(counts)  # the others have no row of positive weight
             of_class = (counts.sum() / (n_present * np.maximum(counts, 1)))[codes]
         else:
@@ -326,65 +308,50 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             of_class = chosen[codes]
         return times_class_weights(weights, of_class)
 
-    def _prepare_loss(self, targets: Any, weights: Any) -> None:
-        self._loss_parameter = 0.0
-        self._n_scores = 1 if self.n_classes_ <= 2 else self.n_classes_
-        self._loss_name = "log_loss" if callable(self.loss) else self.loss
+    def _make_loss(self, targets: Any, weights: Any, workers: Workers) -> Loss:
         if self.n_classes_ > 2:
-            self._loss_name = "softmax"
-        elif self.n_classes_ == 1:  # nothing to learn: every derivative is 0
-            self._loss_name = "squared_error"
+            return Loss("softmax", n_scores=self.n_classes_)
+        if self.n_classes_ == 1:  # no error to reduce: every derivative is 0
+            return Loss("squared_error")
+        return Loss("log_loss" if callable(self.loss) else self.loss)
 
-    def _averaged(self, targets: Any) -> Any:
+    def _link(self, loss: Loss) -> str:
+        if self.n_classes_ == 1:
+            return "constant"
+        if loss.n_scores > 1:
+            return "softmax"
+        return "twice_logistic" if loss.name == "exponential" else "logistic"
+
+    def _targets_of_statistics(self, targets: Any) -> Any:
         if self.n_classes_ <= 2:
-            return super()._averaged(targets)
+            return super()._targets_of_statistics(targets)
         return (targets[:, np.newaxis] == np.arange(self.n_classes_)).astype(np.float64)
 
-    def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+    def _find_baseline(
+        self, targets: Any, weights: Any, loss: Loss, workers: Workers
+    ) -> NDArray[np.float64]:
         if self.n_classes_ == 1:
             return np.zeros(1)
         codes = targets.astype(np.intp)
-        share = self._totals.class_weights(codes, weights, self.n_classes_)
+        share = workers.totals.class_weights(codes, weights, self.n_classes_)
         share = np.clip(share / share.sum(), 1e-15, 1 - 1e-15)
         if self.n_classes_ > 2:
             raw = np.log(share)
             return raw - raw.mean()
         odds = np.log(share[1] / share[0])
-        return np.array([odds / 2 if self.loss == "exponential" else odds])
+        return np.array([odds / 2 if loss.name == "exponential" else odds])
 
-    def _link(self) -> str:
-        if self.n_classes_ == 1:
-            raise ValueError("scorer: expected several classes, got a model of one")
-        if self._n_scores > 1:
-            return "softmax"
-        return "twice_logistic" if self.loss == "exponential" else "logistic"
-
-    def _to_probabilities(self, raw: Any) -> Any:
-        if self.n_classes_ == 1:
-            return np.ones((len(raw), 1))
-        if self._n_scores > 1:
-            return _softmax(raw)
-        odds = 2 * raw[:, 0] if self.loss == "exponential" else raw[:, 0]
-        out = np.empty((len(raw), 2))
-        expit(-odds, out=out[:, 0])
-        expit(odds, out=out[:, 1])
-        return out
-
-    def _knows_its_errors(self) -> bool:
-        return not callable(self.loss)  # what it calls probabilities may be none
+    def _supports_conformal(self) -> bool:
+        return not callable(self.loss)  # its scores may not be log-odds
 
     def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut:
         codes = np.asarray(truth).astype(np.int32)
-        return HeldOut(source, codes, self._to_probabilities(raw), weights=weights)
+        return HeldOut(source, codes, self._model.probabilities(raw), weights=weights)
 
-    def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
+    def _learn_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
         if table is None:
             return held
-        return replace(held, categories=categories_of(table, self._schema))
-
-    def _to_classes(self, raw: Any) -> Any:
-        codes = raw.argmax(axis=1) if self._n_scores > 1 else (raw[:, 0] > 0).astype(np.intp)
-        return self.classes_[codes]
+        return replace(held, categories=categories_of(table, self._model.schema))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes.
@@ -399,7 +366,8 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         ndarray of shape (n_rows,)
             The most probable class; of equals the first.
         """
-        return self._to_classes(self._raw(X))
+        raw = self._raw(X)
+        return self._model.labels(raw)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict class probabilities.
@@ -414,7 +382,8 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
         ndarray of shape (n_rows, n_classes)
             The probabilities.
         """
-        return self._to_probabilities(self._raw(X))
+        raw = self._raw(X)
+        return self._model.probabilities(raw)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict logarithms of class probabilities.
@@ -446,7 +415,7 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             several classes.
         """
         raw = self._raw(X)
-        return raw[:, 0] if self._n_scores == 1 else raw
+        return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict classes after each round.
@@ -462,7 +431,7 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             Predictions of the first 1, 2, … rounds.
         """
         for raw in self._staged_raw(X):
-            yield self._to_classes(raw)
+            yield self._model.labels(raw)
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predict class probabilities after each round.
@@ -478,7 +447,7 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             Probabilities by the first 1, 2, … rounds.
         """
         for raw in self._staged_raw(X):
-            yield self._to_probabilities(raw)
+            yield self._model.probabilities(raw)
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Return raw scores after each round.
@@ -494,4 +463,4 @@ class GradientBoostingClassifier(SetMixin, ClassifierMixin, BaseBoosting):
             Raw scores of the first 1, 2, … rounds.
         """
         for raw in self._staged_raw(X):
-            yield raw[:, 0] if self._n_scores == 1 else raw
+            yield raw[:, 0] if raw.shape[1] == 1 else raw

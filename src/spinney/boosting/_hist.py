@@ -1,4 +1,4 @@
-"""scikit-learn's histogram boosters: other names for the same parameters."""
+"""Boosters with the parameters of scikit-learn's histogram boosters."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from spinney.boosting._classifier import GradientBoostingClassifier
+from spinney.boosting._fit_plan import Continuation, TrainingData
 from spinney.boosting._hist_predictors import as_predictor
 from spinney.boosting._interaction_sets import interaction_sets
 from spinney.boosting._regressor import GradientBoostingRegressor
 from spinney.boosting._settings import Settings
 from spinney.data.table import Schema, Table, clip_infinities
+from spinney.distributed.workers import Workers
+from spinney.models.boosted_trees import BoostedTrees
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 
 class _HistNames:
-    """What scikit-learn's histogram boosters call differently, or do in another way.
+    """Names and behaviour of scikit-learn's histogram boosters.
 
-    They take infinities, take negative categories for missing ones, refuse more categories than
-    bins, and when they stop early they keep the rounds without a better score.
+    They accept infinities, treat negative categories as missing, refuse more categories than bins,
+    and early stopping keeps the rounds without improvement.
     """
 
     max_iter: int
@@ -34,11 +37,8 @@ class _HistNames:
     n_iter_no_change: Any
     tol: float
     categories_: list[Any]
-    _baseline: Any
-    _seed: int
-    _n_before: int
-    _store: Any
-    _trees_per_round: int
+    _model: BoostedTrees
+    _continuation: Continuation
 
     _takes_infinity = True
     _splits_as_sklearn = True
@@ -110,8 +110,8 @@ class _HistNames:
     def _draw_seed(self, stream: Any) -> int:
         return int(stream.randint(np.iinfo(np.uint32).max, dtype="u8"))
 
-    def _learn_table(self, X: Any, y: Any) -> tuple[Table, Schema]:
-        table, schema = super()._learn_table(X, y)  # type: ignore[misc]
+    def _learn_table(self, X: Any, y: Any, workers: Workers) -> tuple[Any, Schema]:
+        table, schema = super()._learn_table(X, y, workers)  # type: ignore[misc]
         if not schema.has_categories:
             return table, schema
         columns, categories = list(table.columns), list(schema.categories)
@@ -134,68 +134,66 @@ class _HistNames:
             Schema(schema.names, tuple(categories)),
         )
 
-    def _read(self, X: Any) -> Any:
+    def _read_rows(self, X: Any) -> Any:
         if type(X) is np.ndarray and X.dtype.kind == "f":
             X = clip_infinities(self, X)
-        return super()._read(X)  # type: ignore[misc]
+        return super()._read_rows(X)  # type: ignore[misc]
 
     def _find_scorer(self) -> Any:
         return None if self.scoring == "loss" else check_scoring(self, scoring=self.scoring)
 
     def _should_stop(self, scores: Any) -> bool:
-        """Whether none of the last `n_iter_no_change` scores beats the one before them by `tol`."""
+        """Return whether none of the last `n_iter_no_change` scores is better by `tol`."""
         n = self.n_iter_no_change
         return len(scores) > n and max(scores[-n:]) <= scores[-n - 1] + self.tol
 
-    def _find_best(self, settings: Settings, followed: Any) -> tuple[int, int | None]:
-        scores = [-loss for loss in followed]
-        # Earlier fits that this one continues had their own end.
-        for end in range(max(1, self._n_before + 1), len(scores) + 1):
+    def _find_best(self, settings: Settings, losses: Any, n_before: int) -> tuple[int, int | None]:
+        scores = [-loss for loss in losses]
+        # The fit that is continued may have stopped at `n_before`.
+        for end in range(max(1, n_before + 1), len(scores) + 1):
             if self._should_stop(scores[:end]):
                 return end, end
         return len(scores), None
 
     def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
-        """Sets of columns that may meet; None: any."""
+        """Return the sets of columns that may interact; None: all columns."""
         sets = interaction_sets(self.interaction_cst, n_features)  # type: ignore[attr-defined]
         return [set(columns) for columns in sets] if sets else None
 
     def _raw_predict(self, X: Any) -> NDArray[np.float64]:
-        """Raw scores, (n_rows, n_trees_per_iteration_)."""
+        """Return the raw scores, (n_rows, n_trees_per_iteration_)."""
         return np.asarray(self._raw(X))  # type: ignore[attr-defined]
 
     @property
     def _random_seed(self) -> int:
-        return self._seed
+        return self._continuation.seed
 
     @property
     def _baseline_prediction(self) -> NDArray[np.float64]:
-        return np.asarray(self._baseline).reshape(1, -1)
+        return np.asarray(self._model.baseline).reshape(1, -1)
 
     @property
     def _predictors(self) -> list[list[Any]]:
-        """Trees of each round, as scikit-learn keeps them: for tools that look inside."""
-        trees = [
-            as_predictor(self._store.tree(t), self.categories_) for t in range(len(self._store))
-        ]
-        per_round = self._trees_per_round
+        """Trees of each round in scikit-learn's form, for tools that read private attributes."""
+        trees = [as_predictor(tree, self.categories_) for tree in self._model.trees()]
+        per_round = self._model.trees_per_round
         return [trees[t : t + per_round] for t in range(0, len(trees), per_round)]
 
     @property
     def is_categorical_(self) -> Any:
         """Which columns are of categories; None if none is."""
-        of = self._schema.is_categorical  # type: ignore[attr-defined]
-        return of if of.any() else None
+        is_categorical = self._model.schema.is_categorical
+        return is_categorical if is_categorical.any() else None
 
-    def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
+    def _stops_early(self, data: TrainingData) -> bool:
         if self.early_stopping == "auto":
-            return eval_set is not None or n_rows > 10_000
+            return data.given.eval_set is not None or data.n_rows_of_all > 10_000
         return bool(self.early_stopping)
 
     @property
     def n_trees_per_iteration_(self) -> int:
         """Trees of a round: one for each of more than two classes."""
-        return int(self._n_scores)  # type: ignore[attr-defined]
+        return self._model.n_scores
 
     _constraints: dict[str, Any] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],

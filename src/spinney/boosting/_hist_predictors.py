@@ -1,4 +1,4 @@
-"""Boosted trees in the form that scikit-learn's histogram boosters keep theirs in.
+"""Boosted trees as `TreePredictor` of scikit-learn's histogram boosters.
 
 Tools that look inside those boosters (explainers, converters) read the private `_predictors`.
 """
@@ -17,20 +17,20 @@ _WORDS = 8  # of 32 bits: one for each of 256 categories
 
 
 def as_predictor(tree: Any, categories: list[Any]) -> TreePredictor:
-    """Make a predictor of a tree.
+    """Convert a tree to a predictor.
 
     Parameters
     ----------
     tree : Tree
-        A tree with one value a node.
+        A tree with one value per node.
     categories : list of (array or None)
-        Of each column, None if it is of numbers.
+        The categories of each column, None for a numeric one.
 
     Returns
     -------
     TreePredictor
-        The same questions; categories are marked by their value where that is an integer below
-        256, else by their place.
+        The same splits. Categories that are integers below 256 are represented by their value,
+        others by their code.
     """
     nodes = np.zeros(tree.node_count, dtype=PREDICTOR_RECORD_DTYPE)
     leaf = tree.children_left < 0
@@ -44,25 +44,25 @@ def as_predictor(tree: Any, categories: list[Any]) -> TreePredictor:
     nodes["right"][inner] = tree.children_right[inner]
     nodes["missing_go_to_left"][inner] = tree.missing_go_to_left[inner]
     nodes["gain"][inner] = _gains(tree)[inner]
-    asks_category = inner & np.isnan(tree.threshold)
-    nodes["num_threshold"] = np.where(inner & ~asks_category, tree.threshold, 0.0)
-    nodes["is_categorical"] = asks_category
-    bits = np.zeros((int(asks_category.sum()), _WORDS), dtype=np.uint32)
-    for place, node in enumerate(np.flatnonzero(asks_category)):
-        nodes["bitset_idx"][node] = place
-        for value in _marks(tree.left_categories(node), categories[tree.feature[node]]):
-            bits[place, value // 32] |= np.uint32(1 << (value % 32))
+    is_category_split = inner & np.isnan(tree.threshold)
+    nodes["num_threshold"] = np.where(inner & ~is_category_split, tree.threshold, 0.0)
+    nodes["is_categorical"] = is_category_split
+    bits = np.zeros((int(is_category_split.sum()), _WORDS), dtype=np.uint32)
+    for index, node in enumerate(np.flatnonzero(is_category_split)):
+        nodes["bitset_idx"][node] = index
+        for value in _category_numbers(tree.left_categories(node), categories[tree.feature[node]]):
+            bits[index, value // 32] |= np.uint32(1 << (value % 32))
     return TreePredictor(nodes, np.zeros_like(bits), bits)
 
 
 def _gains(tree: Any) -> Any:
-    """How much each question takes off the objective."""
+    """Return the decrease of the objective by each split."""
     weighted = tree.weighted_n_node_samples * tree.impurity
     left, right = tree.children_left, tree.children_right
     return weighted - weighted[left] - weighted[right]
 
 
-def _marks(codes: Any, values: Any) -> list[int]:
+def _category_numbers(codes: Any, values: Any) -> list[int]:
     chosen = values[codes].tolist()
     whole = all(isinstance(v, (int, float)) and v == int(v) and 0 <= v < 256 for v in chosen)
     return [int(v) for v in chosen] if whole else [int(code) for code in codes if code < 256]

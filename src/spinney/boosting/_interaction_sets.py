@@ -1,4 +1,4 @@
-"""Which columns may meet on one way down a tree."""
+"""Interaction constraints: columns that may be split on in the same branch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["interaction_sets"]
 
 
 def interaction_sets(given: Any, n: int) -> list[list[int]]:
-    """Return sets of columns that may be asked about on one way, of `interaction_cst`."""
+    """Return the sets of columns that `interaction_cst` allows in the same branch."""
     if given is None:
         return []
     if given == "no_interactions":

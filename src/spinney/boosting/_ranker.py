@@ -1,7 +1,8 @@
-"""Boosting for rankings."""
+"""Gradient boosting for ranking."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -12,9 +13,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
+from spinney.boosting._fit_plan import FitInput, TrainingData
+from spinney.boosting._loss import Loss
 from spinney.boosting.base import BaseBoosting
+from spinney.distributed.workers import LOCAL, NO_CHECKPOINTS, Checkpoints, Workers
 
 __all__ = ["GradientBoostingRanker"]
+
+_FEWEST_GROUPS = 10  # for early stopping by default
 
 
 class GradientBoostingRanker(BaseBoosting):
@@ -191,38 +197,28 @@ class GradientBoostingRanker(BaseBoosting):
 
     def _fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        eval_set: Any,
-        init_score: Any,
-        groups: Any,
-        time: Any,
-        labels: Any = None,
+        given: FitInput,
+        workers: Workers = LOCAL,
+        checkpoints: Checkpoints = NO_CHECKPOINTS,
     ) -> Any:
-        order, starts = _contiguous(groups)
-        if order is not None and self._shard is not None:
-            raise ValueError("group: expected the rows of each group side by side")
-        if order is not None and _num_samples(y) == len(order):
-            X, y, sample_weight, init_score = (
-                None if of is None else _safe_indexing(of, order)
-                for of in (X, y, sample_weight, init_score)
+        order, starts = _contiguous(given.groups)
+        if order is not None and workers.share_rows:
+            raise ValueError("group: expected the rows of each group to be contiguous")
+        if order is not None and _num_samples(given.y) == len(order):
+            X, y, init_score = (
+                None if values is None else _safe_indexing(values, order)
+                for values in (given.X, given.y, given.init_score)
             )
-            groups = groups[order]
-        self._group_starts = starts
-        try:
-            return super()._fit(X, y, sample_weight, eval_set, init_score, groups, time)
-        finally:
-            self._n_groups = len(starts) - 1
-            del self._group_starts
+            given = replace(given, X=X, y=y, init_score=init_score, groups=given.groups[order])
+        return super()._fit(replace(given, group_starts=starts), workers, checkpoints)
 
-    def _stops_early(self, n_rows: int, eval_set: Any) -> bool:
-        n_groups = self._totals.count(len(self._group_starts) - 1)
-        if self.early_stopping == "auto" and n_groups < 10:
-            return eval_set is not None
-        return super()._stops_early(n_rows, eval_set)
+    def _stops_early(self, data: TrainingData) -> bool:
+        n_groups = data.workers.totals.count(len(data.given.group_starts) - 1)
+        if self.early_stopping == "auto" and n_groups < _FEWEST_GROUPS:
+            return data.given.eval_set is not None
+        return super()._stops_early(data)
 
-    def _eval_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
+    def _eval_set_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
         if not isinstance(eval_set, tuple | list) or len(eval_set) != 3:
             raise ValueError("eval_set: expected (X, y, group)")
         X, y, group = eval_set
@@ -231,30 +227,30 @@ class GradientBoostingRanker(BaseBoosting):
             X, y = _safe_indexing(X, order), _safe_indexing(y, order)
         return X, y, None, starts
 
-    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
+    def _encode_targets(self, y: Any, labels: Any, workers: Workers) -> NDArray[np.float64]:
         y = check_array(
             y,
             ensure_2d=False,
             dtype=np.float64,
             input_name="y",
             estimator=self,
-            ensure_min_samples=0 if self._totals.shared else 1,
+            ensure_min_samples=0 if workers.share_rows else 1,
         )
         y = column_or_1d(y, warn=True)
-        low, high = (float(of[0]) for of in self._totals.extremes(y))
+        low, high = (float(end[0]) for end in workers.totals.extremes(y))
         if low < 0 or high > 60:
             raise ValueError(f"y: expected relevances from 0 to 60, got {low:.6g} to {high:.6g}")
         return y
 
-    def _prepare_loss(self, targets: Any, weights: Any) -> None:
-        self._n_scores = 1
-        self._loss_name = self.loss
-        self._loss_parameter = float(self.ndcg_at)
+    def _make_loss(self, targets: Any, weights: Any, workers: Workers) -> Loss:
+        return Loss(self.loss, parameter=float(self.ndcg_at))
 
-    def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+    def _find_baseline(
+        self, targets: Any, weights: Any, loss: Loss, workers: Workers
+    ) -> NDArray[np.float64]:
         return np.zeros(1)
 
-    def _link(self) -> str:
+    def _link(self, loss: Loss) -> str:
         return "identity"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -311,7 +307,7 @@ class GradientBoostingRanker(BaseBoosting):
 
 
 def _group_ids(group: Any, n_rows: int) -> Any:
-    """Number the group of each row."""
+    """Return the index of the group of each row."""
     if group is None:
         return np.zeros(n_rows, dtype=np.intp)
     group = np.asarray(group)
@@ -329,8 +325,8 @@ def _group_ids(group: Any, n_rows: int) -> Any:
 
 
 def _contiguous(ids: Any) -> tuple[Any, list[int]]:
-    """Order that puts rows of a group side by side (None: they are), and where groups begin."""
-    if len(ids) == 0:  # of a worker that has no rows
+    """Return an order in which groups are contiguous, or None if they are, and group starts."""
+    if len(ids) == 0:  # of a worker without rows
         return None, [0]
     order = None
     starts = _group_starts(ids)

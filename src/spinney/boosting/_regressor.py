@@ -1,4 +1,4 @@
-"""Boosting for numbers."""
+"""Gradient boosting for regression."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from sklearn.metrics import d2_pinball_score, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
+from spinney.boosting._loss import Loss
 from spinney.boosting.base import BaseBoosting
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
 from spinney.conformal.mixins import HeldOut, IntervalMixin
 from spinney.data.table import Table, read_table
+from spinney.distributed.workers import Workers
 from spinney.models.form import LOG_LINK
 
 __all__ = ["GradientBoostingRegressor"]
@@ -274,21 +276,21 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         tags.target_tags.multi_output = True
         return tags
 
-    def _encode_targets(self, y: Any, labels: Any = None) -> NDArray[np.float64]:
+    def _encode_targets(self, y: Any, labels: Any, workers: Workers) -> NDArray[np.float64]:
         y = check_array(
             y,
             ensure_2d=False,
             dtype=np.float64,
             input_name="y",
             estimator=self,
-            ensure_min_samples=0 if self._totals.shared else 1,
+            ensure_min_samples=0 if workers.share_rows else 1,
         )
         if y.ndim != 2 or y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         elif self.loss in ("absolute_error", "huber", "quantile"):
             raise ValueError(f"loss={self.loss!r}: expected one output, got {y.shape[1]}")
         # Derivatives are float32: beyond these sizes they would be infinite, or all zero.
-        low, high = self._totals.extremes(y)  # of each output
+        low, high = workers.totals.extremes(y)  # of each output
         largest, spread = np.maximum(np.abs(low), np.abs(high)).max(), high.max() - low.min()
         if largest > 1e30 or (0 < spread < 1e-30 and self.loss in _IN_UNITS_OF_Y):
             raise ValueError(
@@ -296,58 +298,53 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
                 f"{largest:.3g} and {spread:.3g}; rescale y"
             )
         if self.loss == "gamma" and not low.min() > 0:
-            raise ValueError("loss='gamma' requires strictly positive y, got some that are not")
+            raise ValueError("loss='gamma' requires strictly positive y; got other values")
         if self.loss in ("poisson", "tweedie") and not (low.min() >= 0 and high.min() > 0):
             raise ValueError(
-                f"loss={self.loss!r} requires non-negative y and sum(y) > 0, got some that are not"
+                f"loss={self.loss!r} requires non-negative y and sum(y) > 0; got other values"
             )
         if self.loss == "cross_entropy" and not (low.min() >= 0 and high.max() <= 1):
-            raise ValueError("loss='cross_entropy': expected y between 0 and 1, got some beyond")
+            raise ValueError("loss='cross_entropy': expected y between 0 and 1; got values outside")
         return y
 
-    def _prepare_loss(self, targets: Any, weights: Any) -> None:
-        self._n_scores = self._n_targets = 1 if targets.ndim == 1 else targets.shape[1]
-        self._levels = []
-        self._loss_parameter = 0.0
+    def _make_loss(self, targets: Any, weights: Any, workers: Workers) -> Loss:
+        n_targets = 1 if targets.ndim == 1 else targets.shape[1]
         if callable(self.loss):
-            self._loss_name = "squared_error"
-            return
-        self._loss_name = "log_loss" if self.loss == "cross_entropy" else self.loss
+            return Loss("squared_error", n_scores=n_targets, n_targets=n_targets)
+        name = "log_loss" if self.loss == "cross_entropy" else self.loss
+        loss = Loss(name, n_scores=n_targets, n_targets=n_targets)
         if self.loss == "quantile" and np.ndim(self._level()) == 1:
-            self._levels = [float(level) for level in self._level()]
-            self._n_scores = len(self._levels)
-        elif self.loss == "quantile":
-            self._loss_parameter = self._level()
-        elif self.loss == "tweedie":
-            self._loss_parameter = float(self.tweedie_power)
-        elif self.loss == "huber":
-            errors = np.abs(targets - self._quantile(targets, weights, 0.5))
-            delta = self._quantile(errors, weights, self._level())
-            self._loss_parameter = float(delta) if delta > 0 else 1.0
+            levels = tuple(float(level) for level in self._level())
+            return replace(loss, levels=levels, n_scores=len(levels))
+        if self.loss == "quantile":
+            return replace(loss, parameter=self._level())
+        if self.loss == "tweedie":
+            return replace(loss, parameter=float(self.tweedie_power))
+        if self.loss == "huber":
+            errors = np.abs(targets - _quantile(targets, weights, 0.5, workers))
+            delta = _quantile(errors, weights, self._level(), workers)
+            return replace(loss, parameter=float(delta) if delta > 0 else 1.0)
+        return loss
 
-    def _find_baseline(self, targets: Any, weights: Any) -> NDArray[np.float64]:
+    def _find_baseline(
+        self, targets: Any, weights: Any, loss: Loss, workers: Workers
+    ) -> NDArray[np.float64]:
         if callable(self.loss):
-            find = getattr(self.loss, "fit_intercept_only", None)  # of scikit-learn's losses
+            find = getattr(self.loss, "fit_intercept_only", None)  # scikit-learn's losses have it
             start = 0.0 if find is None else float(find(targets, weights))
-            return np.full(self._n_scores, start)
+            return np.full(loss.n_scores, start)
         if self.loss in ("absolute_error", "huber"):
-            return np.array([self._quantile(targets, weights, 0.5)])
+            return np.array([_quantile(targets, weights, 0.5, workers)])
         if self.loss == "quantile":
             levels = np.atleast_1d(self._level())
-            return np.array([self._quantile(targets, weights, level) for level in levels])
-        mean = self._totals.mean(targets, weights)
+            return np.array([_quantile(targets, weights, level, workers) for level in levels])
+        mean = workers.totals.mean(targets, weights)
         if self.loss in LOG_LINK:
             return np.log(mean)
         if self.loss == "cross_entropy":
             inside = np.clip(mean, 1e-15, 1 - 1e-15)
             return np.log(inside / (1 - inside))
         return mean
-
-    def _quantile(self, values: Any, weights: Any, level: float) -> float:
-        if weights is not None:
-            kept = weights > 0
-            values, weights = values[kept], weights[kept]
-        return self._totals.quantile(values, weights, level)
 
     def _level(self) -> Any:
         if np.ndim(self.alpha) == 0:
@@ -359,27 +356,10 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             raise ValueError(f"alpha: expected levels between 0 and 1, got {self.alpha!r}")
         return levels
 
-    def _link(self) -> str:
-        if self._n_targets > 1 and self.loss != "squared_error":
-            raise ValueError("scorer: expected one number to predict, got several outputs")
+    def _link(self, loss: Loss) -> str:
         if self.loss in LOG_LINK:
             return "exponential"
-        if self.loss == "cross_entropy":
-            return "probability"
-        return "identity"
-
-    def _to_target(self, raw: Any) -> Any:
-        if self._levels:
-            # Sorted, curves do not cross, and none of their losses is greater for it
-            # (Chernozhukov, Fernández-Val and Galichon 2010).
-            places = np.argsort(np.argsort(self._levels, kind="stable"), kind="stable")
-            return np.sort(raw, axis=1)[:, places]
-        raw = raw if self._n_targets > 1 else raw[:, 0]
-        if self.loss in LOG_LINK:
-            return np.exp(raw)
-        if self.loss == "cross_entropy":
-            return 1 / (1 + np.exp(-raw))
-        return raw
+        return "probability" if self.loss == "cross_entropy" else "identity"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict numbers.
@@ -394,45 +374,51 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         ndarray of shape (n_rows,), or (n_rows, n_outputs) of several outputs or quantiles
             The predictions; with a loss of one's own the raw scores.
         """
-        return self._to_target(self._raw(X))
+        raw = self._raw(X)
+        return self._model.numbers(raw)
 
-    def _knows_its_errors(self) -> bool:
+    def _supports_conformal(self) -> bool:
         return True
 
     def _as_held_out(self, source: str, truth: Any, raw: Any, weights: Any) -> HeldOut:
-        told, scale = self._scaled(raw)
-        return HeldOut(source, np.asarray(truth), told, scale, weights, bool(self._levels))
+        predicted, scale = self._with_error_scale(raw)
+        return HeldOut(
+            source, np.asarray(truth), predicted, scale, weights, bool(self._model.levels)
+        )
 
-    def _scale_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
+    def _learn_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
         self._group_scale: GroupScale | None = None
         if table is None or held.quantiles or held.told.ndim > 1:
             return held
         errors = np.abs(held.truth - held.told)
         sizes = errors if held.scale is None else errors / held.scale
-        learned = learn_group_scale(table, self._schema, sizes)
+        learned = learn_group_scale(table, self._model.schema, sizes)
         if learned is None:
             return held
         self._group_scale, own = learned
         return replace(held, scale=own if held.scale is None else own * held.scale)
 
     def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
-        told, scale = self._scaled(self._raw(X))
+        predicted, scale = self._with_error_scale(self._raw(X))
         groups = vars(self).get("_group_scale")
         if groups is None:
-            return told, scale
-        factors = groups.of(read_table(self, X, self._schema))
-        return told, factors if scale is None else factors * scale
+            return predicted, scale
+        factors = groups.of(read_table(self, X, self._model.schema))
+        return predicted, factors if scale is None else factors * scale
 
-    def _scaled(self, raw: Any) -> tuple[Any, Any]:
-        """Predictions, of several quantiles the lowest and highest, and the size of errors."""
-        told = np.asarray(self._to_target(raw))
-        if self._levels:
-            return np.column_stack([told.min(axis=1), told.max(axis=1)]), None
+    def _with_error_scale(self, raw: Any) -> tuple[Any, Any]:
+        """Return predictions and the expected size of their errors, which may be None.
+
+        If the model predicts several quantiles, these are the lowest and the highest one.
+        """
+        predicted = np.asarray(self._model.numbers(raw))
+        if self._model.levels:
+            return np.column_stack([predicted.min(axis=1), predicted.max(axis=1)]), None
         if self.loss not in LOG_LINK:
-            return told, None
-        # Errors of counts and amounts grow with them, as the loss says.
+            return predicted, None
+        # The variance of counts and amounts grows with their mean, by the power of the loss.
         power = {"poisson": 1.0, "gamma": 2.0}.get(self.loss, float(self.tweedie_power))
-        return told, np.maximum(told, np.finfo(np.float64).tiny) ** (power / 2)
+        return predicted, np.maximum(predicted, np.finfo(np.float64).tiny) ** (power / 2)
 
     def _clip(self, ends: Any) -> Any:
         if self.loss in LOG_LINK:
@@ -456,14 +442,15 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         float
             1 for perfect predictions, 0 for those of a constant.
         """
-        if not self._levels:
+        levels = vars(self)["_model"].levels if "_model" in vars(self) else ()
+        if not levels:
             return float(super().score(X, y, sample_weight))
         predicted = self.predict(X)
         return float(
             np.mean(
                 [
                     d2_pinball_score(y, predicted[:, k], sample_weight=sample_weight, alpha=level)
-                    for k, level in enumerate(self._levels)
+                    for k, level in enumerate(levels)
                 ]
             )
         )
@@ -482,4 +469,12 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             Predictions of the first 1, 2, … rounds.
         """
         for raw in self._staged_raw(X):
-            yield self._to_target(raw)
+            yield self._model.numbers(raw)
+
+
+def _quantile(values: Any, weights: Any, level: float, workers: Workers) -> float:
+    """Return a quantile of the rows of positive weight of all workers."""
+    if weights is not None:
+        kept = weights > 0
+        values, weights = values[kept], weights[kept]
+    return workers.totals.quantile(values, weights, level)

@@ -1,4 +1,4 @@
-"""What "auto" means: parameters of boosting by the size of the data.
+"""Values of parameters that are "auto", by the size of the data.
 
 The rules were chosen by `benchmarks/defaults.py`, over many tables at once.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Settings", "settle"]
+__all__ = ["Settings", "resolve_settings"]
 
 _PLAIN: dict[str, Any] = {
     "growth": "best_first",
@@ -24,27 +24,27 @@ _PLAIN: dict[str, Any] = {
     "n_iter_no_change": 10,
     "n_folds": 1,
 }
-_FEW = 50  # rows, below which some of them cannot be spared to be watched
-_FEW_TO_GROW = 3000  # rows, below which trees are to differ more
-# With few rows and more columns than this, time goes by columns and bins, and fewer of them do.
+_FEW_ROWS = 50  # with fewer rows, none is held out for validation
+_SMALL_TABLE = 3000  # with fewer rows, randomness of the trees helps
+# For small tables with more columns than this, bins take most of the time; fewer bins suffice.
 _MANY_COLUMNS = 2000
-_BINS_OF_MANY = 64
+_BINS_OF_MANY_COLUMNS = 64
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a fit, none of them "auto".
+    """Parameters of a fit without "auto"; each has the meaning of the estimator's parameter.
 
     Parameters
     ----------
     growth : str
-        As of the estimators.
+        "best_first", "level_wise" or "oblivious".
     learning_rate, subsample, max_features, l2_regularization : float
-        As of the estimators.
+        See `GradientBoostingRegressor`.
     n_estimators, min_samples_leaf, n_iter_no_change, n_folds : int
-        As of the estimators.
+        See `GradientBoostingRegressor`.
     max_leaf_nodes, max_bins : int or None
-        As of the estimators.
+        See `GradientBoostingRegressor`.
     """
 
     growth: str
@@ -60,58 +60,62 @@ class Settings:
     max_bins: int | None
 
 
-def settle(
+def resolve_settings(
     estimator: Any,
     n_estimators: Any,
+    *,
     n_rows: float,
     n_scores: int,
-    oblivious: bool = True,
     n_columns: int = 1,
+    oblivious: bool = True,
 ) -> list[Settings]:
-    """Decide what is left to "auto".
+    """Replace "auto" by values.
 
     Parameters
     ----------
     estimator : BaseBoosting
         Its parameters are read.
     n_estimators : int or "auto"
-        Rounds.
+        Number of rounds.
     n_rows : float
-        Rows to learn from; weights that are whole numbers count as repeated rows.
+        Number of training rows; weights that are whole numbers count as repeated rows.
     n_scores : int
-        Raw scores of a row.
-    oblivious : bool, default=True
-        Whether trees can be.
+        Number of raw scores of a row.
     n_columns : int, default=1
-        Columns of the table.
+        Number of columns of the table.
+    oblivious : bool, default=True
+        Whether trees may be oblivious.
 
     Returns
     -------
     list of Settings
-        All parameters; if there are several, the loss of rows left out has to decide.
+        All parameters. If there are several settings, the validation loss has to decide.
     """
-    told = {name: getattr(estimator, name) for name in _PLAIN if name != "n_estimators"}
-    told |= {"n_estimators": n_estimators, "max_bins": estimator.max_bins}
+    given = {name: getattr(estimator, name) for name in _PLAIN if name != "n_estimators"}
+    given |= {"n_estimators": n_estimators, "max_bins": estimator.max_bins}
     if not _is_auto(n_estimators):
-        return [_complete(told, _PLAIN)]
-    if n_rows < _FEW:
-        return [_complete(told, {**_PLAIN, "min_samples_leaf": 5})]
-    n_folds = told["n_folds"]
+        return [_complete(given, _PLAIN)]
+    if n_rows < _FEW_ROWS:
+        return [_complete(given, {**_PLAIN, "min_samples_leaf": 5})]
+    n_folds = given["n_folds"]
     if _is_auto(n_folds):
         n_folds = 1 if estimator.warm_start else int(np.clip(60_000 / (n_rows * n_scores), 1, 8))
-    kinds = [told["growth"]]
-    if _is_auto(kinds[0]):
+    growths = [given["growth"]]
+    if _is_auto(growths[0]):
         both = n_folds > 1 and oblivious
-        kinds = ["best_first", "oblivious"] if both else ["best_first"]
-    told["n_folds"] = n_folds
-    wide = n_rows < _FEW_TO_GROW and n_columns > _MANY_COLUMNS
-    if wide and told["max_bins"] is not None:
-        told["max_bins"] = min(told["max_bins"], _BINS_OF_MANY)
-    return [_complete(told | {"growth": kind}, _open_ended(kind, n_rows, wide)) for kind in kinds]
+        growths = ["best_first", "oblivious"] if both else ["best_first"]
+    given["n_folds"] = n_folds
+    wide = n_rows < _SMALL_TABLE and n_columns > _MANY_COLUMNS
+    if wide and given["max_bins"] is not None:
+        given["max_bins"] = min(given["max_bins"], _BINS_OF_MANY_COLUMNS)
+    return [
+        _complete(given | {"growth": growth}, _open_ended(growth, n_rows, wide))
+        for growth in growths
+    ]
 
 
-def _complete(told: dict[str, Any], rules: dict[str, Any]) -> Settings:
-    return Settings(**{name: rules[name] if _is_auto(v) else v for name, v in told.items()})
+def _complete(given: dict[str, Any], defaults: dict[str, Any]) -> Settings:
+    return Settings(**{name: defaults[name] if _is_auto(v) else v for name, v in given.items()})
 
 
 def _is_auto(value: Any) -> bool:
@@ -119,12 +123,12 @@ def _is_auto(value: Any) -> bool:
 
 
 def _open_ended(growth: str, n_rows: float, wide: bool) -> dict[str, Any]:
-    """Rules for a model whose number of rounds is left to early stopping.
+    """Return defaults for a model whose number of rounds is found by early stopping.
 
-    Few rows bear small trees, and trees that differ: their mean is steadier.
+    Small tables need small trees with more randomness: their mean has a smaller variance.
     """
     oblivious = growth == "oblivious"
-    few = n_rows < _FEW_TO_GROW
+    few = n_rows < _SMALL_TABLE
     root = np.sqrt(n_rows)
     return {
         "learning_rate": 0.05,

@@ -1,10 +1,10 @@
-"""Columns of many categories as numbers: ordered target statistics.
+"""Ordered target statistics: numbers that replace columns of many categories.
 
-A category is replaced by the mean target of its rows, drawn towards the mean of all rows. Were a
-row's own target part of it, a tree could read the target off; so the rows are put into a random
-order, and each sees only those before it (Prokhorenkova et al. 2018). New rows see all. A second
-column counts the rows of the category. Questions about such numbers are, in the finished tree,
-questions about categories.
+A category is replaced by the mean target of its rows, shrunk towards the mean of all rows. If a
+row's own target were included, trees would overfit to it. So the training rows are put into a
+random order, and the mean of a row includes only earlier rows (Prokhorenkova et al. 2018). The mean
+of a new row includes all training rows. A second column has the number of rows of the category. In
+the finished tree, splits on such numbers become splits on categories.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 
 __all__ = ["Statistic", "ordered_statistics"]
 
-_DOUBT = 1.0  # rows' worth of the overall mean
+_PRIOR_ROWS = 1.0  # weight of the mean of all rows, in rows
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A column made from one of categories.
+    """A column of numbers made from a column of categories.
 
     Parameters
     ----------
     source : int
-        The column of categories.
+        Index of the column of categories.
     of_category : ndarray of shape (n_categories + 1,)
-        Its number for each category and, last, for what is missing.
+        The number of each category and, last, of missing values.
     of_row : ndarray of shape (n_rows,)
-        Its number for each row of fit.
+        The number of each training row.
     """
 
     source: int
@@ -39,40 +39,49 @@ class Statistic:
     of_row: NDArray[np.float64]
 
     def look_up(self, codes: Any) -> NDArray[np.float64]:
-        """Give the numbers of other rows, whose missing categories have code -1."""
+        """Return the numbers of other rows; code -1 is a missing category."""
         return self.of_category[codes]
 
 
 def ordered_statistics(
-    source: int, codes: Any, n_categories: int, targets: Any, weights: Any, learned: Any, seed: int
+    source: int,
+    codes: Any,
+    *,
+    n_categories: int,
+    targets: Any,
+    weights: Any,
+    train_rows: Any,
+    seed: int,
 ) -> list[Statistic]:
-    """Make the columns of one column of categories.
+    """Return the statistics of one column of categories.
 
     Parameters
     ----------
     source : int
-        Which column it is.
+        Index of the column.
     codes : ndarray of int of shape (n_rows,)
         Categories; -1 is missing.
     n_categories : int
-        How many there are.
+        Number of categories.
     targets : ndarray of shape (n_rows, n_targets)
-        What is averaged.
+        The targets to average.
     weights : ndarray of shape (n_rows,) or None
         Weights of the rows.
-    learned : ndarray of int or None
-        Rows that are learned from; the others are treated as new. None: all.
+    train_rows : ndarray of int or None
+        Training rows; the others are treated as new rows. None: all.
     seed : int
-        Of the order.
+        Determines the order of the rows.
 
     Returns
     -------
     list of Statistic
-        One for each column of targets, and one that counts.
+        One for each column of targets, and the number of rows.
     """
-    rows = np.arange(len(codes)) if learned is None else learned
+    rows = np.arange(len(codes)) if train_rows is None else train_rows
     order = np.random.default_rng([seed, source]).permutation(rows)
-    order = order[np.argsort(codes[order], kind="stable")]  # by category, at random within
+    order = order[
+        np.argsort(codes[order], kind="stable")
+    ]  # by category, in random order within each
     sorted_codes = codes[order]
     w = np.ones(len(order)) if weights is None else weights[order]
     first = np.flatnonzero(np.r_[True, np.diff(sorted_codes) != 0])
@@ -87,15 +96,15 @@ def ordered_statistics(
         seen = _before(w * y, first, group)
         sums = np.zeros(n_categories + 1)
         sums[sorted_codes[first]] = np.add.reduceat(w * y, first)
-        of_category = (sums + _DOUBT * mean) / (total + _DOUBT)
+        of_category = (sums + _PRIOR_ROWS * mean) / (total + _PRIOR_ROWS)
         of_row = of_category[codes]
-        of_row[order] = (seen + _DOUBT * mean) / (count + _DOUBT)
+        of_row[order] = (seen + _PRIOR_ROWS * mean) / (count + _PRIOR_ROWS)
         made.append(Statistic(source, of_category, of_row))
     made.append(Statistic(source, total, total[codes]))
     return made
 
 
 def _before(values: Any, first: Any, group: Any) -> Any:
-    """Sum what stands before each value in its group."""
+    """Return the sum of the earlier values in the group of each value."""
     sums = np.cumsum(values) - values
     return sums - sums[first][group]

@@ -1,4 +1,4 @@
-"""Rows to learn from and rows to watch."""
+"""Splits of the rows into training and validation rows."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_consistent_length
 
+from spinney.boosting._fit_plan import Fold
 from spinney.distributed.totals import Totals, row_keys
 
 __all__ = ["split_rows"]
 
-Part = tuple[Any, Any]
-
 
 def split_rows(
-    n_rows: int,
+    numbers: Any,
+    *,
     n_folds: int,
     fraction: float | int,
-    classes: Any,
-    groups: Any,
-    time: Any,
+    classes: Any = None,
+    groups: Any = None,
+    time: Any = None,
     seed: int,
-    numbers: Any = None,
     totals: Totals | None = None,
     as_sklearn: bool = False,
-) -> list[Part]:
+) -> list[Fold]:
     """Split rows into training and validation rows, once or in folds.
 
     The split depends on the seed and the numbers of the rows in the whole table, so all workers
@@ -34,33 +33,32 @@ def split_rows(
 
     Parameters
     ----------
-    n_rows : int
-        How many there are, of this worker.
+    numbers : ndarray of uint64
+        Numbers of this worker's rows in the whole table.
     n_folds : int
-        Folds, each of which is watched once; 1: one division.
+        Number of folds; 1 means one split by `fraction`.
     fraction : float or int
-        Rows to watch of one division.
+        Share or number of validation rows of one split.
     classes : array of shape (n_rows,) or None
-        Every part has about the same share of each.
+        The split is stratified by these.
     groups : array of shape (n_rows,) or None
         Rows of a group stay together.
     time : array of shape (n_rows,) or None
-        The latest rows are watched, once.
+        The latest rows are the validation rows of one split.
     seed : int
-        For the draw.
-    numbers : ndarray of uint64 or None
-        Numbers of the rows in the whole table, where other workers have some; None: all are here.
+        Seed of the random order.
     totals : Totals or None
-        What the workers know together.
+        All-reduces; None: all rows are here.
     as_sklearn : bool
-        Draw the rows that scikit-learn draws. It needs all of them here.
+        Whether to draw the same rows as scikit-learn, which needs all rows here.
 
     Returns
     -------
-    list of (ndarray of uint32, ndarray of uint32)
-        Rows to learn from and rows to watch, ascending.
+    list of Fold
+        Training and validation rows of each fold, ascending.
     """
-    rows = np.arange(n_rows, dtype=np.uint32)
+    numbers = np.asarray(numbers, dtype=np.uint64)
+    rows = np.arange(len(numbers), dtype=np.uint32)
     for name, values in (("groups", groups), ("time", time)):
         if values is not None:
             check_consistent_length(rows, values)
@@ -69,37 +67,36 @@ def split_rows(
     if time is not None:
         if groups is not None:
             raise ValueError("groups, time: expected one of them, got both")
-        return [_by_time(rows, np.asarray(time), fraction)]
+        return [_split_by_time(rows, np.asarray(time), fraction)]
     totals = Totals() if totals is None else totals
     if classes is not None:
         classes = classes.astype(np.intp)
         n_classes = int(totals.largest(classes.max(initial=0))[0]) + 1
-        of_class = totals.add(np.bincount(classes, minlength=n_classes))
-        if of_class[of_class > 0].min() < max(2, n_folds):
+        counts = totals.add(np.bincount(classes, minlength=n_classes))
+        if counts[counts > 0].min() < max(2, n_folds):
             classes = None
-    if as_sklearn and numbers is None and groups is None and n_folds == 1:
-        learned, watched = train_test_split(
+    if as_sklearn and groups is None and n_folds == 1:
+        train, validation = train_test_split(
             rows, test_size=fraction, stratify=classes, random_state=seed
         )
-        return [(np.sort(learned), np.sort(watched))]
-    place = rows.astype(np.uint64) if numbers is None else numbers
-    what = "rows"
-    of_row: Any = slice(None)
-    if groups is not None:  # a group goes by its first row
-        what, classes = "groups", None
-        _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
-        place = place[first]
+        return [Fold(np.sort(train), np.sort(validation))]
+    units = "rows"
+    unit_of_row: Any = slice(None)
+    if groups is not None:  # the number of a group is that of its first row
+        units, classes = "groups", None
+        _, first, unit_of_row = np.unique(groups, return_index=True, return_inverse=True)
+        numbers = numbers[first]
         n_groups = totals.count(len(first))
         if n_groups < 2:
             raise ValueError(f"groups: expected at least 2 of them, got {n_groups}")
-    keys = row_keys(seed, place)
+    keys = row_keys(seed, numbers)
     classes = np.zeros(len(keys), np.intp) if classes is None else classes
     if n_folds > 1:
         fold, n_folds = _fold_numbers(keys, classes, n_folds, totals)
     else:  # only the first fold is a validation set
-        fold = _draw(keys, classes, fraction, totals, what)
-    fold = fold[of_row]
-    return [(rows[fold != k], rows[fold == k]) for k in range(n_folds)]
+        fold = _draw(keys, classes, fraction, totals, units)
+    fold = fold[unit_of_row]
+    return [Fold(rows[fold != k], rows[fold == k]) for k in range(n_folds)]
 
 
 def _fold_numbers(keys: Any, classes: Any, n_folds: int, totals: Totals) -> tuple[Any, int]:
@@ -121,22 +118,22 @@ def _fold_numbers(keys: Any, classes: Any, n_folds: int, totals: Totals) -> tupl
     return _blocks(keys, classes, sizes, totals), n_folds
 
 
-def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals, what: str) -> Any:
-    """Assign the rows (or groups) with the smallest keys to 0, of each class its share."""
+def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals, units: str) -> Any:
+    """Assign rows (or groups) with the smallest keys of each class to block 0."""
     counts = _class_counts(classes, totals)
     n = int(counts.sum())
     wanted = fraction if isinstance(fraction, int) else int(np.ceil(fraction * n))
     if not 0 < wanted < n:
         raise ValueError(
-            f"validation_fraction={fraction}: expected to leave {what} to learn from and {what} to "
-            f"watch, but there are {n} {what}"
+            f"validation_fraction={fraction}: expected a split with training and validation "
+            f"{units}, got {n} {units}"
         )
     shares = wanted * counts / n
-    of_class = np.floor(shares).astype(np.int64)
-    # What rounding left over goes to the classes that it took most from.
-    first = np.argsort(of_class - shares, kind="stable")
-    of_class[first[: wanted - int(of_class.sum())]] += 1
-    return _blocks(keys, classes, np.stack([of_class, counts - of_class], axis=1), totals)
+    sizes = np.floor(shares).astype(np.int64)
+    # The rest after rounding goes to the classes with the largest remainders.
+    first = np.argsort(sizes - shares, kind="stable")
+    sizes[first[: wanted - int(sizes.sum())]] += 1
+    return _blocks(keys, classes, np.stack([sizes, counts - sizes], axis=1), totals)
 
 
 def _class_counts(classes: Any, totals: Totals) -> Any:
@@ -170,12 +167,12 @@ def _blocks(keys: Any, classes: Any, sizes: Any, totals: Totals) -> Any:
     return block
 
 
-def _by_time(rows: Any, time: Any, fraction: float | int) -> Part:
+def _split_by_time(rows: Any, time: Any, fraction: float | int) -> Fold:
     order = np.argsort(time, kind="stable")
     wanted = fraction if isinstance(fraction, int) else int(np.ceil(fraction * len(rows)))
-    # Rows of the same time are not divided.
+    # Rows of the same time stay together.
     first = time[order[max(1, len(rows) - wanted)]]
-    watched = time >= first
-    if watched.all():
-        raise ValueError("time: expected different values, so that some rows come before others")
-    return rows[~watched], rows[watched]
+    is_validation = time >= first
+    if is_validation.all():
+        raise ValueError("time: expected at least two different values")
+    return Fold(rows[~is_validation], rows[is_validation])

@@ -20,7 +20,7 @@ from spinney.conformal.rules import (
     sets_within,
     smallest_and_largest_error,
 )
-from spinney.data.table import read_table
+from spinney.data.table import read_table, schema_of
 
 __all__ = [
     "MOST_ROWS",
@@ -315,7 +315,7 @@ class SetMixin:
 
     def _categories_of(self, X: Any) -> RowCategories | None:
         """Return the categories of rows, or None without categorical columns."""
-        schema = vars(self).get("_schema")
+        schema = schema_of(self)
         if schema is None or not schema.has_categories:
             return None
         return categories_of(read_table(self, X, schema), schema)

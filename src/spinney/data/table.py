@@ -36,6 +36,7 @@ __all__ = [
     "fit_table",
     "read_categories",
     "read_table",
+    "schema_of",
 ]
 
 Array: TypeAlias = NDArray[Any]
@@ -79,6 +80,18 @@ class Schema:
     def has_categories(self) -> bool:
         """Whether any column is categorical."""
         return bool(self.is_categorical.any())
+
+    @property
+    def n_categories(self) -> list[int]:
+        """Number of categories of each column, 0 for a numeric one."""
+        return [0 if values is None else len(values) for values in self.categories]
+
+
+def schema_of(estimator: Any) -> Any:
+    """Return the schema of the training columns of a fitted estimator, or None if unknown."""
+    attributes = getattr(estimator, "__dict__", {})
+    schema = getattr(attributes.get("_model"), "schema", None)
+    return attributes.get("_schema") if schema is None else schema
 
 
 @dataclass(frozen=True)

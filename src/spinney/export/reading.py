@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.table import schema_of
 from spinney.export.linear_models import LINEAR_MODELS, read_linear, read_polynomial
 from spinney.export.neighbor_models import NEIGHBOR_MODELS, read_neighbors
 from spinney.export.tree_models import read_trees
@@ -41,7 +42,7 @@ def read_form(model: Any) -> Form:
     check_is_fitted(model)
     scores, outcome = read(model)
     names = getattr(model, "feature_names_in_", None)
-    schema = vars(model).get("_schema")
+    schema = schema_of(model)
     return Form(
         type(model).__name__,
         None if names is None else [str(name) for name in names],

@@ -16,27 +16,21 @@ from spinney.forest import IsolationForest
 from spinney.forest.classifier import ForestClassifier
 from spinney.forest.regressor import ForestRegressor
 from spinney.models.form import (
-    LOG_LINK,
     BoostedVotes,
-    Exponential,
     Floats,
     Isolation,
-    Logistic,
     NotExpressible,
     Numbers,
     OneClass,
     SeveralShares,
     Shares,
-    Softmax,
-    SortedQuantiles,
     TreeScores,
-    TwoClasses,
     WeightedMedian,
 )
 from spinney.models.tree import Tree
 from spinney.tree.base import BaseTree
 
-__all__ = ["boosting_outcome", "read_trees"]
+__all__ = ["read_trees"]
 
 _TINY = np.finfo(np.float64).eps  # AdaBoost clips probabilities at this value before the logarithm
 
@@ -102,34 +96,12 @@ def _class_values(tree: Tree, hard: bool) -> Floats:
 
 
 def _gradient_boosting(model: Any) -> tuple[TreeScores, Any]:
-    n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
-    trees = [model._store.tree(t) for t in range(n_trees)]
+    fitted = model.fitted_model()
+    trees = list(fitted.trees())
     values = [tree.value[:, :, 0] for tree in trees]
-    per_round = model._trees_per_round
-    one_each = model._n_targets == 1
-    adds_to = [t % per_round if one_each else None for t in range(n_trees)]
-    scores = TreeScores(trees, values, adds_to, np.asarray(model._baseline, dtype=np.float64))
-    return scores, boosting_outcome(model)
-
-
-def boosting_outcome(model: Any) -> Any:
-    """Return how predictions of a booster follow from its scores."""
-    loss = getattr(model, "loss", None)
-    if is_classifier(model):
-        if model.n_classes_ == 1:
-            return OneClass(model.classes_)
-        if model._n_scores > 1:
-            return Softmax(model.classes_)
-        return TwoClasses(model.classes_, 2.0 if loss == "exponential" else 1.0)
-    if model._levels:
-        ranks = np.argsort(np.argsort(model._levels, kind="stable"), kind="stable")
-        return SortedQuantiles([int(rank) for rank in ranks])
-    flat = model._n_targets == 1
-    if isinstance(loss, str) and loss in LOG_LINK:
-        return Exponential(flat)
-    if isinstance(loss, str) and loss == "cross_entropy":
-        return Logistic(flat)
-    return Numbers(flat)
+    per_round = fitted.trees_per_round
+    adds_to = [t % per_round if fitted.n_targets == 1 else None for t in range(len(trees))]
+    return TreeScores(trees, values, adds_to, fitted.baseline), fitted.outcome
 
 
 def _adaboost_votes(model: Any) -> tuple[TreeScores, Any]:

@@ -10,6 +10,9 @@ import numpy as np
 
 from spinney.data.table import Schema
 from spinney.importing._trees import SourceTree, append_tree
+from spinney.models.boosted_trees import BoostedTrees
+from spinney.models.forest_store import ForestStore
+from spinney.models.form import LOG_LINK
 
 __all__ = ["BoosterSource", "make_booster", "single_leaf"]
 
@@ -79,7 +82,7 @@ def make_booster(source: BoosterSource) -> Any:
     }
     model: Any = classes[source.task](loss=source.loss, n_estimators=n_rounds, **source.params)
     categories = source.categories or [None] * source.n_features
-    _set_columns(model, source.n_features, source.names, categories)
+    schema = _set_columns(model, source.n_features, source.names, categories)
     n_scores = len(source.trees)
     if source.task == "classify":
         model.classes_ = np.asarray(source.classes)
@@ -89,41 +92,60 @@ def make_booster(source: BoosterSource) -> Any:
                 f"model: expected one class for each score ({max(n_scores, 2)}), "
                 f"got {model.n_classes_}"
             )
-    shape: tuple[int, ...] = (1,)
-    if source.task == "regress" and n_scores > 1:
-        shape = (1, n_scores)
-    model._prepare_loss(np.zeros(shape), None)
-    model._n_scores = n_scores
-    if source.task == "classify" and n_scores > 1:
-        model._loss_name = "softmax"  # also for two classes with one score each
-    model._baseline = np.array(source.baseline, dtype=np.float64)
-    if model._baseline.shape != (n_scores,) or not np.isfinite(model._baseline).all():
+    baseline = np.array(source.baseline, dtype=np.float64)
+    if baseline.shape != (n_scores,) or not np.isfinite(baseline).all():
         raise ValueError(
-            f"model: expected {n_scores} finite initial scores, got {model._baseline.tolist()}"
+            f"model: expected {n_scores} finite initial scores, got {baseline.tolist()}"
         )
-    model._n_rounds, model._n_before, model._n_boosters = n_rounds, 0, 1
-    model._seed = 0
-    model._last_scores = None
-    model.train_score_ = np.full(n_rounds, np.nan)  # unknown, but a continued fit appends to it
-    model.validation_score_ = np.empty(0)
-    model.growth_ = "best_first"
-    model._cover = source.cover  # explanations use it to count training rows
-    model._store = model._new_store()
-    if model._trees_per_round == n_scores:
-        for t in range(n_rounds):
-            for k, trees in enumerate(source.trees):
-                tree = trees[t] if t < len(trees) else single_leaf(0.0)
-                append_tree(model._store, tree, f"tree {t * n_scores + k}")
-        return model
-    model._n_rounds = sum(len(trees) for trees in source.trees)
-    model.n_estimators = model._n_rounds
-    for k, trees in enumerate(source.trees):  # in the core, leaves have a value for each output
-        for t, tree in enumerate(trees):
-            value = np.zeros((len(tree.left), n_scores))
-            value[:, k] = np.ravel(tree.value)
-            tree.value = value
-            append_tree(model._store, tree, f"tree {t * n_scores + k}")
+    n_targets = n_scores if source.task == "regress" else 1
+    trees = source.trees[0]
+    if n_targets > 1:
+        trees = _with_value_for_each_target(source.trees)
+    else:
+        rounds = (
+            [own[t] if t < len(own) else None for own in source.trees] for t in range(n_rounds)
+        )
+        trees = [single_leaf(0.0) if tree is None else tree for trees in rounds for tree in trees]
+    store = ForestStore("squared_error", [], n_targets, True, schema.n_categories)
+    for number, tree in enumerate(trees):
+        append_tree(store, tree, f"tree {number}")
+    model.n_estimators = n_rounds = len(trees) // (1 if n_targets > 1 else n_scores)
+    model.set_fitted_model(
+        BoostedTrees(
+            link=_link(source),
+            classes=getattr(model, "classes_", None),
+            levels=(),
+            n_targets=n_targets,
+            store=store,
+            schema=schema,
+            baseline=baseline,
+            n_rounds=n_rounds,
+            cover=source.cover,
+        )
+    )
     return model
+
+
+def _link(source: BoosterSource) -> str:
+    if source.task == "classify":
+        if len(source.trees) > 1:
+            return "softmax"  # also for two classes with one score each
+        return "twice_logistic" if source.loss == "exponential" else "logistic"
+    if source.loss in LOG_LINK:
+        return "exponential"
+    return "probability" if source.loss == "cross_entropy" else "identity"
+
+
+def _with_value_for_each_target(trees_of_targets: list[list[SourceTree]]) -> list[SourceTree]:
+    """Return trees whose leaves have a value for each target, zero for all but one."""
+    trees = []
+    for target, own in enumerate(trees_of_targets):
+        for tree in own:
+            value = np.zeros((len(tree.left), len(trees_of_targets)))
+            value[:, target] = np.ravel(tree.value)
+            tree.value = value
+            trees.append(tree)
+    return trees
 
 
 def single_leaf(value: Any) -> SourceTree:
@@ -141,8 +163,8 @@ def single_leaf(value: Any) -> SourceTree:
     )
 
 
-def _set_columns(model: Any, n_features: int, names: Any, categories: Any) -> None:
-    """Set the attributes that describe the columns."""
+def _set_columns(model: Any, n_features: int, names: Any, categories: Any) -> Schema:
+    """Set the attributes that describe the columns, and return their schema."""
     model.n_features_in_ = n_features
     labels = None
     if names is not None:
@@ -153,5 +175,5 @@ def _set_columns(model: Any, n_features: int, names: Any, categories: Any) -> No
                 f"{len(set(labels.tolist()))} of them different"
             )
         model.feature_names_in_ = labels
-    model._schema = Schema(labels, tuple(categories))
     model.categories_ = list(categories)
+    return Schema(labels, tuple(categories))

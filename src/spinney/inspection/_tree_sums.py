@@ -14,9 +14,9 @@ from sklearn.base import is_classifier
 from spinney import _core
 from spinney.boosting.base import BaseBoosting
 from spinney.data.core_table import core_table
-from spinney.data.table import read_table
+from spinney.data.table import read_table, schema_of
 from spinney.ensemble import BaggingClassifier, BaggingRegressor
-from spinney.export.tree_models import boosting_outcome, read_trees
+from spinney.export.tree_models import read_trees
 from spinney.forest.classifier import ForestClassifier
 from spinney.forest.regressor import ForestRegressor
 from spinney.models import form as _form
@@ -66,8 +66,9 @@ class StoredSum:
 
     def read(self, X: Any) -> tuple[Any, Any]:
         """Return rows in the format of the core, and as a table of columns."""
-        table = read_table(self.model, X, self.model._schema)
-        return core_table(table, self.model._schema), table
+        schema = schema_of(self.model)
+        table = read_table(self.model, X, schema)
+        return core_table(table, schema), table
 
     def values(self, X: Any, columns: list[int]) -> Floats:
         """Return columns of X as the trees read them: numbers or codes, NaN where missing."""
@@ -75,7 +76,7 @@ class StoredSum:
         out = np.empty((table.n_rows, len(columns)))
         for k, j in enumerate(columns):
             values = table.to_matrix()[:, j] if table.columns is None else table.columns[j]
-            if self.model._schema.categories[j] is not None:
+            if schema_of(self.model).categories[j] is not None:
                 values = np.where(values < 0, np.nan, values.astype(np.float64))
             out[:, k] = values
         return out
@@ -185,13 +186,19 @@ def read_tree_sum(model: Any) -> StoredSum | None:
         start = np.zeros(width)
         return StoredSum(model, model._store.core, n_trees, width, False, hard, start, outcome)
     if isinstance(model, BaseBoosting):
-        outcome = boosting_outcome(model)
-        if model._n_targets > 1 or type(outcome) not in _OUTCOMES:
+        fitted = model.fitted_model()
+        if fitted.n_targets > 1 or type(fitted.outcome) not in _OUTCOMES:
             return None
-        n_trees = model._n_rounds * model._n_boosters * model._trees_per_round
-        n_scores = model._n_scores
-        start = np.asarray(model._baseline, dtype=np.float64)
-        return StoredSum(model, model._store.core, n_trees, n_scores, True, False, start, outcome)
+        return StoredSum(
+            model,
+            fitted.store.core,
+            fitted.n_trees,
+            fitted.n_scores,
+            True,
+            False,
+            fitted.baseline,
+            fitted.outcome,
+        )
     if isinstance(model, BaseTree):
         return _from_values(model) if model.n_outputs_ == 1 else None
     if hasattr(model, "estimator_weights_"):
@@ -213,7 +220,7 @@ def _from_values(model: Any) -> StoredSum | None:
         [],
         n_scores,
         True,
-        [0 if values is None else len(values) for values in model._schema.categories],
+        schema_of(model).n_categories,
     )
     for tree, values in zip(scores.trees, scores.values, strict=True):
         arrays = tree.__getstate__()

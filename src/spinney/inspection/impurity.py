@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney import _core
 from spinney.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.boosting.base import BaseBoosting
-from spinney.data.table import read_table
+from spinney.data.table import read_table, schema_of
 from spinney.forest.base import BaseForest
 from spinney.forest.classifier import ForestClassifier
 from spinney.forest.regressor import ForestRegressor
@@ -77,17 +77,18 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     """
     check_is_fitted(model)
     _check_model(model, held_out)
-    table = read_table(model, X, model._schema)
+    schema = schema_of(model)
+    table = read_table(model, X, schema)
     y = as_targets(y, table.n_rows)
     if not held_out and table.n_rows != model._n_samples:
         raise ValueError(
             f"X: expected the {model._n_samples} training rows, got {table.n_rows}; use "
             "held_out=True for other rows"
         )
-    rows = _matrix(table, model._schema)
+    rows = _matrix(table, schema)
     targets, n_outputs = _targets(model, y.reshape(len(y), -1))
     boosts = isinstance(model, BaseBoosting)
-    n_together = model._trees_per_round if isinstance(model, BaseBoosting) else 1
+    n_together = model.fitted_model().trees_per_round if isinstance(model, BaseBoosting) else 1
     by_class = n_together > 1  # each tree of a boosting round belongs to one class
     totals, n_trees = np.zeros(rows.shape), np.zeros(len(rows))
     each = []
@@ -126,10 +127,11 @@ def _check_model(model: Any, held_out: bool) -> None:
                 "model: expected a forest, got a booster, whose trees are all fitted to the same "
                 "rows; use held_out=True and give rows that were not used in the fit"
             )
-        if model._levels:
+        n_levels = len(model.fitted_model().levels)
+        if n_levels:
             raise ValueError(
                 "model: expected a booster that predicts means or classes, got one that predicts "
-                f"{len(model._levels)} quantiles"
+                f"{n_levels} quantiles"
             )
         return
     if isinstance(model, BaseTree):
@@ -169,7 +171,8 @@ def _targets(model: Any, y: NDArray[Any]) -> tuple[Floats, int]:
     A numeric target has one column, a target of classes one column per class. With several targets
     of classes, all have the number of columns of the one with most classes.
     """
-    n_outputs = model._n_targets if isinstance(model, BaseBoosting) else model.n_outputs_
+    boosts = isinstance(model, BaseBoosting)
+    n_outputs = model.fitted_model().n_targets if boosts else model.n_outputs_
     if y.shape[1] != n_outputs:
         raise ValueError(
             f"y: expected {n_outputs} targets, as in the fit of the model, got {y.shape[1]}"
@@ -178,7 +181,7 @@ def _targets(model: Any, y: NDArray[Any]) -> tuple[Floats, int]:
         return np.column_stack([as_numbers(one, "y") for one in y.T]), n_outputs
     several = model.classes_ if n_outputs > 1 else [model.classes_]
     codes = [_class_codes(classes, one) for classes, one in zip(several, y.T, strict=True)]
-    if isinstance(model, BaseBoosting) and model._n_scores == 1:
+    if boosts and model.fitted_model().n_scores == 1:
         return codes[0][:, np.newaxis].astype(np.float64), 1
     width = max(len(classes) for classes in several)
     return np.concatenate([np.eye(width)[one] for one in codes], axis=1), n_outputs
@@ -199,8 +202,8 @@ def _trees(model: Any, n_rows: int, held_out: bool) -> Iterator[tuple[Tree, Rows
         yield model.tree_, np.arange(n_rows)
         return
     if isinstance(model, BaseBoosting):
-        for t in range(len(model._store)):
-            yield model._store.tree(t), np.arange(n_rows)
+        for tree in model.fitted_model().trees():
+            yield tree, np.arange(n_rows)
         return
     assert isinstance(model, BaseForest)
     # In columns of categories, half of the out-of-bag rows determined the order of the categories.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from spinney.data.table import fit_table
+from spinney.data.table import fit_table, schema_of
 from spinney.data.target import missing_rows
 
 __all__ = [
@@ -226,7 +226,7 @@ def dense(X: Any) -> Any:
 
 def _categorical(X: Any, model: Any) -> Any:
     """Return which columns hold categories, by the model or by their values."""
-    schema = getattr(model, "_schema", None)
+    schema = schema_of(model)
     if schema is not None and schema.n_features == X.shape[1]:
         return schema.is_categorical
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS":

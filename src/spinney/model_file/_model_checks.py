@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from spinney.models.boosted_trees import LINKS
+
 __all__ = ["check_model", "check_multiway_tree", "check_tree"]
 
 _NODE_ARRAYS = (
@@ -98,7 +100,9 @@ def check_model(model: Any) -> None:
     """
     _check_widths(model)
     name = type(model).__name__
-    if name == "ComparisonTree":
+    if name == "BoostedTrees":
+        _check_boosted_trees(model)
+    elif name == "ComparisonTree":
         _check_comparisons(model)
     elif name == "QuadTree":
         _check_quadrants(model)
@@ -128,9 +132,28 @@ def _check_widths(model: Any) -> None:
     n_columns = attributes.get("n_features_in_", 0)
     if isinstance(n_columns, int | float) and not 0 <= n_columns <= _MOST_COLUMNS:
         raise ValueError(f"{n_columns} columns, expected at most {_MOST_COLUMNS:,}")
-    baseline = attributes.get("_baseline")
-    if baseline is not None and np.size(baseline) != attributes.get("_n_scores"):
+
+
+def _check_boosted_trees(model: Any) -> None:
+    """Refuse a booster whose parts contradict each other."""
+    baseline = model.baseline
+    if not isinstance(baseline, np.ndarray) or baseline.ndim != 1 or baseline.dtype != np.float64:
+        raise ValueError("a booster whose baseline is not a list of numbers")
+    if model.link not in LINKS:
+        raise ValueError(f"a booster with an unknown link {model.link!r}")
+    counts = (model.n_rounds, model.n_boosters, model.n_targets)
+    if any(type(count) is not int or count < 0 for count in counts):
+        raise ValueError("a booster whose number of rounds, boosters or targets is not an integer")
+    if not 0 < model.n_scores <= _WIDEST or model.n_targets > _WIDEST:
+        raise ValueError(f"{model.n_scores} scores, expected 1 to {_WIDEST:,}")
+    if model.n_targets > 1 and model.n_targets != model.n_scores:
         raise ValueError("a booster whose baseline has another number of scores")
+    if model.store.width != (model.n_scores if model.n_targets > 1 else 1):
+        raise ValueError("a booster whose leaves have another number of values than its scores")
+    if model.n_trees > len(model.store):
+        raise ValueError("a booster with fewer trees than its rounds have")
+    if model.schema.n_categories != model.store.shape[4]:
+        raise ValueError("a booster that was trained on other columns than its schema has")
 
 
 def _check_degree(model: Any) -> None:
@@ -194,7 +217,7 @@ def _check_classes(model: Any) -> None:
     n_stated: Any = attributes.get("n_classes_")
     if n_stated is not None and np.ravel(n_stated).tolist() != n_classes:
         raise ValueError("a model whose n_classes_ does not match its classes_")
-    store: Any = attributes.get("_store")
+    store: Any = _store_of(attributes)
     if store is not None and store.shape[1] and store.shape[1] != n_classes:
         raise ValueError("a forest whose number of classes is not that of its model")
     if type(model).__name__ == "VotingClassifier":
@@ -215,6 +238,10 @@ def _check_classes(model: Any) -> None:
             raise ValueError("neighbors with codes of classes out of range")
 
 
+def _store_of(attributes: dict[str, Any]) -> Any:
+    return getattr(attributes.get("_model"), "store", attributes.get("_store"))
+
+
 def _are_codes(values: Any, n: Any) -> bool:
     return not bool(((values < 0) | (values >= n)).any())
 
@@ -222,9 +249,9 @@ def _are_codes(values: Any, n: Any) -> bool:
 def _check_trees(model: Any) -> None:
     """Refuse a model whose trees were grown on other columns than its schema has."""
     attributes = getattr(model, "__dict__", {})
-    schema: Any = attributes.get("_schema")
+    schema: Any = attributes.get("_schema", getattr(attributes.get("_model"), "schema", None))
     tree: Any = attributes.get("tree_")
-    store: Any = attributes.get("_store")
+    store: Any = _store_of(attributes)
     if store is not None and len(store) == 0 and store.width > 1:
         raise ValueError("a forest without trees")
     if schema is None:

@@ -40,6 +40,8 @@ _PARTS = {
     "spinney.HeldOut": "spinney.conformal.mixins",
     "spinney.RowCategories": "spinney.conformal.group_limits",
     "spinney.Schema": "spinney.data.table",
+    "spinney.boosting.Continuation": "spinney.boosting._fit_plan",
+    "spinney.boosting.Loss": "spinney.boosting._loss",
     "spinney.calibration.Calibrator": "spinney.calibration._calibrators",
     "spinney.calibration.QuantileModels": (
         "spinney.calibration._conformal_regressor:_QuantileModels"
@@ -51,6 +53,7 @@ _PARTS = {
     "spinney.linear_model.LinearErrors": "spinney.linear_model._errors",
     "spinney.linear_model.Solution": "spinney.linear_model._least_squares",
     "spinney.linear_model.Summary": "spinney.linear_model._summary",
+    "spinney.models.BoostedTrees": "spinney.models.boosted_trees",
     "spinney.neighbors.BallTreeMetric": "spinney.neighbors._ball_tree:_WithParams",
     "spinney.neighbors.ForeignIndex": "spinney.neighbors._index:_ForeignIndex",
     "spinney.neighbors.GowerIndex": "spinney.neighbors._gower",

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
 
-from spinney.models.form import LOG_LINK
 from spinney.models.packing import ARRAYS, Arrays, lengths_of, on_grid, pack
 
 __all__ = ["compact_model"]
@@ -29,7 +28,8 @@ def compact_model(model: Any, bits: int | None) -> Any:
     """Return a copy of a model with a compact forest; see `ModelMethods.compact`."""
     if bits not in _BITS or isinstance(bits, bool):
         raise ValueError(f"bits: expected 8, 16 or None, got {bits!r}")
-    store = model._store
+    fitted = model.fitted_model()
+    store = fitted.store
     arrays = store.core.state()
     before = sum(array.nbytes for array in arrays.values())
     n_trees = len(store)
@@ -46,61 +46,24 @@ def compact_model(model: Any, bits: int | None) -> Any:
     if bits is not None:
         for name in _DISPLAY_ONLY:
             arrays[name] = arrays[name].astype(np.float32).astype(np.float64)
-    prediction_change = _prediction_change(model, change, size)
+    prediction_change = fitted.largest_change(change, size) if change.any() else 0.0
     facts = {
         "bits": bits,
         "leaf_change": float(change.max(initial=0.0)),
         "prediction_change": prediction_change,
-        "relative_change": _relative_change(model, prediction_change),
+        "relative_change": _relative_change(fitted, prediction_change),
         "bytes_before": before,
         "bytes_after": sum(array.nbytes for array in pack(arrays, grid).values()),
     }
     smaller = store.with_arrays(arrays, grid, facts)
     out = copy.copy(model)
-    if hasattr(out, "_set_store"):
-        out._set_store(smaller)
-    else:
-        out._store = smaller
-    if "_last_scores" in vars(out):
-        out._last_scores = None  # they belong to the original leaf values
+    out.replace_model(replace(fitted, store=smaller))
     return out
 
 
-def _prediction_change(
-    model: Any, change: NDArray[np.float64], size: NDArray[np.float64]
-) -> float | None:
-    """Return the largest possible change of a prediction, or None if it is unknown.
-
-    For boosters, this is the change of the raw score. `change` is the largest change of a leaf in
-    each tree, `size` the largest absolute value of a leaf.
-    """
-    if not change.any():
-        return 0.0
-    per_round = getattr(model, "_trees_per_round", None)
-    if per_round is not None:
-        change, size = change.reshape(-1, per_round), size.reshape(-1, per_round)
-        size = np.vstack([size, np.full(per_round, np.abs(model._baseline).max())])
-        return float((change.sum(axis=0) + _rounding_error(size)).max(initial=0.0))
-    if not (is_classifier(model) or is_regressor(model)):
-        return 0.0  # the model uses only the index or the depth of leaves
-    if hasattr(model, "_set_store") or getattr(model, "voting", "soft") == "hard":
-        return None  # a vote may change to another class
-    return float(change.mean() + _rounding_error(size / len(size)))
-
-
-def _rounding_error(size: NDArray[np.float64]) -> Any:
-    """Return a bound of the difference of two sums from rounding alone.
-
-    Each of n numbers is rounded at most n times (Higham 2002, section 4.2), and once more in a
-    mean. Each rounding is at most half a unit in the last place, in both sums.
-    """
-    return (size * ((len(size) + 1) * np.finfo(np.float64).eps)).sum(axis=0)
-
-
-def _relative_change(model: Any, change: float | None) -> float | None:
+def _relative_change(fitted: Any, change: float | None) -> float | None:
     """Return the largest relative change of a prediction with a log link, else None."""
-    loss = getattr(model, "loss", None)
-    if change is None or not (isinstance(loss, str) and loss in LOG_LINK):
+    if change is None or getattr(fitted, "link", None) != "exponential":
         return None
     if change == 0 or change > _LARGEST_EXPONENT:
         return None if change else 0.0

@@ -8,8 +8,54 @@ from typing import Any, Literal, Self
 __all__ = ["ModelMethods"]
 
 
+# Version of the attributes that estimators store in model files and pickles. When names or meanings
+# of attributes change, it increases, and `_upgraded_state` of the class converts older states.
+_STATE_VERSION = 2
+_VERSION_KEY = "_state_version"
+
+
 class ModelMethods:
     """Mixin with the methods of all Spinney estimators."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), _VERSION_KEY: _STATE_VERSION}  # type: ignore[misc,dict-item]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        version = state.pop(_VERSION_KEY, 1)
+        if type(version) is not int or not 1 <= version <= _STATE_VERSION:
+            raise ValueError(
+                f"{type(self).__name__}: expected a state of version 1 to {_STATE_VERSION}, got "
+                f"{version!r}; a later version of Spinney wrote this model"
+            )
+        if version == 1:
+            state = type(self)._upgraded_state(state)
+        super().__setstate__(state)  # type: ignore[misc]
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes of today for the attributes of version 1."""
+        return state
+
+    def fitted_model(self) -> Any:
+        """Return the fitted model as an immutable value, without the estimator's methods.
+
+        Returns
+        -------
+        model
+            A dataclass of `spinney.models`, such as `BoostedTrees`.
+        """
+        # Imported here for start-up time.
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        if "_model" not in vars(self):
+            raise TypeError(f"{type(self).__name__} has no model in one of Spinney's forms")
+        return vars(self)["_model"]
+
+    def replace_model(self, model: Any) -> None:
+        """Replace the fitted model by an equivalent one, such as a compact one."""
+        vars(self)["_model"] = model
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model to a file, as `spinney.save` does.
@@ -114,7 +160,7 @@ class ModelMethods:
         from spinney.models.compaction import compact_model
 
         check_is_fitted(self)
-        if "_store" not in vars(self):
+        if not hasattr(vars(self).get("_model"), "store"):
             raise TypeError(
                 f"{type(self).__name__} cannot be made compact: it has no Spinney forest"
             )
@@ -124,7 +170,7 @@ class ModelMethods:
     @property
     def compaction_(self) -> dict[str, Any]:
         """Effects of `compact`; available only for compact models."""
-        compaction = getattr(vars(self).get("_store"), "compaction", None)
+        compaction = getattr(getattr(vars(self).get("_model"), "store", None), "compaction", None)
         if compaction is None:
             raise AttributeError(
                 f"{type(self).__name__} has no compaction_: it was not created by compact()"

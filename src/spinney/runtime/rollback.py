@@ -10,7 +10,7 @@ __all__ = ["all_or_nothing"]
 
 
 @contextmanager
-def all_or_nothing(estimator: Any, trees: str = "_store") -> Iterator[None]:
+def all_or_nothing(estimator: Any, trees: str = "_model") -> Iterator[None]:
     """Restore the attributes of an estimator if a fit with warm_start fails.
 
     The estimator must have the attribute `trees` after a fit.

@@ -200,7 +200,7 @@ def test_importances_by_hand(factor):
     model = GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1).fit(X, y * factor)
     gains = np.zeros(8)
     for t in range(5):
-        tree = model._store.tree(t)
+        tree = model.fitted_model().store.tree(t)
         below = tree.weighted_n_node_samples + 1.0  # H + λ
         gradient = tree.value.ravel() / 0.1 * below
         score = gradient**2 / below / 2
@@ -219,7 +219,7 @@ def test_limits_of_trees(growth):
         n_estimators=5, growth=growth, max_leaf_nodes=11, max_depth=4, min_samples_leaf=30
     ).fit(X, y)
     for t in range(5):
-        tree = model._store.tree(t)
+        tree = model.fitted_model().store.tree(t)
         leaves = tree.children_left < 0
         assert leaves.sum() <= 11
         assert tree.n_node_samples[leaves].min() >= 30
@@ -230,7 +230,7 @@ def test_rows_of_leaves_are_counted_where_hessians_differ():
     X, y = load_breast_cancer(return_X_y=True)
     model = GradientBoostingClassifier(min_samples_leaf=15, min_hessian_leaf=0).fit(X, y)
     for t in range(100):
-        tree = model._store.tree(t)
+        tree = model.fitted_model().store.tree(t)
         assert tree.n_node_samples[tree.children_left < 0].min() >= 15
 
 
@@ -301,7 +301,7 @@ def test_pickles_clones_and_pipelines():
     model = GradientBoostingRegressor(n_estimators=10, loss="huber").fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    assert "_store" not in vars(clone(model))
+    assert "_model" not in vars(clone(model))
     search = GridSearchCV(
         make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=5)),
         {"gradientboostingregressor__max_leaf_nodes": [2, 4]},
@@ -337,7 +337,7 @@ def test_eval_set_is_what_is_watched():
     with pytest.raises(ValueError, match="eval_set: expected"):
         model.fit(X, y, eval_set=X)
     classifier = GradientBoostingClassifier()
-    with pytest.raises(ValueError, match="classes that the y of fit has not"):
+    with pytest.raises(ValueError, match="only classes of the training data"):
         classifier.fit(X[:99], y[:99] > 14, eval_set=(X[:9], np.arange(9)))
 
 
@@ -418,7 +418,7 @@ def test_a_loss_of_ones_own():
         GradientBoostingRegressor(loss=lambda y, f: (f[:3], f)).fit(X, y)
     with pytest.raises(ValueError, match="returns \\(gradient, hessian\\)"):
         GradientBoostingRegressor(loss=lambda y, f: f).fit(X, y)
-    with pytest.raises(ValueError, match="its hessian is negative"):
+    with pytest.raises(ValueError, match="its hessian has negative values"):
         GradientBoostingRegressor(loss=lambda y, f: (f, f - 1)).fit(X, y)
     with pytest.raises(ZeroDivisionError):
         GradientBoostingRegressor(loss=lambda y, f: 1 / 0).fit(X, y)
@@ -469,7 +469,7 @@ def test_interactions_are_kept_apart():
     X, y = make_friedman1(2000, random_state=0)
     model = GradientBoostingRegressor(interaction_cst=[{0, 1}, {2}]).fit(X, y)
     for t in range(100):
-        tree = model._store.tree(t)
+        tree = model.fitted_model().store.tree(t)
         stack = [(0, frozenset())]
         while stack:
             node, path = stack.pop()

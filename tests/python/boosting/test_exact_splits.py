@@ -39,9 +39,9 @@ def test_exact_is_binned_where_a_bin_is_a_value(growth, options):
     X, y = few_values()
     model = GradientBoostingRegressor(n_estimators=15, growth=growth, min_samples_leaf=5, **options)
     binned = model.fit(X, y).predict(X)
-    n_nodes = [len(model._store.tree(t).feature) for t in range(15)]
+    n_nodes = [len(model.fitted_model().store.tree(t).feature) for t in range(15)]
     exact = model.set_params(max_bins=None).fit(X, y).predict(X)
-    assert n_nodes == [len(model._store.tree(t).feature) for t in range(15)]
+    assert n_nodes == [len(model.fitted_model().store.tree(t).feature) for t in range(15)]
     np.testing.assert_allclose(exact, binned, rtol=1e-5, atol=1e-5)
 
 
@@ -177,7 +177,7 @@ def test_trees_are_those_of_xgboost(objective):
         peer = xgboost.XGBClassifier(**common, **theirs, base_score=y.mean()).fit(X, y)
         a, b = model.predict_proba(X)[:, 1], peer.predict_proba(X)[:, 1]
     assert np.mean(np.abs(a - b) > 1e-3) < 0.01
-    counts = [int((model._store.tree(t).children_left < 0).sum()) for t in range(30)]
+    counts = [int((model.fitted_model().store.tree(t).children_left < 0).sum()) for t in range(30)]
     frame = peer.get_booster().trees_to_dataframe()
     leaves = frame[frame.Feature == "Leaf"].groupby("Tree").size().to_numpy()
     assert np.mean(np.array(counts) == leaves) > 0.9

@@ -58,7 +58,7 @@ def test_related_outputs_are_learned_with_fewer_trees(n_estimators):
     if n_estimators == 150:
         apart = MultiOutputRegressor(GradientBoostingRegressor(n_estimators=150))
         apart.fit(X[:1000], Y[:1000])
-        assert len(together._store) == 150
+        assert len(together.fitted_model().store) == 150
         assert together.score(X[1000:], Y[1000:]) > apart.score(X[1000:], Y[1000:]) - 0.02
     assert together.score(X[1000:], Y[1000:]) > 0.8
     stages = list(together.staged_predict(X[:9]))
@@ -125,7 +125,7 @@ def test_what_several_outputs_do_not_have():
         ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst: expected one output"),
         ({"growth": "oblivious"}, "expected one output, got several"),
         ({"max_bins": None}, "expected one output, got several"),
-        ({"loss": lambda y, f: (f - y, np.ones_like(y))}, "a function is for one output"),
+        ({"loss": lambda y, f: (f - y, np.ones_like(y))}, "a function supports one output"),
     ):
         with pytest.raises(ValueError, match=message):
             GradientBoostingRegressor(n_estimators=3, **options).fit(X, Y)

@@ -86,7 +86,8 @@ def test_a_scored_fit_goes_on():
 def test_rows_to_watch_have_no_say_in_the_bins():
     X, y = load_diabetes(return_X_y=True)
     inside = GradientBoostingRegressor(**PLAIN).fit(X, y)
-    learned, watched = split_rows(len(y), 1, 0.1, None, None, None, inside._seed)[0]
+    (fold,) = split_rows(np.arange(len(y)), n_folds=1, fraction=0.1, seed=inside._continuation.seed)
+    learned, watched = fold.train_rows, fold.validation_rows
     assert len(watched) == np.ceil(0.1 * len(y))
     outside = GradientBoostingRegressor(**PLAIN).fit(
         X[learned], y[learned], eval_set=(X[watched], y[watched])

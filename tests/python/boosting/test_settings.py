@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 import spinney.boosting.base as boosting
-from spinney.boosting._booster import Bins, best_round
-from spinney.boosting._settings import settle
+from spinney.boosting import _bins as boosting_bins
+from spinney.boosting._bins import Bins
+from spinney.boosting._booster import best_round
+from spinney.boosting._settings import resolve_settings
 from spinney.boosting._target_statistics import ordered_statistics
 from spinney.boosting._validation_split import split_rows
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
@@ -28,7 +30,9 @@ def waves(n, seed=0):
 
 
 def test_given_rounds_mean_plain_settings():
-    (plain,) = settle(GradientBoostingRegressor(n_estimators=7), 7, 10_000, 1)
+    (plain,) = resolve_settings(
+        GradientBoostingRegressor(n_estimators=7), 7, n_rows=10_000, n_scores=1
+    )
     assert plain.n_estimators == 7
     assert plain.learning_rate == 0.1
     assert plain.subsample == 1
@@ -38,7 +42,7 @@ def test_given_rounds_mean_plain_settings():
 
 def test_what_is_given_stays():
     model = GradientBoostingRegressor(learning_rate=0.02, max_leaf_nodes=None, n_folds=3)
-    for chosen in settle(model, "auto", 1000, 1):
+    for chosen in resolve_settings(model, "auto", n_rows=1000, n_scores=1):
         assert chosen.learning_rate == 0.02
         assert chosen.max_leaf_nodes is None
         assert chosen.n_folds == 3
@@ -46,12 +50,15 @@ def test_what_is_given_stays():
 
 def test_fewer_folds_with_more_rows():
     model = GradientBoostingRegressor()
-    folds = [settle(model, "auto", n, 1)[0].n_folds for n in (100, 10_000, 30_000, 10**6)]
+    folds = [
+        resolve_settings(model, "auto", n_rows=n, n_scores=1)[0].n_folds
+        for n in (100, 10_000, 30_000, 10**6)
+    ]
     assert folds[0] == 8
     assert folds[-1] == 1
     assert folds == sorted(folds, reverse=True)
-    assert len(settle(model, "auto", 10**6, 1)) == 1
-    assert settle(model, "auto", 10_000, 26)[0].n_folds == 1
+    assert len(resolve_settings(model, "auto", n_rows=10**6, n_scores=1)) == 1
+    assert resolve_settings(model, "auto", n_rows=10_000, n_scores=26)[0].n_folds == 1
 
 
 def test_fewer_bins_and_columns_of_wide_tables():
@@ -61,19 +68,28 @@ def test_fewer_bins_and_columns_of_wide_tables():
         (200, 2001, 0.25, 64),
         (2999, 10_000, 0.25, 64),
     ):
-        for chosen in settle(model, "auto", n_rows, 1, n_columns=n_columns):
+        for chosen in resolve_settings(
+            model, "auto", n_rows=n_rows, n_scores=1, n_columns=n_columns
+        ):
             assert (chosen.max_features, chosen.max_bins) == (share, bins)
     for narrow, wide in zip(
-        settle(model, "auto", 3000, 1), settle(model, "auto", 3000, 1, n_columns=9999), strict=True
+        resolve_settings(model, "auto", n_rows=3000, n_scores=1),
+        resolve_settings(model, "auto", n_rows=3000, n_scores=1, n_columns=9999),
+        strict=True,
     ):
         assert narrow == wide
-    assert settle(model, 100, 200, 1, n_columns=9999)[0].max_bins == 255
-    assert settle(model, "auto", 20, 1, n_columns=9999)[0].max_bins == 255
+    assert resolve_settings(model, 100, n_rows=200, n_scores=1, n_columns=9999)[0].max_bins == 255
+    assert resolve_settings(model, "auto", n_rows=20, n_scores=1, n_columns=9999)[0].max_bins == 255
     given = GradientBoostingClassifier(max_features=0.9, max_bins=20)
-    for chosen in settle(given, "auto", 200, 1, n_columns=9999):
+    for chosen in resolve_settings(given, "auto", n_rows=200, n_scores=1, n_columns=9999):
         assert (chosen.max_features, chosen.max_bins) == (0.9, 20)
     exact = GradientBoostingClassifier(max_bins=None)
-    assert settle(exact, "auto", 200, 1, False, n_columns=9999)[0].max_bins is None
+    assert (
+        resolve_settings(exact, "auto", n_rows=200, n_scores=1, oblivious=False, n_columns=9999)[
+            0
+        ].max_bins
+        is None
+    )
 
 
 @pytest.mark.parametrize(("n_columns", "bins"), [(50, 255), (2500, 64)])
@@ -85,7 +101,7 @@ def test_wide_tables_have_few_codes(monkeypatch, n_columns, bins):
             super().__init__(*args)
             seen.append(self.matrix.n_codes / n_columns)
 
-    monkeypatch.setattr(boosting, "Bins", Watched)
+    monkeypatch.setattr(boosting_bins, "Bins", Watched)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, n_columns))
     y = (X[:, 0] > 0).astype(int)
@@ -119,9 +135,9 @@ def test_defaults_beat_plain_settings():
 def test_the_model_is_the_mean_of_its_boosters(growth, monkeypatch):
     X, y = waves(300)
     model = GradientBoostingRegressor(n_folds=3, growth=growth, random_state=4).fit(X, y)
-    parts = split_rows(300, 3, 0.1, None, None, None, model._seed)
+    folds = split_rows(np.arange(300), n_folds=3, fraction=0.1, seed=model._continuation.seed)
     raw = 0
-    for number, (learned, watched) in enumerate(parts):
+    for number, fold in enumerate(folds):
         one = clone(model).set_params(
             n_folds=1,
             n_estimators=model.n_estimators_,
@@ -133,14 +149,14 @@ def test_the_model_is_the_mean_of_its_boosters(growth, monkeypatch):
             max_features=0.5,
             early_stopping=True,
         )
-        one.random_state = FixedSeed(model._seed + number)
+        one.random_state = FixedSeed(model._continuation.seed + number)
         with monkeypatch.context() as patch:  # some rows with the bins of all, as a fold has them
-            patch.setattr(boosting, "split_rows", lambda *_, part=(learned, watched): [part])
-            patch.setattr(boosting, "Bins", lambda *given: Bins(*given[:5]))
-            patch.setattr(boosting.Trial, "best", lambda trial: (trial.n_run, None))
+            patch.setattr(boosting, "split_rows", lambda *_, fold=fold, **__: [fold])
+            patch.setattr(boosting_bins, "Bins", lambda *given: Bins(*given[:3], None))
+            patch.setattr(boosting.Trial, "best", lambda trial: (trial.n_rounds, None))
             held = one.fit(X, y)
         raw = raw + held._raw(X) / 3
-        assert len(watched) == 100
+        assert len(fold.validation_rows) == 100
     np.testing.assert_allclose(raw, model._raw(X), rtol=1e-12)
 
 
@@ -211,9 +227,11 @@ def test_best_round():
 
 
 def test_every_row_is_watched_once():
-    parts = split_rows(103, 4, 0.1, np.arange(103) % 3, None, None, 0)
-    assert np.array_equal(np.sort(np.concatenate([w for _, w in parts])), np.arange(103))
-    for learned, watched in parts:
+    folds = split_rows(np.arange(103), n_folds=4, fraction=0.1, classes=np.arange(103) % 3, seed=0)
+    validation = np.concatenate([fold.validation_rows for fold in folds])
+    assert np.array_equal(np.sort(validation), np.arange(103))
+    for fold in folds:
+        learned, watched = fold.train_rows, fold.validation_rows
         assert np.array_equal(np.sort(np.concatenate([learned, watched])), np.arange(103))
         assert np.ptp(np.bincount(watched % 3)) <= 1
 
@@ -221,14 +239,16 @@ def test_every_row_is_watched_once():
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_groups_stay_together(n_folds):
     groups = np.repeat(np.arange(20), 5)[np.random.default_rng(0).permutation(100)]
-    for learned, watched in split_rows(100, n_folds, 0.2, None, groups, None, 0):
+    for fold in split_rows(np.arange(100), n_folds=n_folds, fraction=0.2, groups=groups, seed=0):
+        learned, watched = fold.train_rows, fold.validation_rows
         assert not set(groups[learned]) & set(groups[watched])
         assert len(learned) + len(watched) == 100
 
 
 def test_the_future_is_watched():
     time = np.random.default_rng(0).integers(0, 30, 100)
-    ((learned, watched),) = split_rows(100, 5, 0.2, None, None, time, 0)
+    (fold,) = split_rows(np.arange(100), n_folds=5, fraction=0.2, time=time, seed=0)
+    learned, watched = fold.train_rows, fold.validation_rows
     assert time[learned].max() < time[watched].min()
     assert len(watched) >= 20
 
@@ -238,7 +258,7 @@ def test_bad_groups_and_times():
     model = GradientBoostingRegressor()
     with pytest.raises(ValueError, match="groups: expected at least 2"):
         model.fit(X, y, groups=np.zeros(100))
-    with pytest.raises(ValueError, match="time: expected different values"):
+    with pytest.raises(ValueError, match="time: expected at least two different values"):
         model.fit(X, y, time=np.zeros(100))
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.fit(X, y, groups=np.zeros(99))
@@ -279,9 +299,11 @@ def test_oblivious_trees_ask_one_question_a_level():
     ).fit(X, y)
     for t in range(20):
         # A node that a question would leave as it is skips it, so depths need not be levels.
-        asked = {q for level in questions_by_depth(model._store.tree(t)) for q in level}
+        asked = {
+            q for level in questions_by_depth(model.fitted_model().store.tree(t)) for q in level
+        }
         assert len(asked) <= 4
-        assert 4 < (model._store.tree(t).children_left < 0).sum() <= 16
+        assert 4 < (model.fitted_model().store.tree(t).children_left < 0).sum() <= 16
 
 
 def test_an_oblivious_tree_is_the_best_one():
@@ -318,7 +340,7 @@ def test_an_oblivious_tree_is_the_best_one():
     _, f, value = best([np.ones(60, bool)])
     first = X[:, f] <= value
     _total, f2, value2 = best([first, ~first])
-    levels = list(questions_by_depth(model._store.tree(0)))
+    levels = list(questions_by_depth(model.fitted_model().store.tree(0)))
     assert levels[0][0][0] == f
     assert value <= levels[0][0][1] < value + 0.11
     assert levels[1][0][0] == f2
@@ -358,7 +380,7 @@ def test_oblivious_trees_with_missing_values_categories_and_constraints():
         assert last is None or (now >= last - 1e-12).all()
         last = now
     for t in range(10):
-        tree = model._store.tree(t)
+        tree = model.fitted_model().store.tree(t)
         leaves = tree.children_left < 0
         assert tree.n_node_samples[leaves].min() >= 5
 
@@ -375,7 +397,13 @@ def test_statistics_are_those_of_the_rows_before(seed, n, n_categories, weighted
     weights = rng.integers(1, 4, n).astype(float) if weighted else None
     learned = np.sort(rng.choice(n, size=max(1, n * 2 // 3), replace=False)).astype(np.uint32)
     mean_of, count = ordered_statistics(
-        2, codes, n_categories, y[:, np.newaxis], weights, learned, seed
+        2,
+        codes,
+        n_categories=n_categories,
+        targets=y[:, np.newaxis],
+        weights=weights,
+        train_rows=learned,
+        seed=seed,
     )
     w = np.ones(n) if weights is None else weights
     mean = np.average(y[learned], weights=w[learned])
@@ -426,7 +454,7 @@ def test_questions_about_statistics_are_about_categories():
     same["x"] = 0.0
     predicted = pd.Series(model.predict(same)).groupby(same["shop"].to_numpy()).nunique()
     assert (predicted == 1).all()
-    tree = model._store.tree(0)
+    tree = model.fitted_model().store.tree(0)
     assert set(tree.feature[tree.children_left >= 0]) <= {0, 1}
     assert model.feature_importances_.shape == (2,)
     assert model.feature_importances_[0] > 0.3
@@ -457,7 +485,7 @@ def test_statistics_with_constraints_and_an_eval_set():
     loss = np.mean((model.predict(X[1000:]) - y[1000:]) ** 2)
     np.testing.assert_allclose(loss / 2, model.validation_score_.min(), rtol=1e-6)
     for t in range(model.n_estimators_):
-        tree = model._store.tree(t)
+        tree = model.fitted_model().store.tree(t)
         assert len(set(tree.feature[tree.children_left >= 0])) <= 1
 
 

@@ -192,11 +192,11 @@ def take(X, rows):
 
 def state_of(model, X):
     """Splits, values, gains and predictions as bytes; numbers of rows in leaves differ."""
-    state = model._store.core.state()
+    state = model.fitted_model().store.core.state()
     of_rows = ("sizes", "leaf_rows", "leaf_weight", "leaf_weight_exact")
     trees = {name: of.tobytes() for name, of in state.items() if name not in of_rows}
     told = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
-    return trees, model._baseline.tobytes(), told.tobytes()
+    return trees, model.fitted_model().baseline.tobytes(), told.tobytes()
 
 
 @settings(max_examples=120, deadline=None)
@@ -256,9 +256,9 @@ def test_whole_weights_are_repeated_rows(
     repeats = np.repeat(np.arange(n_rows), weights)
     weighted = kind_of_model(**settings_).fit(X, y, weights.astype(float))
     repeated = kind_of_model(**settings_).fit(take(X, repeats), y[repeats])
-    assert (weighted._n_rounds, weighted._loss_parameter) == (
-        repeated._n_rounds,
-        repeated._loss_parameter,
+    assert (weighted.n_estimators_, weighted._continuation.loss) == (
+        repeated.n_estimators_,
+        repeated._continuation.loss,
     )
     told = [state_of(model, X) for model in (weighted, repeated)]
     assert told[0] == told[1]

@@ -176,7 +176,7 @@ def test_forests_that_share_trees_are_the_local_ones(name, target):
     local = getattr(ensemble, name)(10, random_state=1).fit(X, target)
     ours = getattr(sd, name)(10, random_state=1).fit(blocks(X), blocks(target))
     assert ours.spread_ == "trees"
-    left, right = local._store.core.state(), ours._store.core.state()
+    left, right = local.fitted_model().store.core.state(), ours.fitted_model().store.core.state()
     assert all(left[key].tobytes() == right[key].tobytes() for key in left)
     np.testing.assert_array_equal(ours.predict(blocks(X)).compute(), local.predict(X))
     if name.endswith("Regressor"):
@@ -407,7 +407,7 @@ def test_automatic_defaults_in_folds_are_the_local_ones(kind, weights):
     name = "GradientBoostingClassifier" if kind == "classes" else "GradientBoostingRegressor"
     target = C if kind == "classes" else Y
     local = getattr(ensemble, name)(**SOON).fit(X, target, weights)
-    assert local._n_boosters == 8
+    assert local.fitted_model().n_boosters == 8
     given = None if weights is None else blocks(weights)
     ours = getattr(sd, name)(**SOON).fit(blocks(X), blocks(target), given)
     assert_same(local, ours.to_local())
@@ -421,7 +421,7 @@ def test_automatic_defaults_without_any_parameter_are_the_local_ones():
     local = ensemble.GradientBoostingRegressor(random_state=0).fit(X[:200], Y[:200])
     ours = sd.GradientBoostingRegressor(random_state=0)
     ours.fit(da.from_array(X[:200], chunks=(70, 4)), Y[:200])
-    assert local._n_boosters == 8
+    assert local.fitted_model().n_boosters == 8
     assert_same(local, ours.to_local())
 
 
@@ -431,7 +431,7 @@ def test_automatic_defaults_of_rankings_are_the_local_ones(n_folds):
     relevance = np.clip(np.round(Y), 0, 4)
     params = {**SOON, "n_folds": n_folds}
     local = ensemble.GradientBoostingRanker(**params).fit(X, relevance, group=groups)
-    assert local._n_boosters == (8 if n_folds == "auto" else 1)
+    assert local.fitted_model().n_boosters == (8 if n_folds == "auto" else 1)
     ours = sd.GradientBoostingRanker(**params)
     ours.fit(da.from_array(X, chunks=(300, 4)), relevance, group=groups)
     assert_same(local, ours.to_local())
@@ -488,7 +488,7 @@ def test_a_checkpoint_of_folds_goes_on(n_before, monkeypatch, tmp_path):
     monkeypatch.undo()
     half = spinney.load(place)
     assert n_before <= sum(map(len, half._checkpoint_trees)) <= n_before + 3
-    assert half.n_estimators_ * half._n_boosters == len(half._store)
+    assert half.n_estimators_ * half.fitted_model().n_boosters == len(half.fitted_model().store)
     assert np.isfinite(half.predict(X)).all()
     seen = []
     again = sd.GradientBoostingRegressor(

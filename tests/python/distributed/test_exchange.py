@@ -17,8 +17,7 @@ from sklearn.metrics import log_loss
 from spinney.boosting import _out_of_fold
 from spinney.boosting import _settings as boosting_rules
 from spinney.boosting import base as boosting
-from spinney.boosting.distributed import fit_shard
-from spinney.distributed import shard
+from spinney.distributed import agreement
 from spinney.distributed.exchange import ExchangeError, SocketExchange, ThreadExchange
 from spinney.distributed.totals import RowNumbers, Totals
 from spinney.ensemble import (
@@ -28,7 +27,7 @@ from spinney.ensemble import (
 )
 from spinney.models.forest_store import ForestStore
 from support.shard_process import fit_in_process
-from support.shards import assert_same, cut, fit_alone, fit_together, run, stretches_of
+from support.shards import assert_same, cut, fit_alone, fit_together, fit_worker, row_ranges_of, run
 
 
 def make_rows(n, seed=0):
@@ -110,7 +109,7 @@ def test_workers_fit_the_model_of_one(name):
             parts[1], parts[2] = np.sort(np.concatenate(parts[1:3])), parts[2][:0]  # one has none
         for model in fit_together(lambda: kind(**common), parts, X, y, weights):
             assert_same(alone, model)
-            assert "_shard" not in vars(model)
+            assert "_workers" not in vars(model)
 
 
 def test_workers_watch_rows_of_their_own():
@@ -190,7 +189,7 @@ def test_automatic_defaults_are_those_of_one_worker(name):
     weights = weights if weighted else None
     common = {**SOON, **params}
     alone = fit_alone(kind(**common), X, y, weights)
-    assert alone._n_boosters == {"given folds": 3, "one fold": 1}.get(
+    assert alone.fitted_model().n_boosters == {"given folds": 3, "one fold": 1}.get(
         name, params.get("n_folds", 8)
     )
     rng = np.random.default_rng(len(name))
@@ -219,7 +218,7 @@ def test_automatic_defaults_of_rankings_are_those_of_one_worker(n_folds):
     parts = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
     common = {"n_folds": n_folds, **SOON}
     alone = fit_alone(GradientBoostingRanker(**common), X, y, group=names)
-    assert alone._n_boosters == (8 if n_folds == "auto" else n_folds)
+    assert alone.fitted_model().n_boosters == (8 if n_folds == "auto" else n_folds)
     groups = [names[part] for part in parts]
     told = fit_together(lambda: GradientBoostingRanker(**common), parts, X, y, group=groups)
     for model in told:
@@ -236,12 +235,12 @@ def test_a_fit_in_folds_goes_on_from_its_last_tree(begun):
     def make():
         return REGRESSOR(**common)
 
-    def settle(*given, **options):
-        first = boosting_rules.settle(*given, **options)[0]
+    def both_growths(*given, **options):
+        first = boosting_rules.resolve_settings(*given, **options)[0]
         return [replace(first, growth=kind) for kind in ("best_first", "oblivious")]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boosting, "settle", settle)
+        patch.setattr(boosting, "resolve_settings", both_growths)
         parts = cut(300, 2, np.random.default_rng(1))
         stores, seen = [], []
 
@@ -402,7 +401,7 @@ def test_bins_from_a_sample_cost_little(monkeypatch):
     n, n_sampled = 20_000, 4_000
     common = {"n_estimators": 60, "learning_rate": 0.1, "max_leaf_nodes": 15, "subsample": 1.0}
     common |= {"early_stopping": False, "min_samples_leaf": 50, "max_features": 1.0}
-    every = shard._core.sample_rows
+    every = agreement._core.sample_rows
 
     def some(n_rows):
         rng = np.random.default_rng(0)
@@ -412,7 +411,7 @@ def test_bins_from_a_sample_cost_little(monkeypatch):
     for name, X, y in sketch_tables(2 * n):
         losses = []
         for sample in (every, some):
-            monkeypatch.setattr(shard._core, "sample_rows", sample)
+            monkeypatch.setattr(agreement._core, "sample_rows", sample)
             parts = [np.arange(n // 3), np.arange(n // 3, n)]
             model = fit_together(lambda: CLASSIFIER(**common), parts, X[:n], y[:n])[0]
             losses.append(log_loss(y[n:], model.predict_proba(X[n:])))
@@ -454,10 +453,10 @@ def test_parts_that_do_not_fit_together():
         exchanges = ThreadExchange.of(2)
         told = run(
             [
-                lambda k=k, frames=frames, exchanges=exchanges: fit_shard(
+                lambda k=k, frames=frames, exchanges=exchanges: fit_worker(
                     *(REGRESSOR(n_estimators=2), frames[k], y[several[k]]),
                     exchange=exchanges[k],
-                    stretches=stretches_of(several[k]),
+                    row_ranges=row_ranges_of(several[k]),
                     seed=0,
                 )
                 for k in range(2)

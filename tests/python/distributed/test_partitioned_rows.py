@@ -7,11 +7,10 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spinney.boosting.distributed import fit_shard
 from spinney.distributed.exchange import ThreadExchange
 from spinney.distributed.partitioned_rows import PartedRows
 from spinney.ensemble import GradientBoostingRegressor
-from support.shards import SEED, assert_same, fit_alone
+from support.shards import assert_same, fit_alone, fit_worker
 
 
 @settings(max_examples=25, deadline=None)
@@ -43,7 +42,9 @@ def test_parts_do_not_change_the_model(seed, n_rows, n_parts, begun, weighted):
         )  # fmt: skip
 
     alone = fit_alone(make(), frame, y, weights)
-    together = {"exchange": ThreadExchange.of(1)[0], "stretches": [(0, 0)], "seed": SEED}
-    together["sample_weight"] = weights
-    start = [alone._store.part(0, begun)] if begun else None
-    assert_same(alone, fit_shard(make(), rows, y, start=start, **together))
+    start = [alone.fitted_model().store.part(0, begun)] if begun else []
+    together = fit_worker(
+        make(), rows, y, exchange=ThreadExchange.of(1)[0], row_ranges=[(0, 0)],
+        sample_weight=weights, start=start,
+    )  # fmt: skip
+    assert_same(alone, together)

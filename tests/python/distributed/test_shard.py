@@ -59,8 +59,10 @@ def test_any_parts_give_the_same_model(
 def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_classes):
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n_rows)
-    arguments = (1, fraction)
-    learned, watched = split_rows(n_rows, *arguments, classes, None, None, seed)[0]
+    every = split_rows(np.arange(n_rows), n_folds=1, fraction=fraction, classes=classes, seed=seed)[
+        0
+    ]
+    learned, watched = every.train_rows, every.validation_rows
     assert sorted([*learned, *watched]) == list(range(n_rows))
     assert len(watched) == (fraction if isinstance(fraction, int) else np.ceil(fraction * n_rows))
     parts = cut(n_rows, n_workers, rng)
@@ -69,8 +71,10 @@ def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_clas
     def work(rank):
         rows = parts[rank]
         numbers, totals = rows.astype(np.uint64), Totals(exchanges[rank])
-        more = (classes[rows], None, None, seed, numbers, totals)
-        return rows[split_rows(len(rows), *arguments, *more)[0][1]]
+        fold = split_rows(
+            numbers, n_folds=1, fraction=fraction, classes=classes[rows], seed=seed, totals=totals
+        )[0]
+        return rows[fold.validation_rows]
 
     told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
     assert sorted(np.concatenate(told)) == sorted(watched)
@@ -87,9 +91,11 @@ def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_clas
 def test_any_parts_have_the_same_folds(seed, n_rows, n_workers, n_folds, n_classes):
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n_rows)
-    of_all = split_rows(n_rows, n_folds, 0.1, classes, None, None, seed)
+    of_all = split_rows(
+        np.arange(n_rows), n_folds=n_folds, fraction=0.1, classes=classes, seed=seed
+    )
     assert len(of_all) == min(n_folds, n_rows)
-    watched = [watched for _, watched in of_all]
+    watched = [fold.validation_rows for fold in of_all]
     assert sorted(np.concatenate(watched)) == list(range(n_rows))
     assert np.ptp([len(one) for one in watched]) <= 1
     if np.bincount(classes, minlength=n_classes).min() >= n_folds:
@@ -100,15 +106,20 @@ def test_any_parts_have_the_same_folds(seed, n_rows, n_workers, n_folds, n_class
 
     def work(rank):
         rows = parts[rank]
-        more = (classes[rows], None, None, seed, rows.astype(np.uint64), Totals(exchanges[rank]))
-        return [
-            (rows[learned], rows[of]) for learned, of in split_rows(len(rows), n_folds, 0.1, *more)
-        ]
+        folds = split_rows(
+            rows.astype(np.uint64),
+            n_folds=n_folds,
+            fraction=0.1,
+            classes=classes[rows],
+            seed=seed,
+            totals=Totals(exchanges[rank]),
+        )
+        return [(rows[fold.train_rows], rows[fold.validation_rows]) for fold in folds]
 
     told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
-    for k, (learned, of) in enumerate(of_all):
-        assert sorted(np.concatenate([one[k][0] for one in told])) == learned.tolist()
-        assert sorted(np.concatenate([one[k][1] for one in told])) == of.tolist()
+    for k, fold in enumerate(of_all):
+        assert sorted(np.concatenate([one[k][0] for one in told])) == fold.train_rows.tolist()
+        assert sorted(np.concatenate([one[k][1] for one in told])) == fold.validation_rows.tolist()
 
 
 @settings(max_examples=40, deadline=None)
@@ -121,19 +132,28 @@ def test_any_parts_have_the_same_folds(seed, n_rows, n_workers, n_folds, n_class
 def test_any_parts_have_the_same_groups_in_a_fold(seed, n_groups, n_workers, n_folds):
     rng = np.random.default_rng(seed)
     groups = rng.permutation(n_groups).repeat(rng.integers(1, 6, n_groups))
-    of_all = split_rows(len(groups), n_folds, 0.3, None, groups, None, seed)
+    of_all = split_rows(
+        np.arange(len(groups)), n_folds=n_folds, fraction=0.3, groups=groups, seed=seed
+    )
     assert len(of_all) == min(n_folds, n_groups)
-    for learned, of in of_all:
-        assert not set(groups[learned]) & set(groups[of])
+    for fold in of_all:
+        assert not set(groups[fold.train_rows]) & set(groups[fold.validation_rows])
     worker = rng.integers(0, n_workers, n_groups)[groups]
     parts = [np.flatnonzero(worker == k) for k in range(n_workers)]
     exchanges = ThreadExchange.of(n_workers)
 
     def work(rank):
         rows = parts[rank]
-        more = (None, groups[rows], None, seed, rows.astype(np.uint64), Totals(exchanges[rank]))
-        return [rows[of] for _, of in split_rows(len(rows), n_folds, 0.3, *more)]
+        folds = split_rows(
+            rows.astype(np.uint64),
+            n_folds=n_folds,
+            fraction=0.3,
+            groups=groups[rows],
+            seed=seed,
+            totals=Totals(exchanges[rank]),
+        )
+        return [rows[fold.validation_rows] for fold in folds]
 
     told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
-    for k, (_, of) in enumerate(of_all):
-        assert sorted(np.concatenate([one[k] for one in told])) == of.tolist()
+    for k, fold in enumerate(of_all):
+        assert sorted(np.concatenate([one[k] for one in told])) == fold.validation_rows.tolist()

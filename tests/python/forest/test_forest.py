@@ -120,7 +120,9 @@ def test_same_bits_for_any_number_of_threads(cls):
         np.testing.assert_array_equal(output(model, X), output(models[0], X))
         np.testing.assert_array_equal(model.oob_curve_, models[0].oob_curve_)
         np.testing.assert_array_equal(model._oob_sums, models[0]._oob_sums)
-        assert pickle.dumps(model._store) == pickle.dumps(models[0]._store)
+        assert pickle.dumps(model.fitted_model().store) == pickle.dumps(
+            models[0].fitted_model().store
+        )
 
 
 @pytest.mark.parametrize("cls", FORESTS)
@@ -809,7 +811,7 @@ def test_pickle_is_small_and_exact(cls):
 
 def test_a_damaged_pickle_is_refused():
     X, y = data_for(RandomForestClassifier)
-    store = RandomForestClassifier(3, random_state=0).fit(X, y)._store
+    store = RandomForestClassifier(3, random_state=0).fit(X, y).fitted_model().store
 
     def read(name, array):
         state = store.__getstate__()

@@ -48,7 +48,7 @@ def test_model_is_a_whole_one(name, tmp_path):
     np.testing.assert_allclose(last, raw, rtol=1e-12, atol=1e-12)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert model.apply(ROWS).shape[0] == len(ROWS)
-    tree = model._store.tree(0)
+    tree = model.fitted_model().store.tree(0)
     assert tree.n_node_samples[0] > 0
     assert tree.max_depth <= 10
 

@@ -374,8 +374,8 @@ def test_boosters_by_hand():
     model.fit(X[:100], labels[:100])
     told = impurity_importance(model, X[100:], labels[100:], held_out=True)
     rows, sums = X[100:], np.zeros(4)
-    for t in range(len(model._store)):
-        tree = model._store.tree(t)
+    for t in range(len(model.fitted_model().store)):
+        tree = model.fitted_model().store.tree(t)
         target = (labels[100:] == model.classes_[t % 3]).astype(float)
         stack = [(0, np.arange(50))]
         while stack:

@@ -323,8 +323,8 @@ def test_boosters_of_several_targets():
     model = GradientBoostingRegressor(**options).fit(X[:100], Y[:100])
     told = impurity_importance(model, X[100:], Y[100:], held_out=True)
     by_tree = [
-        walk(model._store.tree(t), X[100:], indicators(model, Y[100:]))
-        for t in range(len(model._store))
+        walk(model.fitted_model().store.tree(t), X[100:], indicators(model, Y[100:]))
+        for t in range(len(model.fitted_model().store))
     ]
     np.testing.assert_allclose(told.mean, np.sum(by_tree, axis=0), atol=1e-12)
     # All questions together are about the covariance of scores and targets (of rows held out, nodes

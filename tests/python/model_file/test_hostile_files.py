@@ -33,10 +33,10 @@ CLASSES = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, "yes", "no")
 
 def changed_state(model: Any, array: str, place: int, value: float) -> Any:
     """Rebuild a forest of which one number is another."""
-    state = model._store.__getstate__()
+    state = model.fitted_model().store.__getstate__()
     state["arrays"][array] = state["arrays"][array].copy()
     state["arrays"][array][place] = value
-    store = object.__new__(type(model._store))
+    store = object.__new__(type(model.fitted_model().store))
     store.__setstate__(state)
     return store
 
@@ -64,11 +64,11 @@ def test_forests_that_point_beyond_their_ends(array: str, place: int, value: int
 
 def test_mixed_leaves_of_one_class() -> None:
     model = RandomForestClassifier(1, max_depth=1, random_state=0).fit(X, np.zeros(90))
-    state = model._store.__getstate__()
+    state = model.fitted_model().store.__getstate__()
     state["arrays"]["leaf_class"] = state["arrays"]["leaf_class"] + np.uint32(1)
     state["arrays"]["mixed_counts"] = np.array([90.0], dtype=np.float32)
     state["arrays"]["sizes"][6] = 1  # of mixed_counts
-    model._store.__setstate__(state)
+    model.fitted_model().store.__setstate__(state)
     np.testing.assert_array_equal(model.predict_proba(X), np.ones((90, 1)))
 
 

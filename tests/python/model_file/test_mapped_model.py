@@ -66,8 +66,8 @@ def test_same_bits(forest: Any, mmap: Any, tmp_path: Path) -> None:
         gc.collect()
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
-        state = again._store.core.state()
-        for name, array in model._store.core.state().items():
+        state = again.fitted_model().store.core.state()
+        for name, array in model.fitted_model().store.core.state().items():
             np.testing.assert_array_equal(state[name], array, strict=True)
 
 
@@ -133,7 +133,7 @@ def test_processes_share_the_pages(forest: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [True, False])
 def test_arrays_of_a_forest_are_its_own(forest: Any, first: bool) -> None:
     """What is checked once and then trusted must not be open to others."""
-    description = describe([forest._store])
+    description = describe([forest.fitted_model().store])
     nodes = description.nodes
     array = {"ref": [node["kind"] for node in nodes].index("array")}
     assert len(rebuild(nodes, description.tensors)[0]) == len(forest)
@@ -144,9 +144,9 @@ def test_arrays_of_a_forest_are_its_own(forest: Any, first: bool) -> None:
         nodes[-1]["items"].append(array)
     with pytest.raises(ValueError, match="used elsewhere too"):
         rebuild(nodes, description.tensors)
-    state = forest._store.core.state()
+    state = forest.fitted_model().store.core.state()
     with pytest.raises(ValueError, match="read-only"):
-        _core.Forest(*forest._store.shape).restore(state)
+        _core.Forest(*forest.fitted_model().store.shape).restore(state)
 
 
 def test_one_array_for_two_is_refused() -> None:

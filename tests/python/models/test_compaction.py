@@ -73,8 +73,10 @@ def test_the_loss_is_what_it_says(name: str, bits: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(said(model), before)  # the model is left as it was
     # Changes of leaves, from the trees themselves.
     moved = max(
-        np.abs(compact._store.tree(t).value - model._store.tree(t).value)[_leaves(model, t)].max()
-        for t in range(len(model._store))
+        np.abs(
+            compact.fitted_model().store.tree(t).value - model.fitted_model().store.tree(t).value
+        )[_leaves(model, t)].max()
+        for t in range(len(model.fitted_model().store))
     )
     assert moved == pytest.approx(facts["leaf_change"], rel=1e-9, abs=1e-12)
     # Files.
@@ -126,7 +128,7 @@ def test_predictions_that_are_exponentials(loss: Any) -> None:
 
 
 def _leaves(model: Any, number: int) -> Any:
-    return model._store.tree(number).children_left < 0
+    return model.fitted_model().store.tree(number).children_left < 0
 
 
 def test_sizes_of_values() -> None:
@@ -134,17 +136,17 @@ def test_sizes_of_values() -> None:
     whole, narrow, narrowest = (forest.compact(bits).compaction_ for bits in (None, 16, 8))
     assert whole["bytes_after"] > narrow["bytes_after"] > narrowest["bytes_after"]
     assert narrow["leaf_change"] < narrowest["leaf_change"] / 200
-    span = max(np.ptp(forest._store.tree(t).value) for t in range(8))
+    span = max(np.ptp(forest.fitted_model().store.tree(t).value) for t in range(8))
     assert narrowest["leaf_change"] <= span / (2 * 255)
 
 
 def test_classes_share_their_fractions() -> None:
     model = MODELS["classes"]
-    held = model.compact(8)._store.core.state()
+    held = model.compact(8).fitted_model().store.core.state()
     fractions = held["values"].reshape(-1, 4)
     np.testing.assert_allclose(fractions.sum(axis=1), 1, rtol=1e-15)
     assert len(held["mixed_counts"]) == 0
-    assert len(fractions) < (model._store.core.state()["leaf_class"] >= 4).sum()
+    assert len(fractions) < (model.fitted_model().store.core.state()["leaf_class"] >= 4).sum()
 
 
 def test_fitting_again_and_growing_on() -> None:
@@ -196,7 +198,7 @@ def test_any_targets(targets: Any, bits: Any) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_packing_loses_nothing(name: str) -> None:
-    arrays = MODELS[name]._store.core.state()
+    arrays = MODELS[name].fitted_model().store.core.state()
     packed = pack(arrays, NO_GRID)
     assert "questions" in packed
     again = unpack(packed, NO_GRID)
@@ -209,7 +211,7 @@ def test_packing_loses_nothing(name: str) -> None:
 @given(st.data())
 def test_packed_forests_that_are_wrong(data: st.DataObject) -> None:
     """Changed anywhere, a packed forest is refused or is one that can be walked through."""
-    store = MODELS["forest"].compact(8)._store
+    store = MODELS["forest"].compact(8).fitted_model().store
     state = store.__getstate__()
     name = data.draw(st.sampled_from([*ARRAYS, "sizes", "questions"]))
     array = state["packed"][name].copy()

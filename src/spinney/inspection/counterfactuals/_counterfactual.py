@@ -13,6 +13,7 @@ from scipy.special import logit
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.table import schema_of
 from spinney.export.tree_models import read_trees
 from spinney.inspection._given_row import with_row
 from spinney.inspection._tree_sums import StoredSum, read_tree_sum
@@ -197,7 +198,7 @@ class _Problem:
         fixed_columns = {view.find(column, "fixed") for column in fixed}
         limits = {view.find(column, "bounds"): ends for column, ends in bounds.items()}
         for j in limits:
-            if model._schema.categories[j] is not None:
+            if schema_of(model).categories[j] is not None:
                 raise ValueError(
                     f"bounds: expected numeric columns, got {view.names[j]!r}, which holds "
                     "categories; use fixed for columns that may not change"
@@ -216,8 +217,8 @@ class _Problem:
             if j in fixed_columns or np.isnan(self._tree_values[row, j]):
                 continue
             cost_factor = cost_factors.get(j, 1.0)
-            if model._schema.categories[j] is not None:
-                categories[j] = len(model._schema.categories[j])
+            if schema_of(model).categories[j] is not None:
+                categories[j] = len(schema_of(model).categories[j])
                 self._set_categories(j, categories[j], cost_factor)
             else:
                 cuts[j] = find_cuts(self._scores, j)
@@ -396,7 +397,7 @@ class _Problem:
                 changes[self._view.names[j]] = (own, value)
         for j, option in classes.items():
             if self.costs[j][option] > 0:
-                values = self._model._schema.categories[j]
+                values = schema_of(self._model).categories[j]
                 set_to[j] = np.array([self._settings[j][option]])
                 own = values[int(self._tree_values[self._row, j])]
                 changes[self._view.names[j]] = (own, values[option])

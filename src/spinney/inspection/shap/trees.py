@@ -13,6 +13,7 @@ from spinney import _core
 from spinney.adaboost.anyboost import BaseAnyBoost, Constant
 from spinney.boosting.base import BaseBoosting
 from spinney.data.core_table import read_for_core
+from spinney.data.table import schema_of
 from spinney.export.tree_models import read_trees
 from spinney.inspection._tree_sums import StoredSum, read_tree_sum
 from spinney.models import form as _form
@@ -65,8 +66,6 @@ def read_stored(model: Any) -> tuple[TreeSum, StoredSum] | None:
     Returns None if the core does not hold the final leaf values. The trees then have to be read
     from the model (`read_sum`).
     """
-    if not hasattr(model, "_store"):
-        return None
     stored = read_tree_sum(model)
     if stored is None or stored.hard:
         return None
@@ -100,9 +99,9 @@ def _any_boost_sum(model: Any) -> TreeSum:
         values.append(float(step) * np.asarray(leaf, dtype=np.float64)[:, None])
     if not learners:
         raise NotExpressible(f"{type(model).__name__} has no trees")
-    known: Any = learners[0]._schema.categories
+    known: Any = schema_of(learners[0]).categories
     for learner in learners:
-        own: Any = learner._schema.categories
+        own: Any = schema_of(learner).categories
         if not all(np.array_equal(a, b) for a, b in zip(own, known, strict=True)):
             raise NotExpressible("its trees were fitted to different categories")
     trees = [learner.tree_ for learner in learners]
@@ -186,15 +185,15 @@ def explain_trees(
         The maximum number of threads.
     """
     reader = model if tree_sum.reader is None else tree_sum.reader
-    rows = read_for_core(reader, X, reader._schema)
+    schema = schema_of(reader)
+    rows = read_for_core(reader, X, schema)
     scores = tree_sum.scores
     n_outputs = len(scores.start)
     n_features = int(model.n_features_in_)
-    sizes = [0 if c is None else len(c) for c in reader._schema.categories]
-    core = _core.TreeExplainer(sizes, n_outputs)
+    core = _core.TreeExplainer(schema.n_categories, n_outputs)
     default_cover = _usual_cover(model)
     if background is None:
-        _check_cover(cover, vars(model).get("_cover"))
+        _check_cover(cover, default_cover)
     if cover == "auto":
         cover = default_cover
     if stored is not None:
@@ -225,7 +224,7 @@ def explain_trees(
             0 if score_index is None else score_index,
         )
     if background is not None:
-        core.set_background(read_for_core(reader, background, reader._schema))
+        core.set_background(read_for_core(reader, background, schema))
         method = "trees, interventional"
     else:
         method = f"trees, path dependent, by {cover}"
@@ -248,13 +247,13 @@ def explain_trees(
 def _usual_cover(model: Any) -> str:
     """Return the cover that "auto" selects for a model."""
     # The weights in boosters are second derivatives, which are less meaningful than row counts.
-    # Models imported from XGBoost or CatBoost have no row counts; their `_cover` is "weight".
+    # Models imported from XGBoost or CatBoost have no row counts; their cover is "weight".
     if isinstance(model, BaseBoosting):
-        return str(vars(model).get("_cover", "rows"))
+        return str(model.fitted_model().cover)
     return "weight"
 
 
-def _check_cover(cover: str, stored: str | None) -> None:
+def _check_cover(cover: str, stored: str) -> None:
     """Raise an error if an imported model does not store the requested cover."""
     if stored == "unknown":
         raise ValueError(

@@ -1,9 +1,7 @@
-"""A part of the rows of a fit, and what its worker finds out together with the others."""
+"""What workers with some rows each agree on before a fit: columns, labels and bins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,11 +11,10 @@ from spinney import _core
 from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.distributed.partitioned_rows import PartedRows, PartedTable, parts_of_table
-from spinney.distributed.totals import RowNumbers, Totals
+from spinney.distributed.totals import Totals
 from spinney.runtime.memory import release_memory
 
 __all__ = [
-    "Shard",
     "agree_on_bins",
     "agree_on_columns",
     "agree_on_labels",
@@ -27,32 +24,6 @@ __all__ = [
 ]
 
 _SAMPLE_BYTES = 2**20  # of sampled values of all workers that travel at a time, about
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One worker's part of a fit.
-
-    Parameters
-    ----------
-    totals : Totals
-        What is found out together.
-    numbers : RowNumbers
-        Of the rows, in the whole table.
-    seed : int
-        The same for all workers.
-    after_round : callable or None
-        Called with the number of rounds so far of a booster, the store of its trees and its
-        number.
-    start : list of ForestStore
-        Trees of each booster of a fit that was broken off; boosters beyond have none.
-    """
-
-    totals: Totals
-    numbers: RowNumbers
-    seed: int
-    after_round: Callable[[int, Any, int], object] | None = None
-    start: Sequence[Any] = ()
 
 
 def agree_on_columns(
@@ -154,8 +125,9 @@ def narrow_targets(targets: Any) -> Any:
 def agree_on_bins(
     table: Any,
     schema: Schema,
+    *,
     max_bins: int,
-    learned: Any,
+    train_rows: Any,
     weights: Any,
     totals: Totals,
     n_threads: int,
@@ -172,15 +144,15 @@ def agree_on_bins(
     _core.BinnedMatrix
         The codes.
     """
-    n_learned = table.n_rows if learned is None else len(learned)
+    n_train = table.n_rows if train_rows is None else len(train_rows)
     rank = 0 if totals.exchange is None else totals.exchange.rank
-    sizes = totals.gather(n_learned)
+    sizes = totals.gather(n_train)
     sample = _core.sample_rows(sum(sizes))  # ascending
     n_sampled, n_before = len(sample), sum(sizes[:rank])
-    own = slice(*np.searchsorted(sample, [n_before, n_before + n_learned]))
+    own = slice(*np.searchsorted(sample, [n_before, n_before + n_train]))
     rows = sample[own].astype(np.int64) - n_before
     del sample  # memory is tightest now if there are few rows
-    rows = rows if learned is None else np.asarray(learned)[rows]
+    rows = rows if train_rows is None else np.asarray(train_rows)[rows]
     sampled_units = row_units = None
     if weights is not None:
         sampled_units = _agree_on_units(weights[rows], totals)

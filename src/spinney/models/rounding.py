@@ -1,0 +1,19 @@
+"""Bounds of rounding errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["sum_rounding_error"]
+
+
+def sum_rounding_error(size: NDArray[np.float64]) -> Any:
+    """Return a bound of the difference of two sums from rounding alone, for each column.
+
+    Each of n numbers is rounded at most n times (Higham 2002, section 4.2), and once more in a
+    mean. Each rounding is at most half a unit in the last place, in both sums.
+    """
+    return (size * ((len(size) + 1) * np.finfo(np.float64).eps)).sum(axis=0)
