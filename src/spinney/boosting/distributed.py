@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from spinney import _core
 from spinney.boosting._fit_plan import FitInput
 from spinney.boosting.base import BaseBoosting
 from spinney.distributed.workers import NO_CHECKPOINTS, Checkpoints, Workers
+from spinney.models.boosted_trees import BoostedTrees
+from spinney.models.forest_store import ForestStore
 from spinney.runtime.rollback import all_or_nothing
 
-__all__ = ["FitInput", "fit_partition"]
+__all__ = ["FitInput", "fit_partition", "fit_seed", "model_from_trees", "trees_of_boosters"]
 
 
 def fit_partition(
@@ -67,6 +70,47 @@ def fit_partition(
         exchange.abort()
         raise
     return estimator
+
+
+def model_from_trees(estimator: Any, stores: list[ForestStore]) -> None:
+    """Give an estimator the model of an interrupted fit.
+
+    Parameters
+    ----------
+    estimator : BaseBoosting
+        An estimator with the attributes that a fit has set so far.
+    stores : list of ForestStore
+        The trees of each booster so far. The model is the mean of the first ones, one for each
+        fold. If there are several, a continued fit needs all of them, so they are kept.
+    """
+    before: BoostedTrees = estimator._model
+    folds = stores[: before.n_boosters]
+    n_rounds = min(map(len, folds)) // before.trees_per_round
+    if len(stores) == 1:
+        store = stores[0].part(0, len(stores[0]))
+    else:
+        store = ForestStore(*before.store.shape)
+        cores = [one.core for one in folds]
+        _core.append_mean(cores, n_rounds, before.trees_per_round, store.core)
+        estimator._checkpoint_trees = stores
+    estimator._model = replace(before, store=store, n_rounds=n_rounds, n_boosters=len(folds))
+
+
+def trees_of_boosters(estimator: Any) -> list[ForestStore] | None:
+    """Return the trees of each booster of a model, or None if they are not known.
+
+    A model that is the mean of several boosters, and finished, does not keep their trees.
+    """
+    stores: list[ForestStore] | None = vars(estimator).get("_checkpoint_trees")
+    fitted = estimator.fitted_model()
+    if stores is None and fitted.n_boosters == 1:
+        return [fitted.store]
+    return stores
+
+
+def fit_seed(estimator: Any) -> int:
+    """Return the seed of all random draws of a fit."""
+    return int(estimator._continuation.seed)
 
 
 def _check_supported(estimator: Any, given: FitInput, workers: Workers) -> None:

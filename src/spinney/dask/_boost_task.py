@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from spinney import __version__, _core
-from spinney.boosting.distributed import fit_shard
+from spinney import __version__
+from spinney.boosting.distributed import FitInput, fit_partition
 from spinney.dask._rows import Part, join_beside, join_parts
 from spinney.distributed.exchange import Exchange, ExchangeError, SocketExchange
 from spinney.distributed.partitioned_rows import PartedRows
-from spinney.distributed.totals import Totals
+from spinney.distributed.totals import RowNumbers, Totals
+from spinney.distributed.workers import Checkpoints, Workers
 from spinney.runtime.memory import release_memory
 
 __all__ = [
@@ -31,8 +32,6 @@ __all__ = [
     "LoadedPart",
     "Outcome",
     "Plan",
-    "begun_model",
-    "begun_trees",
     "boost_rows",
     "keep_part",
     "leave_fit",
@@ -221,35 +220,6 @@ def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
     return (str(listener.getsockname()[0]), int(listener.getsockname()[1]))
 
 
-def begun_model(model: Any, stores: list[Any]) -> None:
-    """Make a model of the trees so far: the mean of the first boosters, as many as there are folds.
-
-    Where there are several boosters, their own trees are kept for a fit that goes on.
-    """
-    folds = stores[: model._n_boosters]
-    per_round = model._trees_per_round
-    model._n_boosters = len(folds)
-    model._n_rounds = min(map(len, folds)) // per_round
-    if len(stores) == 1:
-        model._store = stores[0].part(0, len(stores[0]))
-        return
-    model._store = model._new_store()
-    cores = [store.core for store in folds]
-    _core.append_mean(cores, model._n_rounds, per_round, model._store.core)
-    model._checkpoint_trees = stores
-
-
-def begun_trees(model: Any) -> bytes | None:
-    """Return the trees of each booster that a model was made from; None where they are not known.
-
-    A model that is the mean of several boosters, and finished, does not keep theirs.
-    """
-    stores = vars(model).get("_checkpoint_trees")
-    if stores is None and model._n_boosters == 1:
-        stores = [model._store]
-    return None if stores is None else pickle.dumps(stores)
-
-
 def stop_fit(token: str) -> None:
     """Have a fit end after the rounds under way."""
     if token in _shares:
@@ -331,19 +301,20 @@ def _boost(
             about = _about_rows(len(rows), parts[0].n_columns, targets(), weights, totals)
             _check_rows(plan.expected, about)
             estimator._checkpoint_rows = about
-        fit_shard(
+        fit_partition(
             estimator,
-            rows,
-            targets,
-            exchange=exchange,
-            stretches=[(0, n_before)],
-            seed=plan.seed,
-            sample_weight=weights,
+            FitInput(
+                rows,
+                targets,
+                sample_weight=weights,
+                eval_set=_eval_set(watched, plan.is_ranker),
+                zero_weight_labels=_join_labels([one.labels for one in parts]),
+            ),
+            Workers(totals, RowNumbers([(0, n_before)]), plan.seed),
             group=group,
-            eval_set=_eval_set(watched, plan.is_ranker),
-            start=None if plan.start is None else pickle.loads(plan.start),
-            after_round=diary.after_round,
-            labels=_join_labels([one.labels for one in parts]),
+            checkpoints=Checkpoints(
+                () if plan.start is None else pickle.loads(plan.start), diary.after_round
+            ),
         )
     except ExchangeError:
         return Outcome(is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees())
@@ -406,7 +377,6 @@ class _Diary:
         message = {"token": self._plan.token, "rounds": self.n_rounds, "trees": pickle.dumps(new)}
         if self._last == 0.0:  # what the trees are about, once
             state = {**vars(self._estimator), "callbacks": None}
-            state = {k: v for k, v in state.items() if k not in ("_shard", "_totals")}
             message["state"] = pickle.dumps(state)
         for one in self._boosters:
             one.n_sent = one.n_trees

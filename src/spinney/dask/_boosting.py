@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import secrets
 from numbers import Integral
 from pathlib import Path
@@ -12,7 +13,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from spinney import ensemble
-from spinney.dask._boost_task import TOPIC, Plan, begun_trees
+from spinney.boosting.distributed import fit_seed, trees_of_boosters
+from spinney.dask._boost_task import TOPIC, Plan
 from spinney.dask._crew import Crew, await_workers, find_client
 from spinney.dask._model import (
     DaskModel,
@@ -88,7 +90,7 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
             expected = vars(begun).get("_checkpoint_rows", {})
             if expected:  # files of older versions do not know their rows
                 _check_begun(begun, rows.names, self.random_state, seed, path)
-            seed, start = begun._seed, begun_trees(begun)
+            seed, start = fit_seed(begun), _pickled_trees(begun)
         topic = f"{TOPIC}-{secrets.token_hex(8)}"
         plan = Plan(local, seed, "", self._is_ranker, start, topic, expected)
         crew = Crew(plan, rows, watched, hook, path, bool(in_files))
@@ -109,6 +111,12 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
             raise ValueError(f"eval_set: expected {told}")
         more = {third: eval_set[2]} if len(eval_set) == 3 else {}
         return read_rows(eval_set[0], eval_set[1], **more, n_parts=n_parts)
+
+
+def _pickled_trees(begun: Any) -> bytes | None:
+    """Return the trees of each booster of a checkpoint, or None if they are not known."""
+    stores = trees_of_boosters(begun)
+    return None if stores is None else pickle.dumps(stores)
 
 
 def _read_checkpoint(local: Any, path: Any) -> Any:
@@ -148,7 +156,7 @@ def _check_begun(begun: Any, names: Any, random_state: Any, seed: int, path: Any
     told = None
     if known != now:
         told = f"the columns {known}, got {now}"
-    elif isinstance(random_state, Integral) and seed != begun._seed:
+    elif isinstance(random_state, Integral) and seed != fit_seed(begun):
         told = f"random_state={begun.random_state!r}, got {random_state!r}"
     if told is not None:
         raise ValueError(

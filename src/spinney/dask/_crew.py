@@ -21,11 +21,11 @@ import numpy as np
 from sklearn.base import clone
 
 from spinney import __version__
+from spinney.boosting.distributed import model_from_trees
 from spinney.dask._boost_task import (
     TOPIC,
     Outcome,
     Plan,
-    begun_model,
     boost_rows,
     keep_part,
     leave_fit,
@@ -474,7 +474,7 @@ class Crew:
 
         model = clone(self.plan.estimator)
         vars(model).update(self._state)
-        begun_model(model, self._stores)
+        model_from_trees(model, self._stores)
         model.n_jobs = None
         save(model, self.checkpoint)
         return True

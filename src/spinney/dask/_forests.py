@@ -30,7 +30,7 @@ from spinney.dask._rows import (
     workers_of,
 )
 from spinney.data.table import fit_table
-from spinney.distributed.shard import join_schemas
+from spinney.distributed.agreement import join_schemas
 from spinney.forest.base import ForestShare
 from spinney.runtime.progress import progress_hook
 

@@ -153,10 +153,12 @@ class DaskModel(Generic[Local]):
         if method in _SHARES or method == "predict_set":
             return len(self.classes_)  # type: ignore[attr-defined]
         if method == "apply":
-            n_trees = len(self._store)  # type: ignore[attr-defined]
-            n_each = getattr(self, "_trees_per_round", 1)
+            n_trees = len(vars(self)["_model"].store)
+            n_each = getattr(vars(self)["_model"], "trees_per_round", 1)
             return n_trees if n_each == 1 else (n_trees // n_each, n_each)
-        levels = vars(self).get("_levels")  # of a booster of several quantiles
+        levels = getattr(
+            vars(self).get("_model"), "levels", ()
+        )  # of a booster of several quantiles
         if method in _ENDS:
             n_ends = 2 if method == "predict_interval" else len(np.atleast_1d(more[0]))
             n_outputs = None if levels else self._n_answers("predict")
