@@ -36,8 +36,8 @@ NUMBERS = 100 * X[:, 0] + 10 * RNG.normal(size=120)
         (["a", "b"] * 10, "classification"),
         ([True, False] * 10, "classification"),
         ([0, 1, 2, 2, 1, 0] * 5, "classification"),
-        (list(range(40)) * 2, "regression"),  # whole numbers, but many
-        (list(range(10)), "regression"),  # few, but each is there once
+        (list(range(40)) * 2, "regression"),  # integers, but many
+        (list(range(10)), "regression"),  # few, but all different
         ([0.5, 1.5, 2.5] * 10, "regression"),
         ([1.0, 2.0, 3.0] * 10, "regression"),
         ([0.0, 1.0] * 10, "classification"),

@@ -199,9 +199,8 @@ def test_main_model_is_not_skipped_if_rows_cannot_be_sampled(
     monkeypatch: pytest.MonkeyPatch,
     fake_time: FakeTime,
 ) -> None:
-    use_families(
-        monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 1.0}
-    )  # more than a third of the limit
+    # A fit of the main model takes more than a third of the limit.
+    use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 1.0})
     result = spinney.compare(X, Y, cv=5, time_limit=2.0)
     assert result[MAIN_MODEL].skipped is None
     assert result[MAIN_MODEL].estimate is not None

@@ -107,10 +107,11 @@ def test_workers_fit_the_model_of_one_process(name):
     for n_workers in (1, 2, 3, 5):
         blocks = cut(n, n_workers, rng)
         if n_workers == 5:
+            # One worker has no rows.
             blocks[1], blocks[2] = (
                 np.sort(np.concatenate(blocks[1:3])),
                 blocks[2][:0],
-            )  # one without rows
+            )
         for model in fit_together(lambda: kind(**common), blocks, X, y, weights):
             assert_same(alone, model)
             assert "_shard" not in vars(model)
@@ -207,10 +208,11 @@ def test_automatic_settings_equal_those_of_one_process(name):
     for n_workers in (2, 3):
         blocks = cut(310, n_workers, rng)
         if n_workers == 3:
+            # One worker has no rows.
             blocks[1], blocks[2] = (
                 np.sort(np.concatenate(blocks[1:])),
                 blocks[2][:0],
-            )  # one without rows
+            )
         for model in fit_together(lambda: kind(**common), blocks, X, y, weights):
             assert_same(alone, model)
             if kind is REGRESSOR:

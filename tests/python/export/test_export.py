@@ -195,9 +195,8 @@ def random_tree(rng):
         if categories[feature] is None:
             spec["threshold"] = np.inf if rng.random() < 0.1 else float(rng.integers(-5, 5)) / 2
         else:
-            side = rng.integers(
-                0, 3, len(categories[feature])
-            )  # 2: not among the rows of this node
+            # Side 2 means: not among the rows of this node.
+            side = rng.integers(0, 3, len(categories[feature]))
             spec["codes"] = (np.flatnonzero(side == 0).tolist(), np.flatnonzero(side == 1).tolist())
         return spec | {"left": grow(depth - 1), "right": grow(depth - 1)}
 

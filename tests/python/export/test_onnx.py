@@ -266,9 +266,8 @@ def test_forests_with_single_leaves_predict_the_same() -> None:
         )
         if is_leaf
     ]
-    assert sorted(leaf_references) == list(
-        range(len(attributes["leaf_targetids"]))
-    )  # each leaf has one parent
+    # Each leaf has one parent.
+    assert sorted(leaf_references) == list(range(len(attributes["leaf_targetids"])))
 
 
 @settings(max_examples=40, deadline=None)

@@ -372,9 +372,8 @@ def test_corrected_importance_by_hand(cls):
             column = nodes.feature[node]
             left = X[node_rows, column] <= nodes.threshold[node]
             targets = np.eye(len(model.classes_))[y] if is_classifier(model) else y[:, np.newaxis]
-            centred = targets - targets[node_rows].mean(
-                axis=0
-            )  # out-of-bag mean, not the mean of the tree
+            # Use the mean of the out-of-bag rows, not the mean of the tree.
+            centred = targets - targets[node_rows].mean(axis=0)
             for child, child_rows in (
                 (nodes.children_left[node], node_rows[left]),
                 (nodes.children_right[node], node_rows[~left]),

@@ -133,9 +133,8 @@ def test_categories_of_a_frame_are_matched_by_value(library):
         ours = spinney.from_xgboost(theirs)
     assert ours.feature_names_in_.tolist() == list("abcde")
     np.testing.assert_allclose(ours.predict_proba(frame), theirs.predict_proba(frame), atol=1e-6)
-    first_rows = frame.iloc[:7].assign(
-        d=pd.Categorical(letters[:7])
-    )  # other codes, the same values
+    # The category codes differ, the values are the same.
+    first_rows = frame.iloc[:7].assign(d=pd.Categorical(letters[:7]))
     actual, expected = ours.predict_proba(first_rows), theirs.predict_proba(frame.iloc[:7])
     np.testing.assert_allclose(actual, expected, atol=1e-6)
 

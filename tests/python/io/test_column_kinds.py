@@ -44,7 +44,7 @@ PHRASES = ["a rather long remark on the thing", "which nobody else has", "writte
     ("values", "kind"),
     [
         (RNG.normal(size=N), "number"),
-        (RNG.integers(0, 3, N), "number"),  # few values stay numbers
+        (RNG.integers(0, 3, N), "number"),  # few values are numbers, too
         (RNG.choice([0.5, 1.5], N), "number"),
         (RNG.permutation(10**6)[:N], "number"),  # a price in cents: all differ
         (pa.array([decimal.Decimal(k) / 4 for k in range(N)]), "number"),

@@ -153,7 +153,7 @@ def test_several_classes_use_one_vs_rest():
 def test_local_regression_gives_smooth_log_odds():
     X, y = make_moons(400, noise=0.15, random_state=0)
     rule = PlugInClassifier(regressor=LocalRegression(n_neighbors=50), step="bounded")
-    assert cross_val_score(rule, X, y).mean() > 0.95  # straight lines have 0.88
+    assert cross_val_score(rule, X, y).mean() > 0.95  # linear log odds score 0.88
 
 
 def test_separable_classes_give_finite_probabilities():

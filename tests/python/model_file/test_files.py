@@ -450,9 +450,8 @@ def _round_trip_of_value(value: Any) -> Any:
 @settings(max_examples=200, deadline=None)
 @given(_VALUES)
 def test_values_are_rebuilt_unchanged(value: Any) -> None:
-    assert repr(_round_trip_of_value(value)) == repr(
-        value
-    )  # distinguishes True from 1 and -0.0 from 0.0
+    # `repr` distinguishes True from 1 and -0.0 from 0.0.
+    assert repr(_round_trip_of_value(value)) == repr(value)
 
 
 @pytest.mark.parametrize(

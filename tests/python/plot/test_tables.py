@@ -60,9 +60,8 @@ def test_importances_from_a_sample_of_rows():
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
     importance = our_importance(tree, X, y, n_repeats=2, max_rows=40)
-    assert np.allclose(
-        importance.mean * 80, np.round(importance.mean * 80)
-    )  # two repeats of forty rows
+    # Scores of two repeats with 40 rows are multiples of 1 / 80.
+    assert np.allclose(importance.mean * 80, np.round(importance.mean * 80))
     repeated = our_importance(tree, X, y, n_repeats=2, max_rows=40)
     assert np.array_equal(importance.mean, repeated.mean)
     of_all_rows = our_importance(tree, X, y, n_repeats=2, max_rows=None)
