@@ -199,9 +199,9 @@ def test_histogram_booster_has_scikit_learns_parameters():
 def test_importances_sum_to_one():
     X, y = make_friedman1(500, n_features=8, random_state=0)
     model = GradientBoostingRegressor(n_estimators=30).fit(X, y)
-    shares = model.feature_importances_
-    assert shares.sum() == pytest.approx(1)
-    assert shares[:5].sum() > 0.95
+    importances = model.feature_importances_
+    assert importances.sum() == pytest.approx(1)
+    assert importances[:5].sum() > 0.95
 
 
 @pytest.mark.parametrize("factor", [1e-20, 1.0])
@@ -264,14 +264,14 @@ def test_number_of_threads_does_not_change_predictions(n_classes):
 @pytest.mark.parametrize("params", [{}, {"subsample": 0.5, "max_features_tree": 0.5}])
 def test_warm_start_equals_one_fit(params):
     X, y = make_friedman1(600, random_state=0)
-    whole = GradientBoostingRegressor(n_estimators=20, random_state=1, **params).fit(X, y)
+    one_fit = GradientBoostingRegressor(n_estimators=20, random_state=1, **params).fit(X, y)
     continued = GradientBoostingRegressor(n_estimators=7, random_state=1, warm_start=True, **params)
     continued.fit(X, y).set_params(n_estimators=20).fit(X, y)
-    np.testing.assert_array_equal(whole.predict(X), continued.predict(X))
-    np.testing.assert_array_equal(whole.train_score_, continued.train_score_)
+    np.testing.assert_array_equal(one_fit.predict(X), continued.predict(X))
+    np.testing.assert_array_equal(one_fit.train_score_, continued.train_score_)
     with pytest.raises(ValueError, match="n_estimators=5 must be larger"):
         continued.set_params(n_estimators=5).fit(X, y)
-    np.testing.assert_array_equal(whole.predict(X), continued.predict(X))
+    np.testing.assert_array_equal(one_fit.predict(X), continued.predict(X))
 
 
 def test_last_stage_equals_the_model():
@@ -494,11 +494,11 @@ def test_interaction_constraints_hold():
             stack += [(tree.children_left[node], path), (tree.children_right[node], path)]
     additive = GradientBoostingRegressor(interaction_cst="no_interactions").fit(X, y)
     # Without interactions the prediction is a sum of functions of one column each.
-    a, b = X[0].copy(), X[1].copy()
-    mixed_a, mixed_b = a.copy(), b.copy()
-    mixed_a[:5], mixed_b[:5] = b[:5], a[:5]
-    both = additive.predict([a, b]).sum()
-    assert additive.predict([mixed_a, mixed_b]).sum() == pytest.approx(both)
+    first_row, second_row = X[0].copy(), X[1].copy()
+    first_mixed, second_mixed = first_row.copy(), second_row.copy()
+    first_mixed[:5], second_mixed[:5] = second_row[:5], first_row[:5]
+    summed = additive.predict([first_row, second_row]).sum()
+    assert additive.predict([first_mixed, second_mixed]).sum() == pytest.approx(summed)
 
 
 def test_invalid_constraints_raise():
@@ -530,8 +530,8 @@ def test_categories_are_split_on(n_categories):
     model = GradientBoostingRegressor().fit(frame[:4000], y[:4000])
     assert model.score(frame[4000:], y[4000:]) > (0.6 if n_categories == 6 else 0.3)
     assert list(model.categories_[0]) == sorted(names)
-    odd = frame[:3].assign(c=["c0", "never seen", None])
-    predicted = model.predict(odd)
+    with_unseen = frame[:3].assign(c=["c0", "never seen", None])
+    predicted = model.predict(with_unseen)
     assert predicted[1] == predicted[2] or frame["x"][1] != frame["x"][2]
     assert np.isfinite(predicted).all()
 

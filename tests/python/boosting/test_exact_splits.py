@@ -145,10 +145,10 @@ def test_number_of_threads_does_not_change_predictions():
 
 def test_warm_start_and_automatic_settings_with_exact_splits():
     X, y = few_values()
-    whole = GradientBoostingRegressor(n_estimators=20, max_bins=None).fit(X, y)
+    one_fit = GradientBoostingRegressor(n_estimators=20, max_bins=None).fit(X, y)
     continued = GradientBoostingRegressor(n_estimators=8, max_bins=None, warm_start=True).fit(X, y)
     continued.set_params(n_estimators=20).fit(X, y)
-    assert np.array_equal(whole.predict(X), continued.predict(X))
+    assert np.array_equal(one_fit.predict(X), continued.predict(X))
     automatic = GradientBoostingRegressor(max_bins=None, random_state=0).fit(X, y)
     assert automatic.growth_ == "best_first"
 
@@ -168,17 +168,29 @@ def test_exact_trees_equal_those_of_xgboost(objective):
     z = np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + np.nan_to_num(X[:, 2])
     z += 0.3 * rng.normal(size=700)
     common = {"n_estimators": 30, "learning_rate": 0.3, "max_depth": 4}
-    ours = {"max_bins": None, "growth": "level_wise", "max_leaf_nodes": None, "min_samples_leaf": 1}
-    ours |= {"l2_regularization": 1.5, "min_hessian_leaf": 1.0}
-    theirs = {"tree_method": "exact", "reg_lambda": 1.5, "min_child_weight": 1.0, "n_jobs": 1}
+    options = {
+        "max_bins": None,
+        "growth": "level_wise",
+        "max_leaf_nodes": None,
+        "min_samples_leaf": 1,
+    }
+    options |= {"l2_regularization": 1.5, "min_hessian_leaf": 1.0}
+    xgboost_options = {
+        "tree_method": "exact",
+        "reg_lambda": 1.5,
+        "min_child_weight": 1.0,
+        "n_jobs": 1,
+    }
     if objective == "squared_error":
-        model = GradientBoostingRegressor(**common, **ours).fit(X, z)
-        reference = xgboost.XGBRegressor(**common, **theirs, base_score=z.mean()).fit(X, z)
+        model = GradientBoostingRegressor(**common, **options).fit(X, z)
+        reference = xgboost.XGBRegressor(**common, **xgboost_options, base_score=z.mean()).fit(X, z)
         predicted, expected = model.predict(X), reference.predict(X)
     else:
         y = (z > 0).astype(int)
-        model = GradientBoostingClassifier(**common, **ours).fit(X, y)
-        reference = xgboost.XGBClassifier(**common, **theirs, base_score=y.mean()).fit(X, y)
+        model = GradientBoostingClassifier(**common, **options).fit(X, y)
+        reference = xgboost.XGBClassifier(**common, **xgboost_options, base_score=y.mean()).fit(
+            X, y
+        )
         predicted, expected = model.predict_proba(X)[:, 1], reference.predict_proba(X)[:, 1]
     assert np.mean(np.abs(predicted - expected) > 1e-3) < 0.01
     counts = [int((model._store.tree(t).children_left < 0).sum()) for t in range(30)]

@@ -44,10 +44,10 @@ def test_equal_outputs_equal_one_output():
     X, Y = outputs()
     Y = np.repeat(Y[:, :1], 3, axis=1)
     settings = {"n_estimators": 20, "max_leaf_nodes": 8}
-    together_predicted = GradientBoostingRegressor(**settings).fit(X, Y).predict(X)
-    alone_predicted = GradientBoostingRegressor(**settings).fit(X, Y[:, 0]).predict(X)
+    predicted = GradientBoostingRegressor(**settings).fit(X, Y).predict(X)
+    single_predicted = GradientBoostingRegressor(**settings).fit(X, Y[:, 0]).predict(X)
     np.testing.assert_allclose(
-        together_predicted, np.repeat(alone_predicted[:, None], 3, axis=1), rtol=1e-5, atol=1e-6
+        predicted, np.repeat(single_predicted[:, None], 3, axis=1), rtol=1e-5, atol=1e-6
     )
 
 
@@ -114,10 +114,10 @@ def test_several_outputs_with_categories_missing_values_weights_and_threads():
 
 def test_warm_start_equals_one_fit():
     X, Y = outputs()
-    whole = GradientBoostingRegressor(n_estimators=20).fit(X, Y)
+    one_fit = GradientBoostingRegressor(n_estimators=20).fit(X, Y)
     continued = GradientBoostingRegressor(n_estimators=8, warm_start=True).fit(X, Y)
     continued.set_params(n_estimators=20).fit(X, Y)
-    assert np.array_equal(whole.predict(X), continued.predict(X))
+    assert np.array_equal(one_fit.predict(X), continued.predict(X))
 
 
 def test_options_for_one_output_raise_with_several():

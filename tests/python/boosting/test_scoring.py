@@ -78,13 +78,13 @@ def test_score_is_the_average_over_folds():
 
 def test_warm_start_with_a_score_equals_one_fit():
     X, y = load_diabetes(return_X_y=True)
-    whole = GradientBoostingRegressor(**PLAIN, scoring="r2", n_iter_no_change=60).fit(X, y)
+    one_fit = GradientBoostingRegressor(**PLAIN, scoring="r2", n_iter_no_change=60).fit(X, y)
     continued = GradientBoostingRegressor(
         **{**PLAIN, "n_estimators": 5}, scoring="r2", n_iter_no_change=60, warm_start=True
     ).fit(X, y)
     assert continued.n_estimators_ == 5
     continued.set_params(n_estimators=60).fit(X, y)
-    np.testing.assert_allclose(continued.validation_score_, whole.validation_score_)
+    np.testing.assert_allclose(continued.validation_score_, one_fit.validation_score_)
 
 
 def test_validation_rows_do_not_change_the_bins():

@@ -213,9 +213,11 @@ def test_best_round_with_patience_and_tolerance():
 
 
 def test_every_row_is_validated_once():
-    parts = split_rows(103, 4, 0.1, np.arange(103) % 3, None, None, 0)
-    assert np.array_equal(np.sort(np.concatenate([w for _, w in parts])), np.arange(103))
-    for train_rows, validation_rows in parts:
+    splits = split_rows(103, 4, 0.1, np.arange(103) % 3, None, None, 0)
+    assert np.array_equal(
+        np.sort(np.concatenate([validation for _, validation in splits])), np.arange(103)
+    )
+    for train_rows, validation_rows in splits:
         assert np.array_equal(
             np.sort(np.concatenate([train_rows, validation_rows])), np.arange(103)
         )
@@ -445,13 +447,13 @@ def test_splits_on_statistics_are_splits_on_categories():
 
 def test_warm_start_with_statistics_equals_one_fit():
     X, y = many_categories(800, 100)
-    whole = GradientBoostingRegressor(n_estimators=40, random_state=0).fit(X, y)
+    one_fit = GradientBoostingRegressor(n_estimators=40, random_state=0).fit(X, y)
     continued = GradientBoostingRegressor(n_estimators=15, random_state=0, warm_start=True).fit(
         X, y
     )
     continued.set_params(n_estimators=40).fit(X, y)
-    assert np.array_equal(whole.predict(X), continued.predict(X))
-    np.testing.assert_array_equal(whole.train_score_, continued.train_score_)
+    assert np.array_equal(one_fit.predict(X), continued.predict(X))
+    np.testing.assert_array_equal(one_fit.train_score_, continued.train_score_)
 
 
 def test_statistics_with_constraints_and_an_eval_set():

@@ -49,20 +49,20 @@ def reference_edges(values, weights, max_bins):
     own_bin = {value for value in distinct if counts[value] * max_bins >= len(present)}
     rows_left = sum(counts[value] for value in distinct if value not in own_bin)
     bins_left = max_bins - len(own_bin)
-    share = rows_left / bins_left if bins_left else 0.0
+    bin_size = rows_left / bins_left if bins_left else 0.0
     edges, in_bin = [], 0
     for value, following in itertools.pairwise(distinct):
         if len(edges) + 1 == max_bins:
             break
         rows_left -= 0 if value in own_bin else counts[value]
         in_bin += counts[value]
-        is_full = value in own_bin or in_bin >= share
-        if is_full or (following in own_bin and in_bin >= share / 2):
+        is_full = value in own_bin or in_bin >= bin_size
+        if is_full or (following in own_bin and in_bin >= bin_size / 2):
             edges.append((value, following))
             in_bin = 0
             if value not in own_bin and bins_left > 1:
                 bins_left -= 1
-                share = rows_left / bins_left
+                bin_size = rows_left / bins_left
     return edges
 
 

@@ -135,8 +135,10 @@ def test_every_category_reaches_the_floor(
             if in_category.sum() < 10:
                 continue
             size = counted[in_category].sum()
-            share = (counted[in_category & covered].sum() + 10 * coverage) / (size + 10)
-            assert share > floor - 1e-9 or covered[in_category].all()
+            coverage_of_category = (counted[in_category & covered].sum() + 10 * coverage) / (
+                size + 10
+            )
+            assert coverage_of_category > floor - 1e-9 or covered[in_category].all()
 
 
 def test_limit_that_covers_every_row_is_unchanged() -> None:

@@ -146,11 +146,11 @@ def test_warm_start_gives_the_intervals_of_one_fit() -> None:
     X, y = _shop_table(400, 3)
     forest = RandomForestRegressor(20, warm_start=True, random_state=0).fit(X, y)
     forest.set_params(n_estimators=40).fit(X, y)
-    whole = RandomForestRegressor(40, random_state=0).fit(X, y)
-    np.testing.assert_allclose(forest.predict_interval(X), whole.predict_interval(X))
-    numbers = X[["x"]]
-    forest.set_params(warm_start=False).fit(numbers, y)
-    assert forest.predict_interval(numbers).shape == (400, 2)
+    one_fit = RandomForestRegressor(40, random_state=0).fit(X, y)
+    np.testing.assert_allclose(forest.predict_interval(X), one_fit.predict_interval(X))
+    numeric = X[["x"]]
+    forest.set_params(warm_start=False).fit(numeric, y)
+    assert forest.predict_interval(numeric).shape == (400, 2)
 
 
 def test_rescaled_votes_have_the_variance_of_all_trees() -> None:
@@ -160,10 +160,10 @@ def test_rescaled_votes_have_the_variance_of_all_trees() -> None:
     n_some = random.integers(30, 45, 20_000)
     of_all = random.binomial(100, probability) / 100
     of_some = random.binomial(n_some, probability) / n_some
-    shares = np.column_stack([1 - of_some, of_some])
+    fractions = np.column_stack([1 - of_some, of_some])
     assert np.var(of_some) > 1.05 * np.var(of_all)
     for rule in (as_of_all, _less_variable):
-        rescaled = rule(shares, codes, n_some, 100)
+        rescaled = rule(fractions, codes, n_some, 100)
         np.testing.assert_allclose(rescaled.sum(axis=1), 1.0)
         for code in (0, 1):
             of_class = codes == code
@@ -171,9 +171,9 @@ def test_rescaled_votes_have_the_variance_of_all_trees() -> None:
                 of_some[of_class].mean(), abs=0.005
             )
         assert np.var(rescaled[:, 1]) == pytest.approx(np.var(of_all), rel=0.02)
-    single_row = _less_variable(shares[:1], codes[:1], n_some[:1], 100)
-    np.testing.assert_array_equal(single_row, shares[:1])
-    np.testing.assert_array_equal(rescaled, _less_variable(shares, codes, n_some, 100))
+    single_row = _less_variable(fractions[:1], codes[:1], n_some[:1], 100)
+    np.testing.assert_array_equal(single_row, fractions[:1])
+    np.testing.assert_array_equal(rescaled, _less_variable(fractions, codes, n_some, 100))
 
 
 @pytest.mark.parametrize("n_all", [3, 10])
@@ -184,8 +184,8 @@ def test_few_rescaled_votes_have_the_distribution_of_all_trees(n_all: int, n_cla
     codes = (random.uniform(size=(20_000, 1)) > probability.cumsum(axis=1)).sum(axis=1)
     n_some = np.maximum(random.binomial(n_all, 0.37, 20_000), 1)
     of_all = random.multinomial(n_all, probability)
-    shares = random.multinomial(n_some, probability) / n_some[:, None]
-    votes = as_of_all(shares, codes, n_some, n_all) * n_all
+    fractions = random.multinomial(n_some, probability) / n_some[:, None]
+    votes = as_of_all(fractions, codes, n_some, n_all) * n_all
     np.testing.assert_allclose(votes, np.rint(votes), atol=1e-9)
     rows = np.arange(20_000)
     # The distribution of the true class's votes determines the limit of prediction sets.
@@ -235,12 +235,12 @@ def test_intervals_of_few_bagged_trees_reach_the_coverage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shares", "n_trees"),
+    ("fractions", "n_trees"),
     [([[1.0]], [2]), ([[0.0, 1.0]], [1]), ([[1.0, 0.0], [1.0, 0.0]], [3, 3]), ([[0.5, 0.5]], [2])],
 )
-def test_rescaled_votes_of_very_few_rows_are_probabilities(shares: Any, n_trees: Any) -> None:
-    codes = np.zeros(len(shares), dtype=np.int32)
-    rescaled = as_of_all(np.array(shares), codes, np.array(n_trees), 3)
+def test_rescaled_votes_of_very_few_rows_are_probabilities(fractions: Any, n_trees: Any) -> None:
+    codes = np.zeros(len(fractions), dtype=np.int32)
+    rescaled = as_of_all(np.array(fractions), codes, np.array(n_trees), 3)
     np.testing.assert_allclose(rescaled.sum(axis=1), 1.0)
     assert (rescaled >= 0).all()
 

@@ -73,9 +73,9 @@ def numbers(n: int, seed: int) -> tuple[Any, Any]:
 def classes(n: int, seed: int) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 3))
-    shares = np.exp(X)
-    shares /= shares.sum(axis=1, keepdims=True)
-    return X, (shares.cumsum(axis=1) > random.uniform(size=(n, 1))).argmax(axis=1)
+    probabilities = np.exp(X)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return X, (probabilities.cumsum(axis=1) > random.uniform(size=(n, 1))).argmax(axis=1)
 
 
 def inside(ends: Any, y: Any) -> Any:
@@ -167,14 +167,16 @@ def test_coverage_over_all_orders_is_exact() -> None:
 
 
 def test_class_scores_and_sets_by_hand() -> None:
-    shares = np.array([[0.2, 0.5, 0.3]])
-    np.testing.assert_allclose(class_scores(shares, "lac"), [[0.8, -np.inf, 0.7]])
-    np.testing.assert_allclose(class_scores(shares, "aps"), [[0.9, -np.inf, 0.65]])
-    np.testing.assert_allclose(class_scores(shares, "aps", 1.0), [[1.0, -np.inf, 0.8]])
-    np.testing.assert_allclose(class_scores(shares, "raps"), [[0.95, -np.inf, 0.65]])
-    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), 0.7), [[0, 1, 1]])
-    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), 0.0), [[0, 1, 0]])
-    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), -np.inf), [[0, 1, 0]])
+    probabilities = np.array([[0.2, 0.5, 0.3]])
+    np.testing.assert_allclose(class_scores(probabilities, "lac"), [[0.8, -np.inf, 0.7]])
+    np.testing.assert_allclose(class_scores(probabilities, "aps"), [[0.9, -np.inf, 0.65]])
+    np.testing.assert_allclose(class_scores(probabilities, "aps", 1.0), [[1.0, -np.inf, 0.8]])
+    np.testing.assert_allclose(class_scores(probabilities, "raps"), [[0.95, -np.inf, 0.65]])
+    np.testing.assert_array_equal(sets_within(class_scores(probabilities, "aps"), 0.7), [[0, 1, 1]])
+    np.testing.assert_array_equal(sets_within(class_scores(probabilities, "aps"), 0.0), [[0, 1, 0]])
+    np.testing.assert_array_equal(
+        sets_within(class_scores(probabilities, "aps"), -np.inf), [[0, 1, 0]]
+    )
 
 
 def test_narrowed_quantiles_do_not_cross() -> None:

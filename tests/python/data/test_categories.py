@@ -292,7 +292,7 @@ def test_changed_kind_raises(frame):
         read_table(model, frame({"n": ["1", "2"]}), schema)
 
 
-def test_other_changes_of_kind():
+def test_other_changes_of_kind_raise_or_map_to_codes():
     model, _, schema = fit(pd.DataFrame({"n": [1, 2]}))
     for levels in ([1, 2], ["1", "2"]):
         with pytest.raises(ValueError, match=r"column 'n': expected numbers, .*Categorical"):

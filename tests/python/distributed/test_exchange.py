@@ -549,14 +549,14 @@ def test_totals_are_correct_and_equal_for_any_partition():
     rng = np.random.default_rng(0)
     values = np.r_[rng.normal(size=400) * 1e6, rng.normal(size=100), 0.0, -0.0]
     weights = rng.random(502) + 0.01
-    alone = Totals()
-    assert alone.mean(values, None)[0] == pytest.approx(values.mean(), rel=1e-14)
+    single = Totals()
+    assert single.mean(values, None)[0] == pytest.approx(values.mean(), rel=1e-14)
     weighted = np.average(values, weights=weights)
-    assert alone.mean(values, weights)[0] == pytest.approx(weighted, rel=1e-13)
+    assert single.mean(values, weights)[0] == pytest.approx(weighted, rel=1e-13)
     for level in (0.001, 0.3, 0.5, 0.999):
-        assert alone.quantile(values, None, level) == np.quantile(values, level)
+        assert single.quantile(values, None, level) == np.quantile(values, level)
         expected = np.quantile(values, level, weights=weights, method="inverted_cdf")
-        assert alone.quantile(values, weights, level) == expected
+        assert single.quantile(values, weights, level) == expected
 
     def statistics(totals, rows):
         return (
@@ -567,7 +567,7 @@ def test_totals_are_correct_and_equal_for_any_partition():
             totals.class_weights(rows % 3, weights[rows], 3).tolist(),
         )
 
-    expected = statistics(alone, np.arange(502))
+    expected = statistics(single, np.arange(502))
     for n_workers in (2, 5):
         exchanges = ThreadExchange.of(n_workers)
         blocks = cut(502, n_workers, rng)

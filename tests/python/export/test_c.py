@@ -93,9 +93,9 @@ class CModel:
         index = self.one_by_one("predict_index", rows, ctypes.c_int)
         np.testing.assert_array_equal(self.model.classes_[index], predicted)
         if hasattr(self.model, "predict_proba"):
-            shares = self.model.predict_proba(X)
-            filled = self.filled("predict_proba", rows, shares.shape[1])
-            np.testing.assert_allclose(filled, shares, rtol=1e-13, atol=1e-15)
+            probabilities = self.model.predict_proba(X)
+            filled = self.filled("predict_proba", rows, probabilities.shape[1])
+            np.testing.assert_allclose(filled, probabilities, rtol=1e-13, atol=1e-15)
 
 
 def c_models() -> list[tuple[Any, str]]:

@@ -381,11 +381,11 @@ def test_text_of_categories_and_missing_values():
 |   |   |--- class: no
 """
     assert export_text(colour_tree()) == expected
-    shown = export_text(colour_tree(), show_missing=True).splitlines()
-    assert shown[0] == "|--- colour in {blue, red} or missing"
-    assert shown[1] == "|   |--- age <= 30.50"
-    assert shown[3] == "|   |--- age >  30.50 or missing"
-    assert export_text(colour_tree(), show_missing="auto").splitlines() == shown
+    with_missing = export_text(colour_tree(), show_missing=True).splitlines()
+    assert with_missing[0] == "|--- colour in {blue, red} or missing"
+    assert with_missing[1] == "|   |--- age <= 30.50"
+    assert with_missing[3] == "|   |--- age >  30.50 or missing"
+    assert export_text(colour_tree(), show_missing="auto").splitlines() == with_missing
     assert "feature_0 in" in export_text(colour_tree(), feature_names=["feature_0", "feature_1"])
 
 
@@ -473,10 +473,13 @@ def test_graphviz_and_plot_of_categories(pyplot):
     assert "day of the week in {Sat, Sun}" in html
     boxes = plot_tree(colour_tree(), class_names=["N", "Y"], filled=True)
     assert boxes[0].get_text().startswith("colour in {blue, red}\ngini = ")
-    odd = colour_tree()
-    odd.categories_ = [np.array(['a"b', "\\", "<c>", "d", "e"], dtype=object), None]
-    assert '{a\\"b, <c>}' in export_graphviz(odd)
-    assert '{a"b, &lt;c&gt;}' in export_graphviz(odd, special_characters=True)
+    with_special_characters = colour_tree()
+    with_special_characters.categories_ = [
+        np.array(['a"b', "\\", "<c>", "d", "e"], dtype=object),
+        None,
+    ]
+    assert '{a\\"b, <c>}' in export_graphviz(with_special_characters)
+    assert '{a"b, &lt;c&gt;}' in export_graphviz(with_special_characters, special_characters=True)
 
 
 def test_graphviz_writes_to_paths_and_streams(tmp_path):
@@ -502,8 +505,8 @@ def node_boxes(svg):
 def overlapping_pairs(boxes):
     boxes = np.array(boxes)
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-    apart = (low[:, None] >= high[None]) | (low[None] >= high[:, None])
-    return np.argwhere(np.triu(~apart.any(axis=2), 1))
+    separated = (low[:, None] >= high[None]) | (low[None] >= high[:, None])
+    return np.argwhere(np.triu(~separated.any(axis=2), 1))
 
 
 def test_svg_shows_every_node(numeric_trees):

@@ -136,23 +136,25 @@ def test_trees_do_not_depend_on_the_number_of_trees(cls):
 @pytest.mark.parametrize("oob_score", [False, True])
 def test_warm_start_equals_one_fit(cls, oob_score):
     X, y = data_for(cls)
-    whole = cls(10, random_state=1, bootstrap=True, oob_score=oob_score).fit(X, y)
-    grown = cls(4, random_state=1, bootstrap=True, oob_score=oob_score, warm_start=True).fit(X, y)
-    first = grown.estimators_[0]
-    grown.set_params(n_estimators=10).fit(X, y)
-    assert grown.estimators_[0] is first
-    np.testing.assert_array_equal(output(whole, X), output(grown, X))
+    one_fit = cls(10, random_state=1, bootstrap=True, oob_score=oob_score).fit(X, y)
+    continued = cls(4, random_state=1, bootstrap=True, oob_score=oob_score, warm_start=True).fit(
+        X, y
+    )
+    first = continued.estimators_[0]
+    continued.set_params(n_estimators=10).fit(X, y)
+    assert continued.estimators_[0] is first
+    np.testing.assert_array_equal(output(one_fit, X), output(continued, X))
     if oob_score:
-        assert whole.oob_score_ == grown.oob_score_
-        np.testing.assert_array_equal(whole.oob_curve_, grown.oob_curve_)
+        assert one_fit.oob_score_ == continued.oob_score_
+        np.testing.assert_array_equal(one_fit.oob_curve_, continued.oob_curve_)
 
 
 def test_warm_start_that_adds_oob_score():
     X, y = data_for(RandomForestClassifier)
-    whole = RandomForestClassifier(10, random_state=1, oob_score=True).fit(X, y)
-    grown = RandomForestClassifier(4, random_state=1, warm_start=True).fit(X, y)
-    grown.set_params(n_estimators=10, oob_score=True).fit(X, y)
-    np.testing.assert_allclose(whole.oob_decision_function_, grown.oob_decision_function_)
+    one_fit = RandomForestClassifier(10, random_state=1, oob_score=True).fit(X, y)
+    continued = RandomForestClassifier(4, random_state=1, warm_start=True).fit(X, y)
+    continued.set_params(n_estimators=10, oob_score=True).fit(X, y)
+    np.testing.assert_allclose(one_fit.oob_decision_function_, continued.oob_decision_function_)
 
 
 def test_warm_start_with_other_columns_or_fewer_trees():
@@ -310,9 +312,9 @@ def test_out_of_bag_score_with_many_categories():
     model = RandomForestClassifier(150, oob_score=True, **options).fit(frame[:1000], y[:1000])
     # Rows that determine a tree's order of categories must not be used for its out-of-bag score.
     assert abs(model.oob_score_ - model.score(frame[1000:], y[1000:])) < 0.03
-    grown = RandomForestClassifier(60, warm_start=True, **options).fit(frame[:1000], y[:1000])
-    grown.set_params(n_estimators=150, oob_score=True).fit(frame[:1000], y[:1000])
-    np.testing.assert_allclose(grown.oob_decision_function_, model.oob_decision_function_)
+    continued = RandomForestClassifier(60, warm_start=True, **options).fit(frame[:1000], y[:1000])
+    continued.set_params(n_estimators=150, oob_score=True).fit(frame[:1000], y[:1000])
+    np.testing.assert_allclose(continued.oob_decision_function_, model.oob_decision_function_)
 
 
 def test_too_few_trees_for_out_of_bag_scores_warn():
@@ -765,8 +767,8 @@ def test_pruning_applies_to_each_tree(cls):
     full = cls(3, bootstrap=False, random_state=0).fit(X, y)
     pruned = cls(3, bootstrap=False, random_state=0, ccp_alpha=0.02).fit(X, y)
     codes = np.unique(y, return_inverse=True)[1] if is_classifier(full) else y
-    for tree, whole in zip(pruned.estimators_, full.estimators_, strict=True):
-        assert tree.tree_.node_count < whole.tree_.node_count
+    for tree, full_tree in zip(pruned.estimators_, full.estimators_, strict=True):
+        assert tree.tree_.node_count < full_tree.tree_.node_count
         refitted = clone(tree).fit(X, codes)
         assert refitted.ccp_alpha == 0.02
         assert refitted.tree_.node_count == tree.tree_.node_count

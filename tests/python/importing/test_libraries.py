@@ -149,8 +149,10 @@ def test_catboost_models_predict_the_same(policy, mode):
     for kind, y in (("Classifier", score > 0), ("Regressor", score)):
         theirs = getattr(catboost, f"CatBoost{kind}")(**common).fit(X, y)
         ours = spinney.from_catboost(theirs)
-        rows = rows_near_thresholds(X, np.concatenate(list(theirs.get_borders().values())), 0)
-        for asked in (X, rows, X.astype(np.float32)):
+        near_thresholds = rows_near_thresholds(
+            X, np.concatenate(list(theirs.get_borders().values())), 0
+        )
+        for asked in (X, near_thresholds, X.astype(np.float32)):
             told = theirs.predict(asked, prediction_type="RawFormulaVal")
             np.testing.assert_allclose(ours._raw(asked)[:, 0], told, rtol=1e-10, atol=1e-12)
         changes = theirs.get_feature_importance(type="PredictionValuesChange")

@@ -663,13 +663,13 @@ def test_form_of_a_column_is_the_join_of_the_forms_of_its_blocks(
 ) -> None:
     column = pa.chunked_array([pa.array([None if t in MISSING else t for t in texts])])
     column = column.cast(pa.string())
-    whole, values = infer_form(column, comma=comma)
+    form, values = infer_form(column, comma=comma)
     forms = [
         infer_form(block, comma=comma)[0] for block in (column.slice(0, cut), column.slice(cut))
     ]
-    assert join(*forms) is whole
-    assert join(forms[1], forms[0]) is whole
-    assert values.type == whole.type
+    assert join(*forms) is form
+    assert join(forms[1], forms[0]) is form
+    assert values.type == form.type
     assert len(values) == len(texts)
 
 

@@ -279,10 +279,10 @@ def test_distant_rows_have_finite_densities():
 
 def test_warm_start_continues():
     X, _ = blobs(spread=1.0)
-    whole = fit_without_warnings(GaussianMixture(3, random_state=0, tol=0, max_iter=10), X)
+    one_fit = fit_without_warnings(GaussianMixture(3, random_state=0, tol=0, max_iter=10), X)
     continued = GaussianMixture(3, random_state=0, tol=0, max_iter=5, warm_start=True)
     fit_without_warnings(fit_without_warnings(continued, X), X)
-    np.testing.assert_allclose(continued.means_, whole.means_, rtol=1e-9)
+    np.testing.assert_allclose(continued.means_, one_fit.means_, rtol=1e-9)
 
 
 def test_best_of_several_starts_is_kept():

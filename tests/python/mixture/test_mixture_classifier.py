@@ -111,8 +111,8 @@ def test_given_numbers_of_components():
     model = MixtureClassifier([1, 2, 3]).fit(X, y)
     assert model.n_components_.tolist() == [1, 2, 3]
     assert [len(m.weights_) for m in model.mixtures_] == [1, 2, 3]
-    few = MixtureClassifier(5).fit([[0.0], [1.0], [7.0], [7.0]], [0, 0, 1, 1])
-    assert few.n_components_.tolist() == [2, 1]
+    few_rows = MixtureClassifier(5).fit([[0.0], [1.0], [7.0], [7.0]], [0, 0, 1, 1])
+    assert few_rows.n_components_.tolist() == [2, 1]
 
 
 def test_integer_weights_equal_repeated_rows():

@@ -80,16 +80,16 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_
 
 
 def public_estimators() -> list[Any]:
-    found = []
+    estimators = []
     for package in PACKAGES:
         module = importlib.import_module(f"spinney.{package}")
-        found += [
+        estimators += [
             getattr(module, name)
             for name in module.__all__
             if inspect.isclass(getattr(module, name))
             and issubclass(getattr(module, name), BaseEstimator)
         ]
-    return found
+    return estimators
 
 
 def fitted(kind: type[Any]) -> Any:

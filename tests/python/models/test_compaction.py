@@ -221,10 +221,10 @@ def test_damaged_packed_forests_raise_or_load(data: st.DataObject) -> None:
         position = data.draw(st.integers(0, len(array) - 1))
         array[position] = data.draw(st.integers(0, 255))
         array = array[: data.draw(st.sampled_from([len(array), position]))]
-    again = object.__new__(type(store))
+    loaded = object.__new__(type(store))
     try:
-        again.__setstate__({**state, "packed": {**state["packed"], name: array}})
+        loaded.__setstate__({**state, "packed": {**state["packed"], name: array}})
     except ValueError:
         return
-    for number in range(len(again)):
-        again.tree(number)
+    for number in range(len(loaded)):
+        loaded.tree(number)

@@ -22,7 +22,7 @@ y = np.array([0, 0, 1, 1, 0, 1])
 
 
 def spinney_estimators() -> list[Any]:
-    found = []
+    estimators = []
     for package in (
         *("calibration", "ensemble", "linear_model", "mixture", "neighbors"),
         *("preprocessing", "tree"),
@@ -31,8 +31,8 @@ def spinney_estimators() -> list[Any]:
         for name in module.__all__:
             kind = getattr(module, name)
             if inspect.isclass(kind) and issubclass(kind, BaseEstimator):
-                found.append(kind)
-    return [kind for kind in found if kind.__module__.startswith("spinney.")]
+                estimators.append(kind)
+    return [kind for kind in estimators if kind.__module__.startswith("spinney.")]
 
 
 @pytest.mark.parametrize("kind", spinney_estimators(), ids=lambda kind: kind.__name__)

@@ -83,8 +83,8 @@ def test_learning_curve_of_several_models(ax):
     assert texts(ax) == ["stump", "tree"]
     assert len(ax.lines) == 4
     # All rows of a fold, in any order, give the same stump.
-    whole = cross_val_score(models["stump"], X, y, cv=KFold(3)).mean()
-    assert ax.lines[0].get_ydata()[-1] == pytest.approx(whole)
+    of_all_rows = cross_val_score(models["stump"], X, y, cv=KFold(3)).mean()
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(of_all_rows)
     assert ax.get_ylabel() == "R²"
 
 

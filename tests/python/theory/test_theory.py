@@ -201,8 +201,8 @@ def test_errors_of_finite_distributions(proportions, n_classes, seed):
 
 def test_two_classes_may_be_one_column():
     eta, estimated = np.array([0.1, 0.7, 0.4]), np.array([0.2, 0.4, 0.6])
-    both = np.column_stack([1 - eta, eta])
-    assert theory.bayes_error(eta) == theory.bayes_error(both) == pytest.approx(0.8 / 3)
+    two_columns = np.column_stack([1 - eta, eta])
+    assert theory.bayes_error(eta) == theory.bayes_error(two_columns) == pytest.approx(0.8 / 3)
     assert theory.plug_in_bound(estimated, eta) == pytest.approx(2 * np.abs(estimated - eta).mean())
     differs = (estimated > 0.5) != (eta > 0.5)
     assert theory.plug_in_excess(estimated, eta) == pytest.approx(
