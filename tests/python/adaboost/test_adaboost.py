@@ -368,7 +368,7 @@ def test_other_base_estimators():
         AdaBoostClassifier(LinearSVC(), algorithm="real").fit(X, y)
 
 
-def test_categories_and_missing_values():
+def test_classifier_with_categories_and_missing_values():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {"c": rng.choice(list("abcdef"), 500), "x": np.where(rng.random(500) < 0.2, np.nan, 1.0)}

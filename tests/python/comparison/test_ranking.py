@@ -246,7 +246,7 @@ def test_table_has_one_row_per_model() -> None:
     assert (bad["failure"], np.isnan(bad["rmse"])) == ("ValueError: no", True)
 
 
-def test_find_measure() -> None:
+def test_measures_are_found_by_name_and_task() -> None:
     assert find_measure("classification", None).name == "error"
     assert find_measure("regression", None).name == "rmse"
     with pytest.raises(ValueError, match="'neg_mean_squared_error' is for regression, and this is"):

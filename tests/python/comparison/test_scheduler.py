@@ -219,7 +219,7 @@ def test_affordable_rows_decrease_with_columns_and_outputs() -> None:
     assert affordable_rows(1e-9, 10, 1) == 1_000
 
 
-def test_max_rows_and_max_folds() -> None:
+def test_max_rows_and_max_folds_limit_the_run() -> None:
     result = spinney.compare(X, Y, cv=6, models=["decision_tree"], max_rows=60, max_folds=2)
     assert (result.n_rows, result.n_folds, result.n_folds_asked) == (60, 2, 6)
     invalid_arguments: list[dict[str, Any]] = [{"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}]

@@ -30,7 +30,7 @@ def test_parameter_error_stores_its_parts() -> None:
     assert shell_text == "--cv folds need 9 groups; or set --task"
 
 
-def test_parameter_without_value() -> None:
+def test_parameter_may_have_no_value() -> None:
     assert not Parameter("cv").has_value
     assert Parameter("cv", None).has_value
     assert str(Parameter("cv", None)) == "cv=None"

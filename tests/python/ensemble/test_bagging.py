@@ -158,7 +158,7 @@ def test_hard_voting_counts_the_trees():
     np.testing.assert_allclose(model.predict_proba(X), votes / 7)
 
 
-def test_categories_and_missing_values():
+def test_bagging_with_categories_and_missing_values():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(list("abcdef"), 400), "x": rng.normal(size=400)})

@@ -532,7 +532,7 @@ def test_methods_of_intervals():
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_categories_and_missing_values(cls):
+def test_forests_with_categories_and_missing_values(cls):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     n = 600

@@ -83,7 +83,7 @@ def test_pickles_predict_the_same(path: Path) -> None:
         np.testing.assert_array_equal(actual[method], prediction, strict=True)
 
 
-def test_every_estimator_has_a_file() -> None:
+def test_every_estimator_has_a_golden_file() -> None:
     import importlib
 
     names = set()

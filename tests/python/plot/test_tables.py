@@ -158,7 +158,7 @@ FRAMES = ["pandas", "category", "polars", "arrow", "batch", "objects"]
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_categories_and_missing_values(kind):
+def test_plots_of_categories_and_missing_values(kind):
     X, y = frame_of_kinds(kind)
     options = {"categorical_features": [1]} if kind == "objects" else {}
     tree = DecisionTreeRegressor(**options).fit(X, y)

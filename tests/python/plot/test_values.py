@@ -88,7 +88,7 @@ def test_learning_curve_of_several_models(ax):
     assert ax.get_ylabel() == "R²"
 
 
-def test_learning_curve_starts_after_failed_fits(ax):
+def test_learning_curve_skips_failed_fits(ax):
     # The first rows have one class only: the model of scikit-learn fails; the curve continues.
     X, y = make_blobs(60, centers=2, random_state=0)
     y[:] = 0
