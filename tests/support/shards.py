@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 
+from spinney.boosting import _validation_split
 from spinney.boosting.distributed import FitInput, fit_partition
 from spinney.distributed.exchange import ExchangeError, ThreadExchange
 from spinney.distributed.totals import RowNumbers, Totals
@@ -26,6 +27,31 @@ def row_ranges_of(rows):
     """Return where ranges of contiguous rows begin, here and in the whole table."""
     first = np.flatnonzero(np.r_[True, np.diff(rows) != 1]) if len(rows) else []
     return [(int(i), int(rows[i])) for i in first]
+
+
+def split_rows(
+    n_rows,
+    n_folds,
+    fraction,
+    classes=None,
+    groups=None,
+    time=None,
+    seed=0,
+    numbers=None,
+    totals=None,
+):
+    """Split rows as boosters do; return (training rows, validation rows) of each fold."""
+    folds = _validation_split.split_rows(
+        np.arange(n_rows) if numbers is None else numbers,
+        n_folds=n_folds,
+        fraction=fraction,
+        classes=classes,
+        groups=groups,
+        time=time,
+        seed=seed,
+        totals=totals,
+    )
+    return [(fold.train_rows, fold.validation_rows) for fold in folds]
 
 
 def run(works):

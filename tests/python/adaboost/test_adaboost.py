@@ -1,4 +1,4 @@
-"""AdaBoost: the identities of the lecture, scikit-learn, and a loop written out."""
+"""AdaBoost against its theory, scikit-learn and a plain loop."""
 
 import pickle
 
@@ -24,31 +24,31 @@ from support.estimator_checks import run_estimator_checks
 ALGORITHMS = ["SAMME", "M1", "real"]
 
 
-# scikit-learn's own, for both classes: R2 draws rows, and with probabilities the last bit of a
-# weight decides between equally good cuts. Votes need no exception: their sums are exact.
-REFUSED = {
+# scikit-learn exempts the same checks for both classes: R2 samples rows, and with probabilities the
+# last bit of a weight decides between equally good splits. Votes are exact sums.
+EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 }
 
 
-def test_no_more_checks_are_refused_than_by_scikit_learn():
+def test_expected_failures_equal_those_of_scikit_learn():
     for kind in (sk.AdaBoostClassifier, sk.AdaBoostRegressor):
-        assert set(_get_expected_failed_checks(kind())) == REFUSED
+        assert set(_get_expected_failed_checks(kind())) == EXPECTED_FAILURES
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_estimator_checks(algorithm):
+def test_classifier_passes_the_estimator_checks(algorithm):
     base = DecisionTreeClassifier(max_depth=3) if algorithm == "M1" else None
     model = AdaBoostClassifier(base, n_estimators=5, algorithm=algorithm)
-    run_estimator_checks(model, REFUSED if algorithm == "real" else ())
+    run_estimator_checks(model, EXPECTED_FAILURES if algorithm == "real" else ())
 
 
 # -------------------------------------------------------------------------------- identities
 
 
 def weights_by_round(model, X, y, start):
-    """Weights that each learner was trained with, from its predictions and weight alone."""
+    """Yield the weights of each round, from predictions and estimator weights alone."""
     weights = start / start.sum()
     for estimator, alpha in zip(model.estimators_, model.estimator_weights_, strict=False):
         yield weights, estimator.predict(X) != y
@@ -59,7 +59,7 @@ def weights_by_round(model, X, y, start):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(20, 120), st.integers(1, 3), st.booleans())
-def test_what_the_lecture_proves(seed, n, depth, weighted):
+def test_errors_margins_and_bound_follow_the_theory(seed, n, depth, weighted):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)).round(1)
     y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n) > 1).astype(int)
@@ -71,12 +71,12 @@ def test_what_the_lecture_proves(seed, n, depth, weighted):
     bound = model.training_error_bound_
     product = 1.0
     for t, accuracy in enumerate(model.staged_score(X, y, start)):
-        (weights, wrong), (after, _) = stages[t], stages[t + 1]
-        error = weights[wrong].sum()
+        (weights, is_wrong), (next_weights, _) = stages[t], stages[t + 1]
+        error = weights[is_wrong].sum()
         np.testing.assert_allclose(model.estimator_errors_[t], error, atol=1e-9)
         np.testing.assert_allclose(model.gammas_[t], 0.5 - error, atol=1e-9)
         if error > 1e-9:
-            np.testing.assert_allclose(after[wrong].sum(), 0.5, atol=1e-6)
+            np.testing.assert_allclose(next_weights[is_wrong].sum(), 0.5, atol=1e-6)
             product *= 2 * np.sqrt(error * (1 - error))
             np.testing.assert_allclose(bound[t], product, rtol=1e-6)
             assert bound[t] <= np.exp(-2 * np.sum(model.gammas_[: t + 1] ** 2)) * (1 + 1e-9)
@@ -85,8 +85,8 @@ def test_what_the_lecture_proves(seed, n, depth, weighted):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
-def test_it_is_stagewise_fitting_of_the_exponential_loss(seed):
-    """Each weight minimises Σ exp(−y (F + α h)), and no stump has a lower minimum."""
+def test_adaboost_is_stagewise_fitting_of_the_exponential_loss(seed):
+    """Each weight minimizes Σ exp(−y (F + α h)), and no stump has a lower minimum."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2)).round(1)
     y = (X.sum(axis=1) + rng.normal(size=40) > 0).astype(int)
@@ -101,19 +101,19 @@ def test_it_is_stagewise_fitting_of_the_exponential_loss(seed):
         slope = np.sum(-sign * h * weights * np.exp(-sign * h * weight / 2))
         if (h != sign).any():
             np.testing.assert_allclose(slope, 0, atol=1e-6 * weights.sum())
-            # The least error under these weights among all stumps, both ways round.
-            least = min(
-                min(e, weights.sum() - e)
-                for f in range(2)
-                for cut in np.unique(X[:, f])[:-1]
-                for e in [weights[(X[:, f] > cut) != (sign > 0)].sum()]
+            # The smallest error under these weights among all stumps, in both orientations.
+            lowest = min(
+                min(error, weights.sum() - error)
+                for column in range(2)
+                for threshold in np.unique(X[:, column])[:-1]
+                for error in [weights[(X[:, column] > threshold) != (sign > 0)].sum()]
             )
-            least = min(least, weights[sign > 0].sum(), weights[sign < 0].sum())
-            np.testing.assert_allclose(weights[h != sign].sum(), least, rtol=1e-6)
+            lowest = min(lowest, weights[sign > 0].sum(), weights[sign < 0].sum())
+            np.testing.assert_allclose(weights[h != sign].sum(), lowest, rtol=1e-6)
         F += weight / 2 * h
 
 
-def test_margins():
+def test_margins_by_hand():
     X, y = make_moons(300, noise=0.2, random_state=0)
     model = AdaBoostClassifier(n_estimators=60).fit(X, y)
     margins = model.margins(X, y)
@@ -123,8 +123,8 @@ def test_margins():
     np.testing.assert_allclose(margins, sign * (alpha @ h) / alpha.sum())
     assert np.array_equal(margins > 0, model.predict(X) == y)
     several = AdaBoostClassifier(n_estimators=20).fit(*load_iris(return_X_y=True))
-    told = several.margins(*load_iris(return_X_y=True))
-    assert -1 <= told.min() < 0 < told.max() <= 1
+    several_margins = several.margins(*load_iris(return_X_y=True))
+    assert -1 <= several_margins.min() < 0 < several_margins.max() <= 1
     with pytest.raises(ValueError, match="y: expected a class of the training data"):
         model.margins(X, y + 5)
 
@@ -132,8 +132,8 @@ def test_margins():
 # ---------------------------------------------------------------------- against a plain loop
 
 
-def plain_loop(X, y, depth, n_rounds, rate, algorithm):
-    """The algorithms as they stand in the papers, with trees fitted one by one."""
+def plain_loop(X, y, depth, n_rounds, learning_rate, algorithm):
+    """AdaBoost of the papers, with one tree at a time."""
     classes, codes = np.unique(y, return_inverse=True)
     n, K = len(y), len(classes)
     weights, trees, alphas = np.full(n, 1 / n), [], []
@@ -141,47 +141,49 @@ def plain_loop(X, y, depth, n_rounds, rate, algorithm):
     for _ in range(n_rounds):
         tree = DecisionTreeClassifier(max_depth=depth, random_state=seeds.randint(2**31 - 1))
         tree.fit(X, y, sample_weight=weights)
-        wrong = tree.predict(X) != y
-        error = weights[wrong].sum() / weights.sum()
+        is_wrong = tree.predict(X) != y
+        error = weights[is_wrong].sum() / weights.sum()
         trees.append(tree)
         if algorithm == "real":
             alphas.append(1.0)
-            p = np.maximum(tree.predict_proba(X), np.finfo(float).eps)
-            coded = np.where(codes[:, None] == np.arange(K), 1, -1 / (K - 1))
-            weights = weights * np.exp(-rate * (K - 1) / K * (coded * np.log(p)).sum(axis=1))
+            probabilities = np.maximum(tree.predict_proba(X), np.finfo(float).eps)
+            class_code = np.where(codes[:, None] == np.arange(K), 1, -1 / (K - 1))
+            weights = weights * np.exp(
+                -learning_rate * (K - 1) / K * (class_code * np.log(probabilities)).sum(axis=1)
+            )
         else:
-            more = np.log(K - 1) if algorithm == "SAMME" else 0
-            alphas.append(rate * (np.log((1 - error) / error) + more))
-            weights = weights * np.exp(alphas[-1] * wrong)
+            class_term = np.log(K - 1) if algorithm == "SAMME" else 0
+            alphas.append(learning_rate * (np.log((1 - error) / error) + class_term))
+            weights = weights * np.exp(alphas[-1] * is_wrong)
         weights /= weights.sum()
     return trees, np.array(alphas)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("data", [load_breast_cancer, load_iris])
-@pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_the_core_does_what_the_loop_does(algorithm, data, rate):
+@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
+def test_core_equals_the_plain_loop(algorithm, data, learning_rate):
     X, y = data(return_X_y=True)
     depth = 1 if data is load_breast_cancer else 2
     model = AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=depth),
         n_estimators=12,
-        learning_rate=rate,
+        learning_rate=learning_rate,
         algorithm=algorithm,
         random_state=0,
     ).fit(X, y)
-    trees, alphas = plain_loop(X, y, depth, 12, rate, algorithm)
+    trees, alphas = plain_loop(X, y, depth, 12, learning_rate, algorithm)
     np.testing.assert_allclose(model.estimator_weights_, alphas, rtol=1e-6)
     for ours, theirs in zip(model.estimators_, trees, strict=True):
         np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-        if data is load_breast_cancer:  # iris has columns that divide it equally well
+        if data is load_breast_cancer:  # iris has columns with equally good splits
             np.testing.assert_array_equal(ours.tree_.feature, theirs.tree_.feature)
             np.testing.assert_allclose(ours.tree_.threshold, theirs.tree_.threshold, rtol=1e-6)
-    # The generic way of any other learner comes to the same.
+    # Other base estimators use Python code, with a similar result.
     other = AdaBoostClassifier(
         sk_tree.DecisionTreeClassifier(max_depth=depth, random_state=0),
         n_estimators=12,
-        learning_rate=rate,
+        learning_rate=learning_rate,
         algorithm=algorithm,
     ).fit(X, y)
     assert abs(other.score(X, y) - model.score(X, y)) < 0.02
@@ -193,13 +195,13 @@ def column_of(rng, kind, n):
         return rng.integers(0, 5, n).astype(float)
     if kind == "common":
         return np.where(rng.random(n) < 0.8, 0.0, values)
-    if kind == "gaps":
+    if kind == "missing":
         return np.where(rng.random(n) < 0.3, np.nan, np.round(values, 1))
-    if kind == "gap or one":
+    if kind == "missing or one":
         return np.where(rng.random(n) < 0.4, np.nan, 1.0)
     if kind == "categories":
         return pd.Categorical(rng.choice(list("abcdefgh"), n))
-    if kind == "categories with gaps":
+    if kind == "categories and missing":
         return pd.Categorical(rng.choice(["a", "b", "c", None], n), categories=list("cabx"))
     return values
 
@@ -210,7 +212,15 @@ def column_of(rng, kind, n):
     seed=st.integers(0, 10**6),
     kinds=st.lists(
         st.sampled_from(
-            ["any", "few", "common", "gaps", "gap or one", "categories", "categories with gaps"]
+            [
+                "any",
+                "few",
+                "common",
+                "missing",
+                "missing or one",
+                "categories",
+                "categories and missing",
+            ]
         ),
         min_size=1,
         max_size=5,
@@ -227,7 +237,7 @@ def column_of(rng, kind, n):
     ),
     n_jobs=st.integers(1, 2),
 )
-def test_the_trees_of_each_round(seed, kinds, n_classes, limits, n_jobs):
+def test_trees_of_each_round_equal_single_trees(seed, kinds, n_classes, limits, n_jobs):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 200))
     frame = pd.DataFrame({f"x{i}": column_of(rng, kind, n) for i, kind in enumerate(kinds)})
@@ -245,12 +255,12 @@ def test_the_trees_of_each_round(seed, kinds, n_classes, limits, n_jobs):
     weights = start / start.sum()
     for ours, alpha in zip(model.estimators_, model.estimator_weights_, strict=False):
         theirs = clone(base).fit(frame, y, weights)
-        used = weights > 0
-        answer = ours.predict(frame)
-        np.testing.assert_array_equal(answer[used], theirs.predict(frame)[used])
+        has_weight = weights > 0
+        predicted = ours.predict(frame)
+        np.testing.assert_array_equal(predicted[has_weight], theirs.predict(frame)[has_weight])
         for tree in (ours.tree_, theirs.tree_):
             leaf = tree.children_left < 0
-            assert tree.n_node_samples[leaf].sum() == used.sum()
+            assert tree.n_node_samples[leaf].sum() == has_weight.sum()
         np.testing.assert_allclose(
             *(
                 (t.impurity * t.weighted_n_node_samples)[t.children_left < 0].sum()
@@ -258,11 +268,11 @@ def test_the_trees_of_each_round(seed, kinds, n_classes, limits, n_jobs):
             ),
             atol=1e-9,
         )
-        weights = weights * np.exp(alpha * (answer != y))
+        weights = weights * np.exp(alpha * (predicted != y))
         weights /= weights.sum()
 
 
-def test_scikit_learns_trees_give_scikit_learns_ensembles():
+def test_trees_of_scikit_learn_give_its_ensembles():
     X, y = load_iris(return_X_y=True)
     base = sk_tree.DecisionTreeClassifier(max_depth=2)
     ours = AdaBoostClassifier(base, n_estimators=20, random_state=3).fit(X, y)
@@ -270,26 +280,28 @@ def test_scikit_learns_trees_give_scikit_learns_ensembles():
     np.testing.assert_allclose(ours.estimator_weights_, theirs.estimator_weights_)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X))
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X))
-    for a, b in zip(ours.staged_predict(X), theirs.staged_predict(X), strict=True):
-        np.testing.assert_array_equal(a, b)
+    for our_stage, their_stage in zip(
+        ours.staged_predict(X), theirs.staged_predict(X), strict=True
+    ):
+        np.testing.assert_array_equal(our_stage, their_stage)
 
 
-def test_stages_end_at_the_whole():
+def test_last_stage_equals_the_model():
     for data in (load_breast_cancer, load_iris):
         X, y = data(return_X_y=True)
         for algorithm in ALGORITHMS:
             model = AdaBoostClassifier(n_estimators=10, algorithm=algorithm).fit(X, y)
             *_, scores = model.staged_decision_function(X)
             np.testing.assert_allclose(scores, model.decision_function(X))
-            *_, told = model.staged_predict_proba(X)
-            np.testing.assert_allclose(told, model.predict_proba(X))
+            *_, probabilities = model.staged_predict_proba(X)
+            np.testing.assert_allclose(probabilities, model.predict_proba(X))
             assert list(model.staged_score(X, y))[-1] == model.score(X, y)
 
 
 # ------------------------------------------------------------------------------ special cases
 
 
-def test_a_perfect_learner_is_the_last():
+def test_perfect_learner_is_the_last():
     X = np.arange(20.0)[:, np.newaxis]
     y = (X[:, 0] > 7).astype(int)
     model = AdaBoostClassifier().fit(X, y)
@@ -300,13 +312,13 @@ def test_a_perfect_learner_is_the_last():
     assert model.score(X, y) == 1
 
 
-def test_a_useless_learner_is_refused():
+def test_useless_learner_raises():
     X = np.zeros((40, 1))
     y = np.arange(40) % 2
     for base in (None, sk_tree.DecisionTreeClassifier(max_depth=1)):
         with pytest.raises(ValueError, match="worse than random"):
             AdaBoostClassifier(base).fit(X, y)
-    # Three classes in equal parts: one half is too much for M1, not for SAMME.
+    # Three classes of equal size: an error of one half is too large for M1, not for SAMME.
     X, y = np.repeat([0.0, 1.0, 2.0], 10)[:, np.newaxis], np.repeat([0, 1, 2], 10)
     assert len(AdaBoostClassifier(n_estimators=3).fit(X, y).estimators_) == 3
     X[:] = 0
@@ -315,39 +327,39 @@ def test_a_useless_learner_is_refused():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_one_class(algorithm):
+def test_single_class_is_always_predicted(algorithm):
     X, _ = load_iris(return_X_y=True)
     model = AdaBoostClassifier(algorithm=algorithm).fit(X, np.full(len(X), "a"))
     assert set(model.predict(X)) == {"a"}
     np.testing.assert_array_equal(model.predict_proba(X), 1.0)
 
 
-def test_rows_without_weight_have_no_say():
+def test_rows_without_weight_are_ignored():
     X, y = load_breast_cancer(return_X_y=True)
     weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
     kept = weights > 0
     for depth in (1, 2):
         base = DecisionTreeClassifier(max_depth=depth)
         model = AdaBoostClassifier(base, n_estimators=15, random_state=0)
-        some = clone(model).fit(X, np.where(kept, y, 1 - y), weights)
-        own = clone(model).fit(X[kept], y[kept])
-        np.testing.assert_allclose(some.decision_function(X), own.decision_function(X))
+        weighted = clone(model).fit(X, np.where(kept, y, 1 - y), weights)
+        without_rows = clone(model).fit(X[kept], y[kept])
+        np.testing.assert_allclose(weighted.decision_function(X), without_rows.decision_function(X))
     with pytest.raises(ValueError, match=r"zero|positive"):
         AdaBoostClassifier().fit(X, y, np.zeros(len(y)))
 
 
-def test_learners_without_weights_draw_rows():
+def test_base_estimators_without_weights_use_resampling():
     X, y = make_moons(200, noise=0.2, random_state=0)
     model = AdaBoostClassifier(KNeighborsClassifier(3), n_estimators=5, random_state=0)
     with pytest.warns(UserWarning, match="takes no sample_weight"):
         model.fit(X, y)
     assert model.score(X, y) > 0.9
     with pytest.warns(UserWarning, match="takes no sample_weight"):
-        again = clone(model).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+        refitted = clone(model).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), refitted.predict(X))
 
 
-def test_other_learners():
+def test_other_base_estimators():
     X, y = make_moons(300, noise=0.2, random_state=0)
     for algorithm in ALGORITHMS:
         model = AdaBoostClassifier(LogisticRegression(), algorithm=algorithm, n_estimators=10)
@@ -356,7 +368,7 @@ def test_other_learners():
         AdaBoostClassifier(LinearSVC(), algorithm="real").fit(X, y)
 
 
-def test_categories_and_missing_values():
+def test_classifier_with_categories_and_missing_values():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {"c": rng.choice(list("abcdef"), 500), "x": np.where(rng.random(500) < 0.2, np.nan, 1.0)}
@@ -367,8 +379,8 @@ def test_categories_and_missing_values():
     assert model.score(frame, y) > 0.95
     assert list(model.feature_names_in_) == ["c", "x"]
     assert model.feature_importances_.shape == (2,)
-    odd = frame[:2].assign(c=["never seen", None])
-    assert len(model.predict(odd)) == 2
+    unseen = frame[:2].assign(c=["never seen", None])
+    assert len(model.predict(unseen)) == 2
 
 
 @pytest.mark.parametrize(
@@ -379,17 +391,17 @@ def test_categories_and_missing_values():
         DecisionTreeClassifier(max_leaf_nodes=4),
     ],
 )
-def test_the_same_bits_whatever_the_threads(base):
+def test_number_of_threads_does_not_change_bits(base):
     X, y = load_breast_cancer(return_X_y=True)
-    one = AdaBoostClassifier(base, n_estimators=15, random_state=1, n_jobs=1).fit(X, y)
-    two = AdaBoostClassifier(base, n_estimators=15, random_state=1, n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
-    again = pickle.loads(pickle.dumps(two))
-    np.testing.assert_array_equal(again.decision_function(X), two.decision_function(X))
-    assert again.estimators_[3].tree_.node_count == two.estimators_[3].tree_.node_count
+    one_thread = AdaBoostClassifier(base, n_estimators=15, random_state=1, n_jobs=1).fit(X, y)
+    two_threads = AdaBoostClassifier(base, n_estimators=15, random_state=1, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one_thread.decision_function(X), two_threads.decision_function(X))
+    restored = pickle.loads(pickle.dumps(two_threads))
+    np.testing.assert_array_equal(restored.decision_function(X), two_threads.decision_function(X))
+    assert restored.estimators_[3].tree_.node_count == two_threads.estimators_[3].tree_.node_count
 
 
-def test_the_bound_is_not_told_where_there_is_none():
+def test_bound_is_undefined_for_several_classes_with_samme():
     X, y = load_iris(return_X_y=True)
     assert (
         AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), algorithm="M1")
@@ -401,45 +413,47 @@ def test_the_bound_is_not_told_where_there_is_none():
         getattr(AdaBoostClassifier().fit(X, y), "training_error_bound_")  # noqa: B009
 
 
-# ------------------------------------------------------------------------------- numbers
+# ------------------------------------------------------------------------------- regression
 
 
-def test_regressor_checks():
-    run_estimator_checks(AdaBoostRegressor(n_estimators=5), REFUSED)
+def test_regressor_passes_the_estimator_checks():
+    run_estimator_checks(AdaBoostRegressor(n_estimators=5), EXPECTED_FAILURES)
 
 
 @pytest.mark.parametrize("loss", ["linear", "square", "exponential"])
-def test_scikit_learns_trees_give_scikit_learns_regressors(loss):
+def test_trees_of_scikit_learn_give_its_regressors(loss):
     X, y = make_friedman1(300, random_state=0)
     base = sk_tree.DecisionTreeRegressor(max_depth=3)
-    given = {"n_estimators": 20, "loss": loss, "random_state": 3}
-    ours = AdaBoostRegressor(base, **given).fit(X, y)
-    theirs = sk.AdaBoostRegressor(base, **given).fit(X, y)
+    options = {"n_estimators": 20, "loss": loss, "random_state": 3}
+    ours = AdaBoostRegressor(base, **options).fit(X, y)
+    theirs = sk.AdaBoostRegressor(base, **options).fit(X, y)
     np.testing.assert_allclose(ours.estimator_weights_, theirs.estimator_weights_)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X))
-    for a, b in zip(ours.staged_predict(X), theirs.staged_predict(X), strict=True):
-        np.testing.assert_allclose(a, b)
-    # Spinney's trees draw the same rows; only equally good questions may differ.
-    native = AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), **given).fit(X, y)
+    for our_stage, their_stage in zip(
+        ours.staged_predict(X), theirs.staged_predict(X), strict=True
+    ):
+        np.testing.assert_allclose(our_stage, their_stage)
+    # Spinney's trees use the same samples; only equally good splits may differ.
+    native = AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), **options).fit(X, y)
     np.testing.assert_allclose(native.estimator_weights_[:3], theirs.estimator_weights_[:3])
     np.testing.assert_allclose(native.estimators_[0].predict(X), theirs.estimators_[0].predict(X))
     assert abs(native.score(X, y) - theirs.score(X, y)) < 0.05
 
 
-def test_a_regressor_of_categories_and_gaps():
+def test_regressor_with_categories_and_missing_values():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(list("abcdef"), 500), "x": rng.normal(size=500)})
     y = frame["c"].map(dict(zip("abcdef", range(6), strict=True))).to_numpy() + frame["x"] ** 2
     frame.loc[::9, "x"] = np.nan
     model = AdaBoostRegressor(random_state=0, n_estimators=30).fit(frame, y)
     assert model.score(frame, y) > 0.7
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-    assert len(again.estimators_) == len(model.estimators_)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict(frame), model.predict(frame))
+    assert len(restored.estimators_) == len(model.estimators_)
     assert list(model.staged_score(frame, y))[-1] == model.score(frame, y)
 
 
-def test_a_perfect_regressor_is_the_last():
+def test_perfect_regressor_is_the_last():
     X = np.repeat([0.0, 1.0], 20)[:, np.newaxis]
     model = AdaBoostRegressor(random_state=0).fit(X, X[:, 0])
     assert len(model.estimators_) == 1
@@ -448,7 +462,7 @@ def test_a_perfect_regressor_is_the_last():
 
 @pytest.mark.parametrize("kind", ["AdaBoost", "Bagging"])
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
-def test_categories_are_known_as_those_of_trees_are(kind, task):
+def test_categories_are_those_of_the_trees(kind, task):
     frame = pd.DataFrame({"a": np.arange(12.0), "b": pd.Categorical(list("xyzxyzxyzxyz"))})
     model = getattr(spinney.ensemble, kind + task)(n_estimators=3, random_state=0)
     with pytest.raises(AttributeError, match="categories_"):

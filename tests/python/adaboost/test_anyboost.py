@@ -1,4 +1,4 @@
-"""AnyBoost: descent of the loss, AdaBoost round by round, orthogonal matching, ends."""
+"""AnyBoost: descent of the loss, AdaBoost, orthogonal matching pursuit, early end."""
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ from support.estimator_checks import run_estimator_checks
 
 
 @pytest.mark.parametrize("kind", [AnyBoostClassifier, AnyBoostRegressor])
-def test_estimator_checks(kind):
+def test_estimator_checks_pass(kind):
     run_estimator_checks(kind(n_estimators=5))
 
 
 @pytest.mark.parametrize("name", [*CLASSIFICATION_LOSSES, *REGRESSION_LOSSES])
-def test_derivatives(name):
+def test_derivatives_match_finite_differences(name):
     loss = CLASSIFICATION_LOSSES.get(name) or REGRESSION_LOSSES[name]
     rng = np.random.default_rng(0)
     targets = rng.choice([-1.0, 1.0], 8) if name in CLASSIFICATION_LOSSES else rng.normal(size=8)
@@ -34,7 +34,7 @@ def test_derivatives(name):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_classifiers_and_the_exponential_loss_are_adaboost(weighted):
+def test_exponential_loss_with_classifiers_is_adaboost(weighted):
     X, y = make_moons(200, noise=0.3, random_state=0)
     weights = np.random.default_rng(0).uniform(0.5, 2, 200) if weighted else None
     stump = DecisionTreeClassifier(max_depth=1)
@@ -46,7 +46,7 @@ def test_classifiers_and_the_exponential_loss_are_adaboost(weighted):
         np.testing.assert_array_equal(ours.predict(X) > 0, theirs.predict(X) > 0)
     for ours, theirs in zip(any_boost.staged_predict(X), ada.staged_predict(X), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    # The mean loss is the product of the Z, the bound of the training error.
+    # The mean loss is the product of all Z, the bound of the training error.
     np.testing.assert_allclose(any_boost.train_score_[1:], ada.training_error_bound_, rtol=1e-6)
 
 
@@ -55,7 +55,7 @@ def test_classifiers_and_the_exponential_loss_are_adaboost(weighted):
 
 @pytest.mark.parametrize("loss", CLASSIFICATION_LOSSES)
 @pytest.mark.parametrize("base", [None, DecisionTreeClassifier(max_depth=2), Ridge()])
-def test_every_round_goes_downhill(loss, base):
+def test_every_round_decreases_the_loss(loss, base):
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = AnyBoostClassifier(base, loss=loss, n_estimators=12).fit(X, y)
@@ -76,13 +76,13 @@ def test_line_search_ends_where_the_slope_is_zero():
         if name == "absolute_error":
             continue  # its slope jumps
         model = AnyBoostRegressor(loss=name, n_estimators=5).fit(X, y)
-        told = model.estimators_[-1].predict(X)
-        slope = loss(y, model.predict(X))[1] @ told
-        assert abs(slope) < 1e-6 * np.abs(told).sum()
+        direction = model.estimators_[-1].predict(X)
+        slope = loss(y, model.predict(X))[1] @ direction
+        assert abs(slope) < 1e-6 * np.abs(direction).sum()
 
 
 def test_least_squares_steps_of_trees_are_one():
-    """A tree's leaves already hold the means: the best step is the whole of it."""
+    """Leaves already contain the means, so that the best step is 1."""
     X, y = load_diabetes(return_X_y=True)
     model = AnyBoostRegressor(n_estimators=5).fit(X, y)
     np.testing.assert_allclose(model.estimator_weights_, 1, rtol=1e-8)
@@ -96,20 +96,20 @@ def test_least_squares_steps_of_trees_are_one():
 def test_refitted_coefficients_are_least_squares():
     X, y = load_diabetes(return_X_y=True)
     model = AnyBoostRegressor(step="refit", n_estimators=6).fit(X, y)
-    told = np.array([e.predict(X) for e in model.estimators_]).T
-    exact = LinearRegression(fit_intercept=False).fit(told, y - model.init_).coef_
-    np.testing.assert_allclose(model.predict(X), model.init_ + told @ exact, atol=0.05)
+    predicted = np.array([e.predict(X) for e in model.estimators_]).T
+    coefficients = LinearRegression(fit_intercept=False).fit(predicted, y - model.init_).coef_
+    np.testing.assert_allclose(model.predict(X), model.init_ + predicted @ coefficients, atol=0.05)
     searched = AnyBoostRegressor(n_estimators=6).fit(X, y)
     assert model.train_score_[-1] <= searched.train_score_[-1] + 1e-6
 
 
-def test_fixed_steps():
+def test_fixed_steps_times_the_learning_rate():
     X, y = load_diabetes(return_X_y=True)
     model = AnyBoostRegressor(step=0.5, learning_rate=0.2, n_estimators=10).fit(X, y)
     np.testing.assert_array_equal(model.estimator_weights_, 0.1)
 
 
-def test_a_loss_of_ones_own():
+def test_custom_loss():
     X, y = load_diabetes(return_X_y=True)
 
     def pinball(y, f, level=0.8):
@@ -128,16 +128,16 @@ def test_a_loss_of_ones_own():
 # ------------------------------------------------------------------------------------ ends
 
 
-class Wrong(LinearRegression):
-    """Points uphill."""
+class WrongDirection(LinearRegression):
+    """Predict an ascent direction."""
 
     def predict(self, X):
         return -super().predict(X)
 
 
-def test_it_stops_where_no_learner_points_downhill():
+def test_fit_stops_without_a_descent_direction():
     X, y = load_diabetes(return_X_y=True)
-    model = AnyBoostRegressor(Wrong(), verbose=1)
+    model = AnyBoostRegressor(WrongDirection(), verbose=1)
     with pytest.warns(ConvergenceWarning, match="is not a descent direction"):
         model.fit(X, y)
     assert "Σ g f" in model.stopped_
@@ -145,28 +145,28 @@ def test_it_stops_where_no_learner_points_downhill():
     assert len(model.estimators_) == 0
 
 
-def test_it_stops_where_nothing_is_left():
+def test_fit_stops_when_the_residual_is_zero():
     X = np.arange(8.0)[:, np.newaxis]
     model = AnyBoostRegressor(DecisionTreeRegressor()).fit(X, X[:, 0])
     assert len(model.estimators_) < 5
     np.testing.assert_allclose(model.predict(X), X[:, 0])
 
 
-def test_learners_without_weights_draw_rows():
+def test_base_estimators_without_weights_use_resampling():
     X, y = make_moons(200, noise=0.2, random_state=0)
     model = AnyBoostClassifier(KNeighborsClassifier(5), n_estimators=10, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
-    again = clone(model).fit(X, y)
-    np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+    refitted = clone(model).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), refitted.decision_function(X))
 
 
-def test_three_classes_are_refused():
+def test_three_classes_raise():
     with pytest.raises(ValueError, match="Only binary classification"):
         AnyBoostClassifier().fit(np.zeros((6, 1)), [0, 1, 2, 0, 1, 2])
 
 
-def test_a_direction_that_is_downhill_by_rounding_alone_takes_no_step():
-    # The first round is the least squares fit, and the second learner's direction is rounding.
+def test_descent_directions_from_rounding_are_not_used():
+    # The first round is the least squares fit; the second direction is rounding noise.
     for seed in range(20):
         X = np.random.default_rng(seed).normal(size=(60, 2))
         y = X @ [1.0, -2.0] + np.random.default_rng(seed + 1).normal(size=60)

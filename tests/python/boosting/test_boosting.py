@@ -1,4 +1,4 @@
-"""Gradient boosting: formulas, constraints, losses, stopping, input of all kinds."""
+"""Gradient boosting: losses, trees, constraints, early stopping, kinds of input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from spinney.ensemble import (
         HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5),
     ]
 )
-def test_scikit_learn_checks(estimator, check):
+def test_boosters_pass_the_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -57,7 +57,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_derivatives_are_those_of_the_loss(name):
+def test_derivatives_match_finite_differences_of_the_loss(name):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=40) * 2
     targets = rng.gamma(2.0, size=40)
@@ -65,25 +65,29 @@ def test_derivatives_are_those_of_the_loss(name):
         targets = rng.random(40)
     if name == "exponential":
         targets = (targets > 1).astype(float)
-    if name == "huber":  # away from the corners, where it has no second derivative
+    if name == "huber":  # away from the points without a second derivative
         targets = scores + np.where(np.arange(40) % 2, 0.3, 2.0)
     parameter = LOSSES[name]
 
-    def value(i, f):
-        return _core.loss_derivatives(name, parameter, 1, targets[i : i + 1], np.array([f]))[2]
+    def loss_value(i, score):
+        return _core.loss_derivatives(name, parameter, 1, targets[i : i + 1], np.array([score]))[2]
 
     first, second, total = _core.loss_derivatives(name, parameter, 1, targets, scores)
-    assert total == pytest.approx(sum(value(i, f) for i, f in enumerate(scores)))
-    e = 1e-4
-    for i, f in enumerate(scores):
-        assert first[i] == pytest.approx((value(i, f + e) - value(i, f - e)) / (2 * e), rel=1e-4)
+    assert total == pytest.approx(sum(loss_value(i, score) for i, score in enumerate(scores)))
+    step = 1e-4
+    for i, score in enumerate(scores):
+        assert first[i] == pytest.approx(
+            (loss_value(i, score + step) - loss_value(i, score - step)) / (2 * step), rel=1e-4
+        )
         if name != "huber":
-            curve = (value(i, f + e) - 2 * value(i, f) + value(i, f - e)) / e**2
-            assert second[i] == pytest.approx(curve, rel=1e-3, abs=1e-5)
+            expected = (
+                loss_value(i, score + step) - 2 * loss_value(i, score) + loss_value(i, score - step)
+            ) / step**2
+            assert second[i] == pytest.approx(expected, rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.parametrize(("name", "parameter"), [("absolute_error", 0.0), ("quantile", 0.3)])
-def test_derivatives_of_losses_with_corners(name, parameter):
+def test_derivatives_of_piecewise_linear_losses(name, parameter):
     targets, scores = np.array([1.0, 1.0, 1.0]), np.array([0.0, 1.0, 3.0])
     first, second, total = _core.loss_derivatives(name, parameter, 1, targets, scores)
     if name == "quantile":
@@ -95,39 +99,45 @@ def test_derivatives_of_losses_with_corners(name, parameter):
     np.testing.assert_array_equal(second, 1)
 
 
-def test_derivatives_of_softmax():
+def test_derivatives_of_softmax_by_hand():
     rng = np.random.default_rng(1)
     targets = rng.integers(0, 4, 30).astype(float)
     scores = rng.normal(size=(4, 30))
     first, second, total = _core.loss_derivatives("softmax", 0.0, 4, targets, scores.ravel())
-    p = np.exp(scores) / np.exp(scores).sum(axis=0)
-    hot = np.arange(4)[:, None] == targets
-    np.testing.assert_allclose(first.reshape(4, 30), p - hot, atol=1e-6)
-    np.testing.assert_allclose(second.reshape(4, 30), p * (1 - p), atol=1e-6)
-    assert total == pytest.approx(-np.log(p[hot.argmax(axis=0), np.arange(30)]).sum())
+    probabilities = np.exp(scores) / np.exp(scores).sum(axis=0)
+    one_hot = np.arange(4)[:, None] == targets
+    np.testing.assert_allclose(first.reshape(4, 30), probabilities - one_hot, atol=1e-6)
+    np.testing.assert_allclose(
+        second.reshape(4, 30), probabilities * (1 - probabilities), atol=1e-6
+    )
+    assert total == pytest.approx(
+        -np.log(probabilities[one_hot.argmax(axis=0), np.arange(30)]).sum()
+    )
 
 
-# ------------------------------------------------------------------------ trees by the formulas
+# ------------------------------------------------------------------------ trees by hand
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
-def test_same_as_the_slow_twin(seed, classes, missing):
+def test_trees_equal_those_of_the_slow_reference(seed, binary, missing):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] * X[:, 1] + rng.normal(size=60)
     if missing:
         X[rng.random(X.shape) < 0.15] = np.nan
-    if classes:
+    if binary:
         y = (y > 0).astype(float)
     rules = {"l2": 0.7, "l1": 0.1 * (seed % 2), "gamma": 0.05, "max_depth": 4, "max_leaves": 6}
     weights = rng.uniform(0.5, 2, 60) if seed >= 2 else None
     limits = dict(rules, min_rows=4)
-    loss = slow_booster.log_loss if classes else slow_booster.squared_error
-    slow = slow_booster.boost(X, y, loss, n_rounds=4, learning_rate=0.3, w=weights, **limits)
-    make = GradientBoostingClassifier if classes else GradientBoostingRegressor
-    model = make(
+    loss = slow_booster.log_loss if binary else slow_booster.squared_error
+    expected_stages = slow_booster.boost(
+        X, y, loss, n_rounds=4, learning_rate=0.3, w=weights, **limits
+    )
+    create = GradientBoostingClassifier if binary else GradientBoostingRegressor
+    model = create(
         n_estimators=4,
         learning_rate=0.3,
         max_leaf_nodes=6,
@@ -138,30 +148,30 @@ def test_same_as_the_slow_twin(seed, classes, missing):
         l2_regularization=0.7,
         l1_regularization=rules["l1"],
     ).fit(X, y, sample_weight=weights)
-    staged = model.staged_decision_function(X) if classes else model.staged_predict(X)
-    for ours, theirs in zip(staged, slow, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    staged = model.staged_decision_function(X) if binary else model.staged_predict(X)
+    for stage, expected in zip(staged, expected_stages, strict=True):
+        np.testing.assert_allclose(stage, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_one_hot_columns_are_the_slow_twins():
+def test_one_hot_columns_equal_those_of_the_slow_reference():
     rng = np.random.default_rng(0)
     kind, other = rng.integers(0, 9, 400), rng.integers(0, 7, 400)
-    hot = (kind[:, None] == np.arange(9)).astype(float)
-    cold = 3.0 - (other[:, None] == np.arange(7))  # the commonest value is the larger one
-    hot[rng.random(400) < 0.05, 2] = np.nan
+    one_hot = (kind[:, None] == np.arange(9)).astype(float)
+    one_cold = 3.0 - (other[:, None] == np.arange(7))  # the more frequent value is the larger one
+    one_hot[rng.random(400) < 0.05, 2] = np.nan
     X = np.column_stack(
-        [hot[:, :5], np.full(400, 7.0), cold, hot[:, 5:], rng.integers(0, 200, 400)]
+        [one_hot[:, :5], np.full(400, 7.0), one_cold, one_hot[:, 5:], rng.integers(0, 200, 400)]
     )
     y = rng.normal(size=9)[kind] + rng.normal(size=7)[other] + X[:, -1] / 50 + rng.normal(size=400)
     limits = {"l2": 1.0, "l1": 0.0, "gamma": 0.0, "max_depth": 9, "max_leaves": 12, "min_rows": 8}
-    slow = slow_booster.boost(
+    expected_stages = slow_booster.boost(
         X, y, slow_booster.squared_error, n_rounds=3, learning_rate=0.5, **limits
     )
     model = GradientBoostingRegressor(
         n_estimators=3, learning_rate=0.5, max_leaf_nodes=12, min_samples_leaf=8
     ).fit(X, y)
-    for ours, theirs in zip(model.staged_predict(X), slow, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    for stage, expected in zip(model.staged_predict(X), expected_stages, strict=True):
+        np.testing.assert_allclose(stage, expected, rtol=1e-5, atol=1e-6)
     wide = np.zeros((5000, 300))
     wide[np.arange(5000), rng.integers(0, 300, 5000)] = 1
     target = wide @ rng.normal(size=300) + 0.1 * rng.normal(size=5000)
@@ -169,7 +179,7 @@ def test_one_hot_columns_are_the_slow_twins():
     assert model.score(wide, target) > 0.9
 
 
-def test_scikit_learns_names_for_the_same_model():
+def test_histogram_booster_has_scikit_learns_parameters():
     X, y = load_diabetes(return_X_y=True)
     ours = GradientBoostingRegressor(
         loss="quantile", alpha=0.7, n_estimators=15, l2_regularization=0
@@ -186,12 +196,12 @@ def test_scikit_learns_names_for_the_same_model():
     assert classifier.fit(*load_iris(return_X_y=True)).n_trees_per_iteration_ == 3
 
 
-def test_importances_are_shares_of_the_gain():
+def test_importances_sum_to_one():
     X, y = make_friedman1(500, n_features=8, random_state=0)
     model = GradientBoostingRegressor(n_estimators=30).fit(X, y)
-    shares = model.feature_importances_
-    assert shares.sum() == pytest.approx(1)
-    assert shares[:5].sum() > 0.95
+    importances = model.feature_importances_
+    assert importances.sum() == pytest.approx(1)
+    assert importances[:5].sum() > 0.95
 
 
 @pytest.mark.parametrize("factor", [1e-20, 1.0])
@@ -201,9 +211,9 @@ def test_importances_by_hand(factor):
     gains = np.zeros(8)
     for t in range(5):
         tree = model.fitted_model().store.tree(t)
-        below = tree.weighted_n_node_samples + 1.0  # H + λ
-        gradient = tree.value.ravel() / 0.1 * below
-        score = gradient**2 / below / 2
+        hessian = tree.weighted_n_node_samples + 1.0  # H + λ
+        gradient = tree.value.ravel() / 0.1 * hessian
+        score = gradient**2 / hessian / 2
         for node in np.flatnonzero(tree.children_left >= 0):
             left, right = tree.children_left[node], tree.children_right[node]
             gains[tree.feature[node]] += score[left] + score[right] - score[node]
@@ -213,7 +223,7 @@ def test_importances_by_hand(factor):
 
 
 @pytest.mark.parametrize("growth", ["best_first", "level_wise"])
-def test_limits_of_trees(growth):
+def test_trees_respect_their_limits(growth):
     X, y = make_friedman1(1000, random_state=0)
     model = GradientBoostingRegressor(
         n_estimators=5, growth=growth, max_leaf_nodes=11, max_depth=4, min_samples_leaf=30
@@ -226,7 +236,7 @@ def test_limits_of_trees(growth):
         assert tree.max_depth <= 4
 
 
-def test_rows_of_leaves_are_counted_where_hessians_differ():
+def test_min_samples_leaf_counts_rows_not_hessians():
     X, y = load_breast_cancer(return_X_y=True)
     model = GradientBoostingClassifier(min_samples_leaf=15, min_hessian_leaf=0).fit(X, y)
     for t in range(100):
@@ -234,11 +244,11 @@ def test_rows_of_leaves_are_counted_where_hessians_differ():
         assert tree.n_node_samples[tree.children_left < 0].min() >= 15
 
 
-# ------------------------------------------------------------------ the same bits, going on
+# ------------------------------------------------------------------ same bits, warm start
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_threads_do_not_change_a_bit(n_classes):
+def test_number_of_threads_does_not_change_predictions(n_classes):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 12))
     y = np.digitize(X[:, 0] * X[:, 1] + rng.normal(size=20_000), np.linspace(-1, 1, n_classes - 1))
@@ -252,19 +262,19 @@ def test_threads_do_not_change_a_bit(n_classes):
 
 
 @pytest.mark.parametrize("params", [{}, {"subsample": 0.5, "max_features_tree": 0.5}])
-def test_warm_start_goes_on_to_the_same_bits(params):
+def test_warm_start_equals_one_fit(params):
     X, y = make_friedman1(600, random_state=0)
-    whole = GradientBoostingRegressor(n_estimators=20, random_state=1, **params).fit(X, y)
-    parts = GradientBoostingRegressor(n_estimators=7, random_state=1, warm_start=True, **params)
-    parts.fit(X, y).set_params(n_estimators=20).fit(X, y)
-    np.testing.assert_array_equal(whole.predict(X), parts.predict(X))
-    np.testing.assert_array_equal(whole.train_score_, parts.train_score_)
+    one_fit = GradientBoostingRegressor(n_estimators=20, random_state=1, **params).fit(X, y)
+    continued = GradientBoostingRegressor(n_estimators=7, random_state=1, warm_start=True, **params)
+    continued.fit(X, y).set_params(n_estimators=20).fit(X, y)
+    np.testing.assert_array_equal(one_fit.predict(X), continued.predict(X))
+    np.testing.assert_array_equal(one_fit.train_score_, continued.train_score_)
     with pytest.raises(ValueError, match="n_estimators=5 must be larger"):
-        parts.set_params(n_estimators=5).fit(X, y)
-    np.testing.assert_array_equal(whole.predict(X), parts.predict(X))
+        continued.set_params(n_estimators=5).fit(X, y)
+    np.testing.assert_array_equal(one_fit.predict(X), continued.predict(X))
 
 
-def test_stages_end_at_the_model():
+def test_last_stage_equals_the_model():
     X, y = load_iris(return_X_y=True)
     model = GradientBoostingClassifier(n_estimators=8, min_samples_leaf=5).fit(X, y)
     stages = list(model.staged_predict_proba(X))
@@ -276,31 +286,31 @@ def test_stages_end_at_the_model():
     assert model.apply(X).shape == (150, 8, 3)
 
 
-def test_one_row_at_a_time():
+def test_scorer_of_one_row_equals_predict():
     X, y = load_iris(return_X_y=True)
     X[::7, 1] = np.nan
     for classes in (y, y > 0):
         for loss in ("log_loss", "exponential")[: 1 if classes is y else 2]:
             model = GradientBoostingClassifier(loss=loss, n_estimators=9).fit(X, classes)
             score = model.scorer()
-            rows = np.array([score(row) for row in X])
-            np.testing.assert_allclose(rows, model.predict_proba(X), rtol=1e-12)
+            predicted = np.array([score(row) for row in X])
+            np.testing.assert_allclose(predicted, model.predict_proba(X), rtol=1e-12)
     for loss in ("squared_error", "poisson"):
         regressor = GradientBoostingRegressor(loss=loss, n_estimators=9).fit(X, y)
         score = regressor.scorer()
-        rows = np.array([score(row)[0] for row in X])
-        np.testing.assert_allclose(rows, regressor.predict(X), rtol=1e-12)
+        predicted = np.array([score(row)[0] for row in X])
+        np.testing.assert_allclose(predicted, regressor.predict(X), rtol=1e-12)
     with pytest.raises(ValueError, match="row: expected 4 values, got 3"):
         score(np.zeros(3))
     del model, regressor
     assert np.isfinite(score(X[0])).all()
 
 
-def test_pickles_clones_and_pipelines():
+def test_boosters_can_be_pickled_cloned_and_used_in_pipelines():
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(n_estimators=10, loss="huber").fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.predict(X), restored.predict(X))
     assert "_model" not in vars(clone(model))
     search = GridSearchCV(
         make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=5)),
@@ -310,7 +320,7 @@ def test_pickles_clones_and_pipelines():
     assert search.fit(X, y).best_score_ > 0
 
 
-# --------------------------------------------------------------------------- stopping early
+# --------------------------------------------------------------------------- early stopping
 
 
 def test_early_stopping_keeps_the_best_round():
@@ -320,13 +330,13 @@ def test_early_stopping_keeps_the_best_round():
     model = GradientBoostingRegressor(
         n_estimators=500, early_stopping=True, n_iter_no_change=5, random_state=0
     ).fit(X, y)
-    watched = model.validation_score_
-    assert model.n_estimators_ == watched.argmin() + 1 < len(watched) < 500
-    assert len(watched) == model.n_estimators_ + 5
+    scores = model.validation_score_
+    assert model.n_estimators_ == scores.argmin() + 1 < len(scores) < 500
+    assert len(scores) == model.n_estimators_ + 5
     assert len(list(model.staged_predict(X[:3]))) == model.n_estimators_
 
 
-def test_eval_set_is_what_is_watched():
+def test_eval_set_is_the_validation_set():
     X, y = make_friedman1(3000, noise=3, random_state=0)
     model = GradientBoostingRegressor(n_estimators=300, learning_rate=0.2, n_iter_no_change=5)
     model.fit(X[:1000], y[:1000], eval_set=(X[1000:], y[1000:]))
@@ -341,7 +351,7 @@ def test_eval_set_is_what_is_watched():
         classifier.fit(X[:99], y[:99] > 14, eval_set=(X[:9], np.arange(9)))
 
 
-def test_training_loss_can_be_watched():
+def test_early_stopping_by_training_loss():
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(
         n_estimators=300, early_stopping=True, validation_fraction=None, tol=5.0
@@ -353,7 +363,7 @@ def test_training_loss_can_be_watched():
 # ----------------------------------------------------------------------------------- losses
 
 
-def test_leaves_are_refitted_to_medians_and_quantiles():
+def test_leaf_values_are_medians_and_quantiles():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (300, 1)).astype(float)
     y = X[:, 0] * 3 + rng.standard_cauchy(300)
@@ -368,7 +378,7 @@ def test_leaves_are_refitted_to_medians_and_quantiles():
 
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
-def test_quantiles_are_calibrated(level):
+def test_quantiles_have_their_level(level):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (8000, 2))
     y = X[:, 0] ** 2 + (0.3 + np.abs(X[:, 1])) * rng.normal(size=8000)
@@ -377,7 +387,7 @@ def test_quantiles_are_calibrated(level):
     assert abs(np.mean(y[4000:] <= model.predict(X[4000:])) - level) < 0.03
 
 
-def test_outliers_do_not_pull_robust_losses():
+def test_robust_losses_ignore_outliers():
     X, y = make_friedman1(2000, random_state=0)
     spoiled = y.copy()
     spoiled[::50] += 1000
@@ -389,7 +399,7 @@ def test_outliers_do_not_pull_robust_losses():
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
-def test_positive_means(loss):
+def test_log_link_losses_predict_positive_means(loss):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (5000, 3))
     mean = np.exp(1 + 2 * X[:, 0] - X[:, 1])
@@ -401,7 +411,7 @@ def test_positive_means(loss):
     assert predicted.mean() == pytest.approx(y.mean(), rel=0.02)
 
 
-def test_probabilities_as_targets():
+def test_cross_entropy_accepts_probabilities_as_targets():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     p = 1 / (1 + np.exp(-X[:, 0]))
@@ -409,11 +419,13 @@ def test_probabilities_as_targets():
     assert np.abs(model.predict(X) - p).mean() < 0.01
 
 
-def test_a_loss_of_ones_own():
+def test_custom_loss():
     X, y = load_diabetes(return_X_y=True)
-    given = GradientBoostingRegressor(n_estimators=20).fit(X, y - y.mean())
-    own = GradientBoostingRegressor(loss=lambda y, f: (f - y, np.ones_like(f)), n_estimators=20)
-    np.testing.assert_allclose(own.fit(X, y - y.mean()).predict(X), given.predict(X), atol=1e-4)
+    built_in = GradientBoostingRegressor(n_estimators=20).fit(X, y - y.mean())
+    custom = GradientBoostingRegressor(loss=lambda y, f: (f - y, np.ones_like(f)), n_estimators=20)
+    np.testing.assert_allclose(
+        custom.fit(X, y - y.mean()).predict(X), built_in.predict(X), atol=1e-4
+    )
     with pytest.raises(ValueError, match="loss: expected a gradient of shape"):
         GradientBoostingRegressor(loss=lambda y, f: (f[:3], f)).fit(X, y)
     with pytest.raises(ValueError, match="returns \\(gradient, hessian\\)"):
@@ -424,7 +436,7 @@ def test_a_loss_of_ones_own():
         GradientBoostingRegressor(loss=lambda y, f: 1 / 0).fit(X, y)
 
 
-def test_exponential_loss_gives_probabilities():
+def test_exponential_loss_predicts_probabilities():
     X, y = load_breast_cancer(return_X_y=True)
     model = GradientBoostingClassifier(loss="exponential").fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.93
@@ -435,13 +447,15 @@ def test_exponential_loss_gives_probabilities():
         GradientBoostingClassifier(loss="exponential").fit(*load_iris(return_X_y=True))
 
 
-def test_init_scores_are_where_it_starts():
+def test_init_score_is_the_start_of_boosting():
     X, y = make_friedman1(500, random_state=0)
     start = 10 * X[:, 3]
     booster = GradientBoostingRegressor(n_estimators=100, l2_regularization=0)
     model = clone(booster).fit(X, y, init_score=start)
-    rest = clone(booster).fit(X, y - start - np.mean(y - start))
-    np.testing.assert_allclose(model.predict(X), rest.predict(X) + np.mean(y - start), atol=0.5)
+    of_residuals = clone(booster).fit(X, y - start - np.mean(y - start))
+    np.testing.assert_allclose(
+        model.predict(X), of_residuals.predict(X) + np.mean(y - start), atol=0.5
+    )
     with pytest.raises(ValueError, match="init_score: expected shape"):
         model.fit(X, y, init_score=np.zeros((500, 2)))
 
@@ -465,7 +479,7 @@ def test_monotone_constraints_hold(sign, loss):
     assert model.score(X, y) > 0
 
 
-def test_interactions_are_kept_apart():
+def test_interaction_constraints_hold():
     X, y = make_friedman1(2000, random_state=0)
     model = GradientBoostingRegressor(interaction_cst=[{0, 1}, {2}]).fit(X, y)
     for t in range(100):
@@ -478,16 +492,16 @@ def test_interactions_are_kept_apart():
                 continue
             path = path | {int(tree.feature[node])}
             stack += [(tree.children_left[node], path), (tree.children_right[node], path)]
-    alone = GradientBoostingRegressor(interaction_cst="no_interactions").fit(X, y)
+    additive = GradientBoostingRegressor(interaction_cst="no_interactions").fit(X, y)
     # Without interactions the prediction is a sum of functions of one column each.
-    a, b = X[0].copy(), X[1].copy()
-    mixed_a, mixed_b = a.copy(), b.copy()
-    mixed_a[:5], mixed_b[:5] = b[:5], a[:5]
-    both = alone.predict([a, b]).sum()
-    assert alone.predict([mixed_a, mixed_b]).sum() == pytest.approx(both)
+    first_row, second_row = X[0].copy(), X[1].copy()
+    first_mixed, second_mixed = first_row.copy(), second_row.copy()
+    first_mixed[:5], second_mixed[:5] = second_row[:5], first_row[:5]
+    summed = additive.predict([first_row, second_row]).sum()
+    assert additive.predict([first_mixed, second_mixed]).sum() == pytest.approx(summed)
 
 
-def test_constraints_that_make_no_sense():
+def test_invalid_constraints_raise():
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(ValueError, match="monotonic_cst has shape"):
         GradientBoostingRegressor(monotonic_cst=[1]).fit(X, y)
@@ -505,7 +519,7 @@ def test_constraints_that_make_no_sense():
 
 
 @pytest.mark.parametrize("n_categories", [6, 400])
-def test_categories(n_categories):
+def test_categories_are_split_on(n_categories):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     codes = rng.integers(0, n_categories, 6000)
@@ -516,28 +530,30 @@ def test_categories(n_categories):
     model = GradientBoostingRegressor().fit(frame[:4000], y[:4000])
     assert model.score(frame[4000:], y[4000:]) > (0.6 if n_categories == 6 else 0.3)
     assert list(model.categories_[0]) == sorted(names)
-    odd = frame[:3].assign(c=["c0", "never seen", None])
-    predicted = model.predict(odd)
+    with_unseen = frame[:3].assign(c=["c0", "never seen", None])
+    predicted = model.predict(with_unseen)
     assert predicted[1] == predicted[2] or frame["x"][1] != frame["x"][2]
     assert np.isfinite(predicted).all()
 
 
-def test_missing_values_find_their_side():
+def test_missing_values_have_a_learned_direction():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 2))
-    gone = rng.random(2000) < 0.3
-    y = np.where(gone, 2.0, np.sign(X[:, 0])) + 0.1 * rng.normal(size=2000)
-    X[gone, 0] = np.nan
+    missing = rng.random(2000) < 0.3
+    y = np.where(missing, 2.0, np.sign(X[:, 0])) + 0.1 * rng.normal(size=2000)
+    X[missing, 0] = np.nan
     model = GradientBoostingRegressor().fit(X, y)
     assert model.predict([[np.nan, 0.0]])[0] == pytest.approx(2.0, abs=0.1)
     assert model.predict([[-1.0, 0.0]])[0] == pytest.approx(-1.0, abs=0.1)
-    # Where fit saw none, they go with the many.
-    whole = GradientBoostingRegressor(n_estimators=1, max_leaf_nodes=2, min_samples_leaf=1)
-    whole.fit([[0.0], [1.0], [2.0], [9.0]], [0.0, 0.0, 0.0, 5.0])
-    assert whole.predict([[np.nan]]) == whole.predict([[0.0]])
+    # If fit saw no missing values, they follow the majority.
+    without_missing = GradientBoostingRegressor(
+        n_estimators=1, max_leaf_nodes=2, min_samples_leaf=1
+    )
+    without_missing.fit([[0.0], [1.0], [2.0], [9.0]], [0.0, 0.0, 0.0, 5.0])
+    assert without_missing.predict([[np.nan]]) == without_missing.predict([[0.0]])
 
 
-def test_input_of_all_kinds_is_the_same_table():
+def test_kinds_of_input_give_the_same_model():
     pd = pytest.importorskip("pandas")
     X, y = load_breast_cancer(return_X_y=True)
     X = X.astype(np.float32)
@@ -552,7 +568,7 @@ def test_input_of_all_kinds_is_the_same_table():
 
 
 @pytest.mark.parametrize("value", [1e-300, 1.0, 1e300])
-def test_huge_and_tiny_values(value):
+def test_huge_and_tiny_feature_values(value):
     X, y = load_diabetes(return_X_y=True)
     base = GradientBoostingRegressor(n_estimators=10).fit(X, y).predict(X)
     scaled = GradientBoostingRegressor(n_estimators=10).fit(X * value, y)
@@ -562,14 +578,14 @@ def test_huge_and_tiny_values(value):
 
 
 @pytest.mark.parametrize("factor", [1e-25, 1e25])
-def test_targets_of_any_usual_size(factor):
+def test_scale_of_targets_scales_predictions(factor):
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(n_estimators=10)
     base = clone(model).fit(X, y).predict(X)
     np.testing.assert_allclose(clone(model).fit(X, y * factor).predict(X), base * factor, rtol=1e-5)
 
 
-def test_bad_input_is_named():
+def test_invalid_input_raises():
     X, y = load_diabetes(return_X_y=True)
     for factor in (1e200, 1e-200):
         with pytest.raises(ValueError, match="y: expected values up to 1e30"):
@@ -592,7 +608,7 @@ def test_bad_input_is_named():
         GradientBoostingRegressor().predict(X)
 
 
-def test_callbacks_end_a_fit():
+def test_callback_can_interrupt_fit():
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -607,19 +623,19 @@ def test_callbacks_end_a_fit():
 # ------------------------------------------------------------------------------------- spam
 
 
-@pytest.mark.parametrize(("leaves", "wanted"), [(2, 0.047), (5, 0.045)])
-def test_spam(leaves, wanted):
+@pytest.mark.parametrize(("leaves", "expected"), [(2, 0.047), (5, 0.045)])
+def test_error_on_spam(leaves, expected):
     X, y = load_spam(return_X_y=True, split="train")
     model = GradientBoostingClassifier(
         max_leaf_nodes=leaves, n_estimators=1500 if leaves == 2 else 400, early_stopping=False
     ).fit(X, y)
     X, y = load_spam(return_X_y=True, split="test")
     error = 1 - model.score(X, y)
-    assert error < wanted + 2 * np.sqrt(wanted * (1 - wanted) / len(y))
+    assert error < expected + 2 * np.sqrt(expected * (1 - expected) / len(y))
 
 
 @pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, HistGradientBoostingRegressor])
-def test_histogram_boosters_watch_given_rows(kind):
+def test_histogram_boosters_use_the_given_validation_set(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
@@ -627,12 +643,12 @@ def test_histogram_boosters_watch_given_rows(kind):
         X[:300], y[:300], X_val=X[300:], y_val=y[300:]
     )
     losses = model.validation_score_
-    ends = [
-        end
-        for end in range(6, len(losses) + 1)
-        if losses[end - 5 : end].min() >= losses[end - 6] - 1e-7
+    candidates = [
+        round_number
+        for round_number in range(6, len(losses) + 1)
+        if losses[round_number - 5 : round_number].min() >= losses[round_number - 6] - 1e-7
     ]
-    assert model.n_iter_ == len(losses) == ends[0] < 200
+    assert model.n_iter_ == len(losses) == candidates[0] < 200
     assert model.is_categorical_ is None
     with pytest.raises(ValueError, match="y_val was not provided"):
         model.fit(X, y, X_val=X)

@@ -1,4 +1,4 @@
-"""Boosting with every cut looked at."""
+"""Boosting with exact splits."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 
 
 def few_values(n=400, seed=0):
-    """So few values that a bin is a value, with categories and missing ones."""
+    """Create a table with one value per bin, categories and missing values."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -35,7 +35,7 @@ def few_values(n=400, seed=0):
         {"loss": "huber", "alpha": 0.8},
     ],
 )
-def test_exact_is_binned_where_a_bin_is_a_value(growth, options):
+def test_exact_splits_equal_bins_of_single_values(growth, options):
     X, y = few_values()
     model = GradientBoostingRegressor(n_estimators=15, growth=growth, min_samples_leaf=5, **options)
     binned = model.fit(X, y).predict(X)
@@ -45,28 +45,32 @@ def test_exact_is_binned_where_a_bin_is_a_value(growth, options):
     np.testing.assert_allclose(exact, binned, rtol=1e-5, atol=1e-5)
 
 
-def test_exact_is_binned_for_classes_weights_and_eval_sets():
+def test_exact_splits_equal_bins_with_classes_weights_and_eval_sets():
     X, y = few_values()
     classes = np.digitize(y, [0, 4])
     weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     model = GradientBoostingClassifier(n_estimators=12, n_iter_no_change=50)
-    parts = (X[300:], classes[300:])
-    binned = model.fit(X[:300], classes[:300], weights[:300], eval_set=parts)
+    validation = (X[300:], classes[300:])
+    binned = model.fit(X[:300], classes[:300], weights[:300], eval_set=validation)
     scores = binned.validation_score_.copy()
-    p = binned.predict_proba(X)
+    probabilities = binned.predict_proba(X)
     exact = model.set_params(max_bins=None).fit(
-        X[:300], classes[:300], weights[:300], eval_set=parts
+        X[:300], classes[:300], weights[:300], eval_set=validation
     )
-    # Between two values of a node a cut lies elsewhere, so only rows of fit are the same.
-    np.testing.assert_allclose(exact.predict_proba(X[:300]), p[:300], rtol=1e-4, atol=1e-5)
+    # Thresholds inside a node differ, so that only predictions for training rows are equal.
+    np.testing.assert_allclose(
+        exact.predict_proba(X[:300]), probabilities[:300], rtol=1e-4, atol=1e-5
+    )
     np.testing.assert_allclose(exact.validation_score_, scores, rtol=0.02)
-    told = exact.predict_proba(X[300:])[np.arange(100), classes[300:]]
-    np.testing.assert_allclose(-np.log(told).mean(), exact.validation_score_.min(), rtol=1e-9)
+    of_true_class = exact.predict_proba(X[300:])[np.arange(100), classes[300:]]
+    np.testing.assert_allclose(
+        -np.log(of_true_class).mean(), exact.validation_score_.min(), rtol=1e-9
+    )
 
 
 @given(st.integers(0, 10**6), st.integers(4, 40), st.sampled_from([0.0, 0.3, 3.0]))
 @settings(max_examples=40, deadline=None)
-def test_the_first_question_is_the_best_of_all(seed, n, l2):
+def test_first_split_is_the_best_of_all(seed, n, l2):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, 3)), rng.normal(size=n)
     model = GradientBoostingRegressor(
@@ -77,30 +81,30 @@ def test_the_first_question_is_the_best_of_all(seed, n, l2):
         l2_regularization=l2,
         learning_rate=1.0,
     ).fit(X, y)
-    g = y.mean() - y
+    gradient = y.mean() - y
 
-    def half(mask):
-        return g[mask].sum() ** 2 / (mask.sum() + l2) / 2
+    def score(mask):
+        return gradient[mask].sum() ** 2 / (mask.sum() + l2) / 2
 
     best, split = 0.0, None
     for f in range(3):
         for value in np.sort(X[:, f])[:-1]:
             left = X[:, f] <= value
-            gain = half(left) + half(~left) - half(np.ones(n, bool))
+            gain = score(left) + score(~left) - score(np.ones(n, bool))
             if gain > best:
                 best, split = gain, left
     if best > 1e-9:
         predicted = model.predict(X)
         expected = np.where(
             split,
-            y.mean() - g[split].sum() / (split.sum() + l2),
-            y.mean() - g[~split].sum() / ((~split).sum() + l2),
+            y.mean() - gradient[split].sum() / (split.sum() + l2),
+            y.mean() - gradient[~split].sum() / ((~split).sum() + l2),
         )
         np.testing.assert_allclose(predicted, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_more_values_than_bins_are_told_apart():
-    # A wave that 255 bins cannot follow.
+def test_exact_splits_separate_more_values_than_bins():
+    # A square wave too fine for 255 bins.
     x = np.arange(4000.0)
     y = np.where(x % 8 < 4, 0.0, 1.0)
     common = {
@@ -118,7 +122,7 @@ def test_more_values_than_bins_are_told_apart():
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "gradient"])
-def test_drawing_rows(sampling):
+def test_subsampling_with_exact_splits(sampling):
     X, y = few_values()
     model = GradientBoostingRegressor(
         n_estimators=40, max_bins=None, subsample=0.5, sampling=sampling, loss="absolute_error"
@@ -127,7 +131,7 @@ def test_drawing_rows(sampling):
     np.testing.assert_allclose(np.abs(model.predict(X) - y).mean(), model.train_score_[-1])
 
 
-def test_same_bits_on_any_threads():
+def test_number_of_threads_does_not_change_predictions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 8))
     y = X[:, 0] * X[:, 1] + rng.normal(size=3000)
@@ -139,14 +143,14 @@ def test_same_bits_on_any_threads():
     assert np.array_equal(predicted[0], predicted[2])
 
 
-def test_warm_start_and_defaults():
+def test_warm_start_and_automatic_settings_with_exact_splits():
     X, y = few_values()
-    whole = GradientBoostingRegressor(n_estimators=20, max_bins=None).fit(X, y)
-    parts = GradientBoostingRegressor(n_estimators=8, max_bins=None, warm_start=True).fit(X, y)
-    parts.set_params(n_estimators=20).fit(X, y)
-    assert np.array_equal(whole.predict(X), parts.predict(X))
-    told_nothing = GradientBoostingRegressor(max_bins=None, random_state=0).fit(X, y)
-    assert told_nothing.growth_ == "best_first"
+    one_fit = GradientBoostingRegressor(n_estimators=20, max_bins=None).fit(X, y)
+    continued = GradientBoostingRegressor(n_estimators=8, max_bins=None, warm_start=True).fit(X, y)
+    continued.set_params(n_estimators=20).fit(X, y)
+    assert np.array_equal(one_fit.predict(X), continued.predict(X))
+    automatic = GradientBoostingRegressor(max_bins=None, random_state=0).fit(X, y)
+    assert automatic.growth_ == "best_first"
 
 
 def test_oblivious_trees_need_bins():
@@ -156,28 +160,40 @@ def test_oblivious_trees_need_bins():
 
 
 @pytest.mark.parametrize("objective", ["squared_error", "log_loss"])
-def test_trees_are_those_of_xgboost(objective):
-    xgboost = pytest.importorskip("xgboost")  # a peer: not among what the tests install
+def test_exact_trees_equal_those_of_xgboost(objective):
+    xgboost = pytest.importorskip("xgboost")  # optional
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 6)).astype(np.float32)
     X[rng.random(X.shape) < 0.1] = np.nan
     z = np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + np.nan_to_num(X[:, 2])
     z += 0.3 * rng.normal(size=700)
     common = {"n_estimators": 30, "learning_rate": 0.3, "max_depth": 4}
-    ours = {"max_bins": None, "growth": "level_wise", "max_leaf_nodes": None, "min_samples_leaf": 1}
-    ours |= {"l2_regularization": 1.5, "min_hessian_leaf": 1.0}
-    theirs = {"tree_method": "exact", "reg_lambda": 1.5, "min_child_weight": 1.0, "n_jobs": 1}
+    options = {
+        "max_bins": None,
+        "growth": "level_wise",
+        "max_leaf_nodes": None,
+        "min_samples_leaf": 1,
+    }
+    options |= {"l2_regularization": 1.5, "min_hessian_leaf": 1.0}
+    xgboost_options = {
+        "tree_method": "exact",
+        "reg_lambda": 1.5,
+        "min_child_weight": 1.0,
+        "n_jobs": 1,
+    }
     if objective == "squared_error":
-        model = GradientBoostingRegressor(**common, **ours).fit(X, z)
-        peer = xgboost.XGBRegressor(**common, **theirs, base_score=z.mean()).fit(X, z)
-        a, b = model.predict(X), peer.predict(X)
+        model = GradientBoostingRegressor(**common, **options).fit(X, z)
+        reference = xgboost.XGBRegressor(**common, **xgboost_options, base_score=z.mean()).fit(X, z)
+        predicted, expected = model.predict(X), reference.predict(X)
     else:
         y = (z > 0).astype(int)
-        model = GradientBoostingClassifier(**common, **ours).fit(X, y)
-        peer = xgboost.XGBClassifier(**common, **theirs, base_score=y.mean()).fit(X, y)
-        a, b = model.predict_proba(X)[:, 1], peer.predict_proba(X)[:, 1]
-    assert np.mean(np.abs(a - b) > 1e-3) < 0.01
+        model = GradientBoostingClassifier(**common, **options).fit(X, y)
+        reference = xgboost.XGBClassifier(**common, **xgboost_options, base_score=y.mean()).fit(
+            X, y
+        )
+        predicted, expected = model.predict_proba(X)[:, 1], reference.predict_proba(X)[:, 1]
+    assert np.mean(np.abs(predicted - expected) > 1e-3) < 0.01
     counts = [int((model.fitted_model().store.tree(t).children_left < 0).sum()) for t in range(30)]
-    frame = peer.get_booster().trees_to_dataframe()
-    leaves = frame[frame.Feature == "Leaf"].groupby("Tree").size().to_numpy()
+    reference_trees = reference.get_booster().trees_to_dataframe()
+    leaves = reference_trees[reference_trees.Feature == "Leaf"].groupby("Tree").size().to_numpy()
     assert np.mean(np.array(counts) == leaves) > 0.9

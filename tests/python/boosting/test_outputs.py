@@ -1,4 +1,4 @@
-"""Boosting for several outputs: trees whose leaves have a weight for each."""
+"""Boosting for several outputs: trees whose leaves have one value per output."""
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ def outputs(n=600, seed=0):
     return X, Y
 
 
-def test_a_tree_is_the_best_for_all_outputs():
-    # One question by hand: gains of the outputs add up.
+def test_tree_is_optimal_for_all_outputs():
+    # One split by hand: its gain is the sum over the outputs.
     rng = np.random.default_rng(1)
     X, Y = np.round(rng.normal(size=(50, 3)), 1), rng.normal(size=(50, 2))
     Y[:, 1] += 2 * (X[:, 1] > 0)
@@ -40,17 +40,19 @@ def test_a_tree_is_the_best_for_all_outputs():
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6)
 
 
-def test_equal_outputs_are_one_output():
+def test_equal_outputs_equal_one_output():
     X, Y = outputs()
     Y = np.repeat(Y[:, :1], 3, axis=1)
     settings = {"n_estimators": 20, "max_leaf_nodes": 8}
-    together = GradientBoostingRegressor(**settings).fit(X, Y).predict(X)
-    alone = GradientBoostingRegressor(**settings).fit(X, Y[:, 0]).predict(X)
-    np.testing.assert_allclose(together, np.repeat(alone[:, None], 3, axis=1), rtol=1e-5, atol=1e-6)
+    predicted = GradientBoostingRegressor(**settings).fit(X, Y).predict(X)
+    single_predicted = GradientBoostingRegressor(**settings).fit(X, Y[:, 0]).predict(X)
+    np.testing.assert_allclose(
+        predicted, np.repeat(single_predicted[:, None], 3, axis=1), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("n_estimators", [150, "auto"])
-def test_related_outputs_are_learned_with_fewer_trees(n_estimators):
+def test_several_outputs_share_trees(n_estimators):
     X, Y = outputs(1500)
     model = GradientBoostingRegressor(n_estimators=n_estimators, random_state=0)
     together = model.fit(X[:1000], Y[:1000])
@@ -67,21 +69,21 @@ def test_related_outputs_are_learned_with_fewer_trees(n_estimators):
     np.testing.assert_allclose(scorer(X[0]), together.predict(X[:1])[0], rtol=1e-12)
 
 
-def test_train_and_watched_losses_are_those_of_the_predictions():
+def test_training_and_validation_losses_match_the_predictions():
     X, Y = outputs()
     model = GradientBoostingRegressor(n_estimators=30, n_iter_no_change=100)
     model.fit(X[:400], Y[:400], eval_set=(X[400:], Y[400:]))
     n = model.n_estimators_
-    half = [
-        np.mean((model.predict(part[0]) - part[1]) ** 2) / 2
-        for part in ((X[:400], Y[:400]), (X[400:], Y[400:]))
+    half_losses = [
+        np.mean((model.predict(rows[0]) - rows[1]) ** 2) / 2
+        for rows in ((X[:400], Y[:400]), (X[400:], Y[400:]))
     ]
-    np.testing.assert_allclose(model.train_score_[n - 1], half[0], rtol=1e-6)
-    np.testing.assert_allclose(model.validation_score_[n - 1], half[1], rtol=1e-6)
+    np.testing.assert_allclose(model.train_score_[n - 1], half_losses[0], rtol=1e-6)
+    np.testing.assert_allclose(model.validation_score_[n - 1], half_losses[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "cross_entropy"])
-def test_other_losses(loss):
+def test_other_losses_with_several_outputs(loss):
     X, Y = outputs()
     Y = np.exp(Y / 3)
     if loss == "cross_entropy":
@@ -91,9 +93,9 @@ def test_other_losses(loss):
     assert (model.predict(X) > 0).all()
 
 
-def test_categories_missing_values_weights_and_threads():
+def test_several_outputs_with_categories_missing_values_weights_and_threads():
     X, Y = outputs()
-    frame = pd.DataFrame(np.round(X, 1), columns=list("abcd"))  # a bin is a value
+    frame = pd.DataFrame(np.round(X, 1), columns=list("abcd"))  # one bin per value
     frame.loc[::7, "a"] = np.nan
     shop = np.random.default_rng(0).integers(0, 8, len(frame))
     frame["shop"] = pd.Categorical(list("pqrstuvw"))[shop]
@@ -110,15 +112,15 @@ def test_categories_missing_values_weights_and_threads():
     assert np.corrcoef(predicted[0][:, 0], Y[:, 0])[0, 1] > 0.95
 
 
-def test_warm_start_goes_on_to_the_same_bits():
+def test_warm_start_equals_one_fit():
     X, Y = outputs()
-    whole = GradientBoostingRegressor(n_estimators=20).fit(X, Y)
-    parts = GradientBoostingRegressor(n_estimators=8, warm_start=True).fit(X, Y)
-    parts.set_params(n_estimators=20).fit(X, Y)
-    assert np.array_equal(whole.predict(X), parts.predict(X))
+    one_fit = GradientBoostingRegressor(n_estimators=20).fit(X, Y)
+    continued = GradientBoostingRegressor(n_estimators=8, warm_start=True).fit(X, Y)
+    continued.set_params(n_estimators=20).fit(X, Y)
+    assert np.array_equal(one_fit.predict(X), continued.predict(X))
 
 
-def test_what_several_outputs_do_not_have():
+def test_options_for_one_output_raise_with_several():
     X, Y = outputs(100)
     for options, message in (
         ({"loss": "absolute_error"}, "expected one output, got 3"),

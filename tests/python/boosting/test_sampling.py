@@ -1,4 +1,4 @@
-"""Several quantiles at once, and drawing rows by their gradients."""
+"""Several quantiles at once, and gradient-based sampling of rows."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 
 
 def uneven(n, seed=0):
-    """Noise that grows with the first column."""
+    """Create a table with noise that grows with the first column."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 3))
     return X, X[:, 1] + (0.2 + X[:, 0]) * rng.normal(size=n)
@@ -33,7 +33,7 @@ def test_quantiles_never_cross_and_are_calibrated(n_estimators):
     assert 0.1 < model.score(X[2500:], y[2500:]) < 1
 
 
-def test_several_quantiles_are_as_good_as_each_alone():
+def test_several_quantiles_equal_single_quantiles():
     X, y = uneven(2000)
     common = {"loss": "quantile", "n_estimators": 50, "max_leaf_nodes": 8}
     together = GradientBoostingRegressor(alpha=[0.1, 0.8], **common).fit(X[:1500], y[:1500])
@@ -48,7 +48,7 @@ def test_several_quantiles_are_as_good_as_each_alone():
     assert np.array_equal(stages[-1], together.predict(X[:20]))
 
 
-def test_bad_levels():
+def test_invalid_levels_raise():
     X, y = uneven(60)
     with pytest.raises(ValueError, match="alpha: expected levels between 0 and 1"):
         GradientBoostingRegressor(loss="quantile", alpha=[0.1, 1.5], n_estimators=2).fit(X, y)
@@ -59,7 +59,7 @@ def test_bad_levels():
         model.scorer()
 
 
-def test_the_scorer_of_probabilities():
+def test_scorer_of_probabilities_equals_predict():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     p = 1 / (1 + np.exp(-X[:, 0]))
@@ -74,7 +74,7 @@ def test_the_scorer_of_probabilities():
 
 
 def rare(n, seed=0):
-    """Few rows that matter: most are far from the boundary."""
+    """Create a table in which most rows are far from the boundary."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     odds = 6 * X[:, 0] + 3 * X[:, 1] * X[:, 2] - 5
@@ -86,7 +86,7 @@ def log_loss(model, X, y):
     return -np.log(np.clip(p, 1e-12, 1)).mean()
 
 
-def test_gradients_choose_rows_better_than_chance():
+def test_gradient_sampling_beats_uniform_sampling():
     X, y = rare(12_000)
     losses = {}
     for sampling in ("uniform", "gradient"):
@@ -108,8 +108,8 @@ def test_gradients_choose_rows_better_than_chance():
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])
-def test_drawing_by_gradients_is_unbiased(loss):
-    # A stump of one round: its mean over many draws is the stump of all rows.
+def test_gradient_sampling_is_unbiased(loss):
+    # A stump of one round: its mean over many samples is the stump of all rows.
     rng = np.random.default_rng(0)
     X = np.repeat([[0.0], [1.0]], 200, axis=0)
     y = np.abs(X[:, 0] * 2 + rng.normal(size=400))
@@ -117,19 +117,19 @@ def test_drawing_by_gradients_is_unbiased(loss):
         "loss": loss, "n_estimators": 1, "learning_rate": 1.0, "l2_regularization": 0,
         "min_samples_leaf": 1, "max_leaf_nodes": 2,
     }  # fmt: skip
-    whole = GradientBoostingRegressor(**common).fit(X, y).predict([[0.0], [1.0]])
-    drawn = [
+    of_all_rows = GradientBoostingRegressor(**common).fit(X, y).predict([[0.0], [1.0]])
+    of_samples = [
         GradientBoostingRegressor(subsample=0.3, sampling="gradient", random_state=seed, **common)
         .fit(X, y)
         .predict([[0.0], [1.0]])
         for seed in range(200)
     ]
-    error = np.std(drawn, axis=0) / np.sqrt(200)
+    error = np.std(of_samples, axis=0) / np.sqrt(200)
     tolerance = 0.05 if loss == "absolute_error" else 0.03  # ratios and medians are a little biased
-    assert (np.abs(np.mean(drawn, axis=0) - whole) < 4 * error + tolerance).all()
+    assert (np.abs(np.mean(of_samples, axis=0) - of_all_rows) < 4 * error + tolerance).all()
 
 
-def test_drawing_by_gradients_with_weights_classes_and_threads():
+def test_gradient_sampling_with_weights_classes_and_threads():
     X, y = rare(1500)
     classes = y + (X[:, 3] > 1)
     weights = np.random.default_rng(0).uniform(0.5, 2, 1500)
@@ -146,7 +146,7 @@ def test_drawing_by_gradients_with_weights_classes_and_threads():
     assert np.mean(probabilities[0].argmax(axis=1) == classes) > 0.9
 
 
-def test_rows_without_gradients_are_no_problem():
+def test_gradient_sampling_without_gradients():
     X = np.random.default_rng(0).normal(size=(100, 2))
     model = GradientBoostingRegressor(n_estimators=3, subsample=0.2, sampling="gradient")
     assert np.array_equal(model.fit(X, np.full(100, 2.0)).predict(X), np.full(100, 2.0))

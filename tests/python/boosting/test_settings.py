@@ -1,4 +1,4 @@
-"""What boosting does when it is told nothing: folds, kinds of trees, statistics of categories."""
+"""Automatic settings of boosting: folds, kinds of trees, target statistics."""
 
 import itertools
 
@@ -14,10 +14,11 @@ import spinney.boosting.base as boosting
 from spinney.boosting import _bins as boosting_bins
 from spinney.boosting._bins import Bins
 from spinney.boosting._booster import best_round
+from spinney.boosting._fit_plan import Fold
 from spinney.boosting._settings import resolve_settings
 from spinney.boosting._target_statistics import ordered_statistics
-from spinney.boosting._validation_split import split_rows
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from support.shards import split_rows
 
 
 def waves(n, seed=0):
@@ -29,7 +30,7 @@ def waves(n, seed=0):
 # ------------------------------------------------------------------------------------ rules
 
 
-def test_given_rounds_mean_plain_settings():
+def test_given_number_of_rounds_uses_plain_settings():
     (plain,) = resolve_settings(
         GradientBoostingRegressor(n_estimators=7), 7, n_rows=10_000, n_scores=1
     )
@@ -40,7 +41,7 @@ def test_given_rounds_mean_plain_settings():
     assert plain.n_folds == 1
 
 
-def test_what_is_given_stays():
+def test_given_parameters_are_kept():
     model = GradientBoostingRegressor(learning_rate=0.02, max_leaf_nodes=None, n_folds=3)
     for chosen in resolve_settings(model, "auto", n_rows=1000, n_scores=1):
         assert chosen.learning_rate == 0.02
@@ -48,7 +49,7 @@ def test_what_is_given_stays():
         assert chosen.n_folds == 3
 
 
-def test_fewer_folds_with_more_rows():
+def test_number_of_folds_decreases_with_rows():
     model = GradientBoostingRegressor()
     folds = [
         resolve_settings(model, "auto", n_rows=n, n_scores=1)[0].n_folds
@@ -61,7 +62,7 @@ def test_fewer_folds_with_more_rows():
     assert resolve_settings(model, "auto", n_rows=10_000, n_scores=26)[0].n_folds == 1
 
 
-def test_fewer_bins_and_columns_of_wide_tables():
+def test_wide_tables_use_fewer_bins_and_columns():
     model = GradientBoostingClassifier()
     for n_rows, n_columns, share, bins in (
         (200, 2000, 0.5, 255),
@@ -94,23 +95,23 @@ def test_fewer_bins_and_columns_of_wide_tables():
 
 @pytest.mark.parametrize(("n_columns", "bins"), [(50, 255), (2500, 64)])
 def test_wide_tables_have_few_codes(monkeypatch, n_columns, bins):
-    seen = []
+    code_counts = []
 
-    class Watched(Bins):
+    class RecordingBins(Bins):
         def __init__(self, *args):
             super().__init__(*args)
-            seen.append(self.matrix.n_codes / n_columns)
+            code_counts.append(self.matrix.n_codes / n_columns)
 
-    monkeypatch.setattr(boosting_bins, "Bins", Watched)
+    monkeypatch.setattr(boosting_bins, "Bins", RecordingBins)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, n_columns))
     y = (X[:, 0] > 0).astype(int)
     model = GradientBoostingClassifier(n_iter_no_change=3, n_folds=2, random_state=0).fit(X, y)
-    assert seen == [min(bins, 100)]
+    assert code_counts == [min(bins, 100)]
     assert model.predict_proba(X).shape == (100, 2)
 
 
-def test_few_rows_are_all_learned_from():
+def test_few_rows_have_no_validation_set():
     X, y = waves(30)
     model = GradientBoostingRegressor().fit(X, y)
     assert model.n_estimators_ == 100
@@ -120,7 +121,7 @@ def test_few_rows_are_all_learned_from():
 # ------------------------------------------------------------------------------------ folds
 
 
-def test_defaults_beat_plain_settings():
+def test_automatic_settings_beat_plain_settings():
     X, y = waves(1200)
     score = {}
     for name, model in {
@@ -132,12 +133,12 @@ def test_defaults_beat_plain_settings():
 
 
 @pytest.mark.parametrize("growth", ["best_first", "oblivious"])
-def test_the_model_is_the_mean_of_its_boosters(growth, monkeypatch):
+def test_model_is_the_average_of_its_boosters(growth, monkeypatch):
     X, y = waves(300)
     model = GradientBoostingRegressor(n_folds=3, growth=growth, random_state=4).fit(X, y)
-    folds = split_rows(np.arange(300), n_folds=3, fraction=0.1, seed=model._continuation.seed)
+    parts = split_rows(300, 3, 0.1, None, None, None, model._continuation.seed)
     raw = 0
-    for number, fold in enumerate(folds):
+    for number, (train_rows, validation_rows) in enumerate(parts):
         one = clone(model).set_params(
             n_folds=1,
             n_estimators=model.n_estimators_,
@@ -150,18 +151,19 @@ def test_the_model_is_the_mean_of_its_boosters(growth, monkeypatch):
             early_stopping=True,
         )
         one.random_state = FixedSeed(model._continuation.seed + number)
-        with monkeypatch.context() as patch:  # some rows with the bins of all, as a fold has them
+        with monkeypatch.context() as patch:  # one fold, with the bins of all rows
+            fold = Fold(train_rows, validation_rows)
             patch.setattr(boosting, "split_rows", lambda *_, fold=fold, **__: [fold])
             patch.setattr(boosting_bins, "Bins", lambda *given: Bins(*given[:3], None))
             patch.setattr(boosting.Trial, "best", lambda trial: (trial.n_rounds, None))
             held = one.fit(X, y)
         raw = raw + held._raw(X) / 3
-        assert len(fold.validation_rows) == 100
+        assert len(validation_rows) == 100
     np.testing.assert_allclose(raw, model._raw(X), rtol=1e-12)
 
 
 class FixedSeed(np.random.RandomState):
-    """Gives one seed."""
+    """Random state that returns one fixed seed."""
 
     def __init__(self, seed):
         super().__init__(0)
@@ -171,23 +173,23 @@ class FixedSeed(np.random.RandomState):
         return self.seed_given
 
 
-def test_same_bits_on_any_threads():
+def test_number_of_threads_does_not_change_predictions():
     X, y = waves(400)
-    raws = [
+    predicted = [
         GradientBoostingRegressor(random_state=0, n_jobs=n).fit(X, y).predict(X) for n in (1, 2, 5)
     ]
-    assert np.array_equal(raws[0], raws[1])
-    assert np.array_equal(raws[0], raws[2])
+    assert np.array_equal(predicted[0], predicted[1])
+    assert np.array_equal(predicted[0], predicted[2])
     classes = np.digitize(y, [-0.5, 0.5])
-    raws = [
+    predicted = [
         GradientBoostingClassifier(random_state=0, n_jobs=n).fit(X, classes).predict_proba(X)
         for n in (1, 2, 3)
     ]
-    assert np.array_equal(raws[0], raws[1])
-    assert np.array_equal(raws[0], raws[2])
+    assert np.array_equal(predicted[0], predicted[1])
+    assert np.array_equal(predicted[0], predicted[2])
 
 
-def test_the_scale_of_the_target_does_not_matter():
+def test_scale_of_the_target_does_not_matter():
     X, y = waves(300)
     model = GradientBoostingRegressor(random_state=0)
     large, small = clone(model).fit(X, y * 1e6), clone(model).fit(X, y * 1e-6)
@@ -195,19 +197,19 @@ def test_the_scale_of_the_target_does_not_matter():
     np.testing.assert_allclose(large.predict(X) * 1e-12, small.predict(X), rtol=1e-6)
 
 
-def test_the_better_kind_of_tree_is_kept():
+def test_better_kind_of_tree_is_kept():
     X, y = waves(400)
     model = GradientBoostingRegressor(random_state=0).fit(X, y)
     lowest = {}
     for growth in ("best_first", "oblivious"):
-        one = clone(model).set_params(growth=growth).fit(X, y)
-        lowest[growth] = one.validation_score_.min()
+        single_kind = clone(model).set_params(growth=growth).fit(X, y)
+        lowest[growth] = single_kind.validation_score_.min()
         if growth == model.growth_:
-            assert np.array_equal(one.predict(X), model.predict(X))
+            assert np.array_equal(single_kind.predict(X), model.predict(X))
     assert model.growth_ == min(lowest, key=lowest.get)
 
 
-def test_constraints_leave_best_first_trees():
+def test_constraints_use_best_first_trees():
     X, y = waves(300)
     model = GradientBoostingRegressor(random_state=0, monotonic_cst=[0, 1, 0, 0, 0]).fit(X, y)
     assert model.growth_ == "best_first"
@@ -216,44 +218,44 @@ def test_constraints_leave_best_first_trees():
     assert (np.diff(model.predict(line)) >= 0).all()
 
 
-def test_best_round():
+def test_best_round_with_patience_and_tolerance():
     assert best_round([3, 2, 2.5, 2.6, 1], 2, 0) == (2, 4)
     assert best_round([3, 2, 2.5, 1, 1], 2, 0) == (4, None)
     assert best_round([1.0, 0.9999, 0.9], 5, 0.01) == (3, None)
     assert best_round([], 5, 0.01) == (0, None)
 
 
-# ------------------------------------------------------------------------------------ parts
+# ------------------------------------------------------------------------------------ row splits
 
 
-def test_every_row_is_watched_once():
-    folds = split_rows(np.arange(103), n_folds=4, fraction=0.1, classes=np.arange(103) % 3, seed=0)
-    validation = np.concatenate([fold.validation_rows for fold in folds])
-    assert np.array_equal(np.sort(validation), np.arange(103))
-    for fold in folds:
-        learned, watched = fold.train_rows, fold.validation_rows
-        assert np.array_equal(np.sort(np.concatenate([learned, watched])), np.arange(103))
-        assert np.ptp(np.bincount(watched % 3)) <= 1
+def test_every_row_is_validated_once():
+    splits = split_rows(103, 4, 0.1, np.arange(103) % 3, None, None, 0)
+    assert np.array_equal(
+        np.sort(np.concatenate([validation for _, validation in splits])), np.arange(103)
+    )
+    for train_rows, validation_rows in splits:
+        assert np.array_equal(
+            np.sort(np.concatenate([train_rows, validation_rows])), np.arange(103)
+        )
+        assert np.ptp(np.bincount(validation_rows % 3)) <= 1
 
 
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_groups_stay_together(n_folds):
     groups = np.repeat(np.arange(20), 5)[np.random.default_rng(0).permutation(100)]
-    for fold in split_rows(np.arange(100), n_folds=n_folds, fraction=0.2, groups=groups, seed=0):
-        learned, watched = fold.train_rows, fold.validation_rows
-        assert not set(groups[learned]) & set(groups[watched])
-        assert len(learned) + len(watched) == 100
+    for train_rows, validation_rows in split_rows(100, n_folds, 0.2, None, groups, None, 0):
+        assert not set(groups[train_rows]) & set(groups[validation_rows])
+        assert len(train_rows) + len(validation_rows) == 100
 
 
-def test_the_future_is_watched():
+def test_validation_rows_are_the_latest():
     time = np.random.default_rng(0).integers(0, 30, 100)
-    (fold,) = split_rows(np.arange(100), n_folds=5, fraction=0.2, time=time, seed=0)
-    learned, watched = fold.train_rows, fold.validation_rows
-    assert time[learned].max() < time[watched].min()
-    assert len(watched) >= 20
+    ((train_rows, validation_rows),) = split_rows(100, 5, 0.2, None, None, time, 0)
+    assert time[train_rows].max() < time[validation_rows].min()
+    assert len(validation_rows) >= 20
 
 
-def test_bad_groups_and_times():
+def test_invalid_groups_and_times_raise():
     X, y = waves(100)
     model = GradientBoostingRegressor()
     with pytest.raises(ValueError, match="groups: expected at least 2"):
@@ -266,39 +268,41 @@ def test_bad_groups_and_times():
         model.fit(X, y, groups=np.arange(100), time=np.arange(100))
 
 
-def test_groups_in_fit():
-    # The target is a number of the group that a column tells: only rows of other groups show that
-    # nothing has been learned.
+def test_groups_in_fit_prevent_optimistic_validation_scores():
+    # The target depends on the group only, and a column identifies the group. Only validation
+    # rows from other groups show that the model cannot generalize.
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(60), 10)
     X = np.c_[groups, rng.normal(size=600)]
     y = rng.normal(size=60)[groups]
-    together = GradientBoostingRegressor(random_state=0).fit(X, y, groups=groups)
-    apart = GradientBoostingRegressor(random_state=0).fit(X, y)
-    assert together.validation_score_.min() > 5 * apart.validation_score_.min()
+    with_groups = GradientBoostingRegressor(random_state=0).fit(X, y, groups=groups)
+    without_groups = GradientBoostingRegressor(random_state=0).fit(X, y)
+    assert with_groups.validation_score_.min() > 5 * without_groups.validation_score_.min()
 
 
 # ------------------------------------------------------------------------------------ oblivious
 
 
 def questions_by_depth(tree):
-    at = {0: [0]}
+    nodes_at = {0: [0]}
     for depth in itertools.count():
-        nodes = at[depth]
+        nodes = nodes_at[depth]
         inner = [i for i in nodes if tree.children_left[i] >= 0]
         if not inner:
             return
         yield [(int(tree.feature[i]), float(tree.threshold[i])) for i in inner]
-        at[depth + 1] = [c for i in inner for c in (tree.children_left[i], tree.children_right[i])]
+        nodes_at[depth + 1] = [
+            c for i in inner for c in (tree.children_left[i], tree.children_right[i])
+        ]
 
 
-def test_oblivious_trees_ask_one_question_a_level():
+def test_oblivious_trees_have_one_split_per_level():
     X, y = waves(500)
     model = GradientBoostingRegressor(
         n_estimators=20, growth="oblivious", max_leaf_nodes=16, min_samples_leaf=1
     ).fit(X, y)
     for t in range(20):
-        # A node that a question would leave as it is skips it, so depths need not be levels.
+        # A node that a split would not divide skips it, so depths can differ from levels.
         asked = {
             q for level in questions_by_depth(model.fitted_model().store.tree(t)) for q in level
         }
@@ -306,8 +310,8 @@ def test_oblivious_trees_ask_one_question_a_level():
         assert 4 < (model.fitted_model().store.tree(t).children_left < 0).sum() <= 16
 
 
-def test_an_oblivious_tree_is_the_best_one():
-    # Two levels, by hand: every pair of questions, the second asked on both sides.
+def test_oblivious_tree_is_optimal():
+    # Two levels, by hand: all pairs of splits; the second one applies to both sides.
     rng = np.random.default_rng(3)
     X = np.round(rng.normal(size=(60, 3)), 1)
     y = rng.normal(size=60) + X[:, 0] * X[:, 1]
@@ -330,12 +334,12 @@ def test_an_oblivious_tree_is_the_best_one():
         return half(rows & left) + half(rows & ~left) - half(rows)
 
     def best(sides):
-        found = []
+        candidates = []
         for f in range(3):
             for value in np.unique(X[:, f])[:-1]:
                 left = X[:, f] <= value
-                found.append((sum(gain(rows, left) for rows in sides), f, value))
-        return max(found)
+                candidates.append((sum(gain(rows, left) for rows in sides), f, value))
+        return max(candidates)
 
     _, f, value = best([np.ones(60, bool)])
     first = X[:, f] <= value
@@ -373,12 +377,12 @@ def test_oblivious_trees_with_missing_values_categories_and_constraints():
     ).fit(frame, y)
     assert model.score(frame, y) > 0.95
     rising = frame.iloc[:50].copy()
-    last = None
+    previous = None
     for c in np.linspace(-3, 3, 40):
         rising["c"] = c
-        now = model.predict(rising)
-        assert last is None or (now >= last - 1e-12).all()
-        last = now
+        predicted = model.predict(rising)
+        assert previous is None or (predicted >= previous - 1e-12).all()
+        previous = predicted
     for t in range(10):
         tree = model.fitted_model().store.tree(t)
         leaves = tree.children_left < 0
@@ -390,34 +394,34 @@ def test_oblivious_trees_with_missing_values_categories_and_constraints():
 
 @given(st.integers(0, 10**6), st.integers(1, 60), st.integers(1, 8), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_statistics_are_those_of_the_rows_before(seed, n, n_categories, weighted):
+def test_ordered_statistics_use_preceding_rows_only(seed, n, n_categories, weighted):
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, n_categories, n).astype(np.int32)
     y = rng.normal(size=n)
     weights = rng.integers(1, 4, n).astype(float) if weighted else None
-    learned = np.sort(rng.choice(n, size=max(1, n * 2 // 3), replace=False)).astype(np.uint32)
+    train_rows = np.sort(rng.choice(n, size=max(1, n * 2 // 3), replace=False)).astype(np.uint32)
     mean_of, count = ordered_statistics(
         2,
         codes,
         n_categories=n_categories,
         targets=y[:, np.newaxis],
         weights=weights,
-        train_rows=learned,
+        train_rows=train_rows,
         seed=seed,
     )
     w = np.ones(n) if weights is None else weights
-    mean = np.average(y[learned], weights=w[learned])
-    order = np.random.default_rng([seed, 2]).permutation(learned)
-    for place, row in enumerate(order):
-        before = [r for r in order[:place] if codes[r] == codes[row]]
+    mean = np.average(y[train_rows], weights=w[train_rows])
+    order = np.random.default_rng([seed, 2]).permutation(train_rows)
+    for position, row in enumerate(order):
+        before = [r for r in order[:position] if codes[r] == codes[row]]
         expected = (w[before] @ y[before] + mean) / (w[before].sum() + 1)
         np.testing.assert_allclose(mean_of.of_row[row], expected, rtol=1e-9, atol=1e-12)
     for code in range(-1, n_categories):
-        rows = [r for r in learned if codes[r] == code]
+        rows = [r for r in train_rows if codes[r] == code]
         expected = (w[rows] @ y[rows] + mean) / (w[rows].sum() + 1)
         np.testing.assert_allclose(mean_of.of_category[code], expected, rtol=1e-9, atol=1e-12)
         assert count.of_category[code] == w[rows].sum()
-    others = np.setdiff1d(np.arange(n), learned)
+    others = np.setdiff1d(np.arange(n), train_rows)
     np.testing.assert_array_equal(mean_of.of_row[others], mean_of.of_category[codes[others]])
 
 
@@ -430,7 +434,7 @@ def many_categories(n=3000, n_categories=400, seed=0):
 
 
 @pytest.mark.parametrize("kind", ["number", "two", "three"])
-def test_many_categories_are_learned_without_being_memorised(kind):
+def test_many_categories_do_not_overfit(kind):
     X, y = many_categories()
     if kind == "number":
         model = GradientBoostingRegressor(random_state=0, n_estimators=150)
@@ -439,15 +443,16 @@ def test_many_categories_are_learned_without_being_memorised(kind):
         model = GradientBoostingClassifier(random_state=0, n_estimators=60)
     by_statistics = clone(model).fit(X[:2000], y[:2000])
     by_sets = clone(model).set_params(max_set_categories=None).fit(X[:2000], y[:2000])
-    # The training score of one is near what it can do, of the other it is not.
-    gaps = [
-        m.score(X[:2000], y[:2000]) - m.score(X[2000:], y[2000:]) for m in (by_statistics, by_sets)
+    # With statistics the training score is near the test score; with sets of categories it is not.
+    differences = [
+        fitted.score(X[:2000], y[:2000]) - fitted.score(X[2000:], y[2000:])
+        for fitted in (by_statistics, by_sets)
     ]
     assert by_statistics.score(X[2000:], y[2000:]) > by_sets.score(X[2000:], y[2000:])
-    assert gaps[0] < gaps[1] + 0.05
+    assert differences[0] < differences[1] + 0.05
 
 
-def test_questions_about_statistics_are_about_categories():
+def test_splits_on_statistics_are_splits_on_categories():
     X, y = many_categories()
     model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
     same = X.iloc[:200].copy()
@@ -464,13 +469,15 @@ def test_questions_about_statistics_are_about_categories():
     assert model.predict(unseen) == model.predict(missing)
 
 
-def test_warm_start_with_statistics_goes_on_to_the_same_bits():
+def test_warm_start_with_statistics_equals_one_fit():
     X, y = many_categories(800, 100)
-    whole = GradientBoostingRegressor(n_estimators=40, random_state=0).fit(X, y)
-    parts = GradientBoostingRegressor(n_estimators=15, random_state=0, warm_start=True).fit(X, y)
-    parts.set_params(n_estimators=40).fit(X, y)
-    assert np.array_equal(whole.predict(X), parts.predict(X))
-    np.testing.assert_array_equal(whole.train_score_, parts.train_score_)
+    one_fit = GradientBoostingRegressor(n_estimators=40, random_state=0).fit(X, y)
+    continued = GradientBoostingRegressor(n_estimators=15, random_state=0, warm_start=True).fit(
+        X, y
+    )
+    continued.set_params(n_estimators=40).fit(X, y)
+    assert np.array_equal(one_fit.predict(X), continued.predict(X))
+    np.testing.assert_array_equal(one_fit.train_score_, continued.train_score_)
 
 
 def test_statistics_with_constraints_and_an_eval_set():
@@ -492,18 +499,18 @@ def test_statistics_with_constraints_and_an_eval_set():
 # ------------------------------------------------------------------------------------ callbacks
 
 
-def test_callbacks_get_the_score_and_may_end_it():
+def test_callbacks_receive_scores_and_can_stop():
     X, y = waves(500)
-    seen = []
+    calls = []
 
-    def listen(done, total, score):
-        seen.append((done, total, score))
+    def record(done, total, score):
+        calls.append((done, total, score))
         return done >= 20
 
-    model = GradientBoostingRegressor(n_estimators=100, callbacks=listen).fit(X, y)
-    assert [done for done, _, _ in seen] == [10, 20]
+    model = GradientBoostingRegressor(n_estimators=100, callbacks=record).fit(X, y)
+    assert [done for done, _, _ in calls] == [10, 20]
     assert model.n_estimators_ == 20
-    np.testing.assert_allclose([score for _, _, score in seen], model.train_score_[[9, 19]])
+    np.testing.assert_allclose([score for _, _, score in calls], model.train_score_[[9, 19]])
     counted = []
     GradientBoostingRegressor(
         n_estimators=30, callbacks=[lambda done, total: counted.append((done, total))]
@@ -511,23 +518,23 @@ def test_callbacks_get_the_score_and_may_end_it():
     assert counted == [(10, 30), (20, 30), (30, 30)]
 
 
-def test_callbacks_with_folds_count_both_kinds():
+def test_callbacks_with_folds_count_both_kinds_of_trees():
     X, y = waves(300)
-    seen = []
+    calls = []
     GradientBoostingRegressor(
-        random_state=0, callbacks=lambda done, total, score: seen.append((done, total, score))
+        random_state=0, callbacks=lambda done, total, score: calls.append((done, total, score))
     ).fit(X, y)
-    assert {total for _, total, _ in seen} == {2000}
-    assert any(done > 1000 for done, _, _ in seen)
-    assert all(np.isfinite(s) for _, _, s in seen)
+    assert {total for _, total, _ in calls} == {2000}
+    assert any(done > 1000 for done, _, _ in calls)
+    assert all(np.isfinite(s) for _, _, s in calls)
 
 
-def test_cross_validation_of_the_defaults_is_honest():
-    # What early stopping promises for rows left out is what new rows get.
+def test_cross_validated_score_equals_the_test_score():
+    # The loss on validation rows predicts the loss on new rows.
     X, y = waves(3000, seed=5)
-    promised, got = [], []
+    validation_losses, test_losses = [], []
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         model = GradientBoostingRegressor(random_state=0).fit(X[train], y[train])
-        promised.append(2 * model.validation_score_.min())
-        got.append(np.mean((model.predict(X[test]) - y[test]) ** 2))
-    assert np.mean(got) < np.mean(promised) * 1.05
+        validation_losses.append(2 * model.validation_score_.min())
+        test_losses.append(np.mean((model.predict(X[test]) - y[test]) ** 2))
+    assert np.mean(test_losses) < np.mean(validation_losses) * 1.05

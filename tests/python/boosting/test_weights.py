@@ -1,4 +1,4 @@
-"""Whole weights are repeated rows, for boosting: bin edges, trees and predictions."""
+"""Boosting with integer weights equals boosting with repeated rows."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ CLASSIFICATION = ["binary", "exponential", "three classes"]
 
 
 def reference_edges(values, weights, max_bins):
-    """Pairs of values with an edge between them, from repeated rows, one by one."""
+    """Return pairs of neighbouring values with an edge between them, by repeated rows."""
     repeated = np.repeat(values, weights)
-    known = sorted(repeated[~np.isnan(repeated)].tolist())
-    distinct = sorted(set(known))
+    present = sorted(repeated[~np.isnan(repeated)].tolist())
+    distinct = sorted(set(present))
     if len(distinct) <= max_bins:
         return list(itertools.pairwise(distinct))
-    count = dict.fromkeys(distinct, 0)
-    for value in known:
-        count[value] += 1
-    # A value that fills a bin has one for itself; the others share the rest evenly.
-    alone = {value for value in distinct if count[value] * max_bins >= len(known)}
-    rows_left = sum(count[value] for value in distinct if value not in alone)
-    bins_left = max_bins - len(alone)
-    share = rows_left / bins_left if bins_left else 0.0
-    edges, here = [], 0
+    counts = dict.fromkeys(distinct, 0)
+    for value in present:
+        counts[value] += 1
+    # A value that fills a bin gets its own bin; the other values share the rest evenly.
+    own_bin = {value for value in distinct if counts[value] * max_bins >= len(present)}
+    rows_left = sum(counts[value] for value in distinct if value not in own_bin)
+    bins_left = max_bins - len(own_bin)
+    bin_size = rows_left / bins_left if bins_left else 0.0
+    edges, in_bin = [], 0
     for value, following in itertools.pairwise(distinct):
         if len(edges) + 1 == max_bins:
             break
-        rows_left -= 0 if value in alone else count[value]
-        here += count[value]
-        full = value in alone or here >= share
-        if full or (following in alone and here >= share / 2):
+        rows_left -= 0 if value in own_bin else counts[value]
+        in_bin += counts[value]
+        is_full = value in own_bin or in_bin >= bin_size
+        if is_full or (following in own_bin and in_bin >= bin_size / 2):
             edges.append((value, following))
-            here = 0
-            if value not in alone and bins_left > 1:
+            in_bin = 0
+            if value not in own_bin and bins_left > 1:
                 bins_left -= 1
-                share = rows_left / bins_left
+                bin_size = rows_left / bins_left
     return edges
 
 
@@ -86,7 +86,7 @@ def weighted_edges(values, weights, max_bins):
     missing=st.booleans(),
     narrow=st.booleans(),
 )
-def test_edges_are_those_of_repeated_rows(
+def test_edges_of_weighted_rows_equal_those_of_repeated_rows(
     seed, n_rows, digits, heaviest, max_bins, missing, narrow
 ):
     rng = np.random.default_rng(seed)
@@ -110,7 +110,7 @@ def test_edges_are_those_of_repeated_rows(
     scale=st.sampled_from([1e-310, 1e-300, 0.1, 1 / 3, 7.0, 1e300]),
     max_bins=st.sampled_from([2, 16, 255]),
 )
-def test_the_scale_of_equal_weights_does_not_matter(seed, n_rows, scale, max_bins):
+def test_scale_of_equal_weights_does_not_matter(seed, n_rows, scale, max_bins):
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=n_rows), 2)
     edges = weighted_edges(values, np.full(n_rows, scale), max_bins)
@@ -123,16 +123,16 @@ def test_the_scale_of_equal_weights_does_not_matter(seed, n_rows, scale, max_bin
     n_rows=st.integers(1000, 3000),
     max_bins=st.sampled_from([4, 16, 60]),
 )
-def test_edges_are_quantiles_of_the_weighted_rows(seed, n_rows, max_bins):
+def test_edges_are_weighted_quantiles(seed, n_rows, max_bins):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=n_rows)
-    weights = 2 * rng.random(n_rows) * (1 + np.sign(values)) + 0.01  # much on one side
+    weights = 2 * rng.random(n_rows) * (1 + np.sign(values)) + 0.01  # heavy on one side
     edges = weighted_edges(values, weights, max_bins)
     assert len(edges) == max_bins - 1
     mass = np.bincount(np.searchsorted(edges, values), weights, minlength=max_bins)
-    # A bin has at most a row too much, and later ones share what that takes from them.
-    most = weights.max() * (1 + np.sum(1 / np.arange(1, max_bins + 1)))
-    assert (np.abs(mass - weights.sum() / max_bins) <= most).all()
+    # A bin has at most one row too many; later bins share the difference.
+    tolerance = weights.max() * (1 + np.sum(1 / np.arange(1, max_bins + 1)))
+    assert (np.abs(mass - weights.sum() / max_bins) <= tolerance).all()
 
 
 def test_large_columns_are_sorted_like_small_ones():
@@ -148,7 +148,7 @@ def test_large_columns_are_sorted_like_small_ones():
 
 
 def make_targets(task, signal, rng):
-    """Targets of a task, and the settings that it needs."""
+    """Return targets of a task and the settings that it needs."""
     if task == "binary":
         return (signal > 0).astype(int), {}
     if task == "exponential":
@@ -169,7 +169,7 @@ def make_targets(task, signal, rng):
 
 
 def make_rows(kind, n_rows, digits, rng):
-    """Rows of a kind, and numbers that targets depend on."""
+    """Return rows of a kind and a signal for the targets."""
     X = np.round(rng.normal(size=(n_rows, 4)), digits)
     signal = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * rng.normal(size=n_rows)
     if kind == "missing":
@@ -191,10 +191,10 @@ def take(X, rows):
 
 
 def state_of(model, X):
-    """Splits, values, gains and predictions as bytes; numbers of rows in leaves differ."""
+    """Return splits, values, gains and predictions as bytes, without numbers of rows."""
     state = model.fitted_model().store.core.state()
-    of_rows = ("sizes", "leaf_rows", "leaf_weight", "leaf_weight_exact")
-    trees = {name: of.tobytes() for name, of in state.items() if name not in of_rows}
+    row_counts = ("sizes", "leaf_rows", "leaf_weight", "leaf_weight_exact")
+    trees = {name: array.tobytes() for name, array in state.items() if name not in row_counts}
     told = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
     return trees, model.fitted_model().baseline.tobytes(), told.tobytes()
 
@@ -213,7 +213,7 @@ def state_of(model, X):
     bounded=st.booleans(),
     columns=st.sampled_from([1.0, 0.5]),
 )
-def test_whole_weights_are_repeated_rows(
+def test_integer_weights_equal_repeated_rows(
     seed,
     n_rows,
     digits,
@@ -228,7 +228,7 @@ def test_whole_weights_are_repeated_rows(
 ):
     rng = np.random.default_rng(seed)
     X, signal = make_rows(kind, n_rows, digits, rng)
-    y, own = make_targets(task, signal, rng)
+    y, task_settings = make_targets(task, signal, rng)
     if task == "outputs" and max_bins is None:
         max_bins = 255
     if growth == "oblivious" and (max_bins is None or task == "outputs"):
@@ -242,26 +242,24 @@ def test_whole_weights_are_repeated_rows(
         "max_features": columns,
         "learning_rate": 0.3,
         "random_state": 0,
-        **own,
+        **task_settings,
     }
     if bounded and task not in ("three classes", "outputs"):
         settings_["monotonic_cst"] = [1, 0, -1, 0] + [0] * (X.shape[1] - 4)
         settings_["l1_regularization"] = 0.1
-    kind_of_model = (
-        GradientBoostingClassifier if task in CLASSIFICATION else GradientBoostingRegressor
-    )
+    estimator = GradientBoostingClassifier if task in CLASSIFICATION else GradientBoostingRegressor
     weights = rng.integers(0, heaviest + 1, n_rows)
     for row in np.unique(y if task in CLASSIFICATION else [0.0], return_index=True)[1]:
         weights[row] = heaviest  # each class has a row
     repeats = np.repeat(np.arange(n_rows), weights)
-    weighted = kind_of_model(**settings_).fit(X, y, weights.astype(float))
-    repeated = kind_of_model(**settings_).fit(take(X, repeats), y[repeats])
+    weighted = estimator(**settings_).fit(X, y, weights.astype(float))
+    repeated = estimator(**settings_).fit(take(X, repeats), y[repeats])
     assert (weighted.n_estimators_, weighted._continuation.loss) == (
         repeated.n_estimators_,
         repeated._continuation.loss,
     )
-    told = [state_of(model, X) for model in (weighted, repeated)]
-    assert told[0] == told[1]
+    states = [state_of(model, X) for model in (weighted, repeated)]
+    assert states[0] == states[1]
 
 
 @settings(max_examples=40, deadline=None)
@@ -272,38 +270,36 @@ def test_whole_weights_are_repeated_rows(
     task=st.sampled_from(["squared_error", "absolute_error", "huber", "poisson", "three classes"]),
     kind=st.sampled_from(["numbers", "missing", "categories"]),
     growth=st.sampled_from(["best_first", "oblivious"]),
-    whole=st.booleans(),
+    integers=st.booleans(),
     max_bins=st.sampled_from([7, 255]),
     min_samples_leaf=st.sampled_from([1, 4]),
 )
-def test_several_workers_find_the_weighted_edges(
-    seed, n_rows, n_workers, task, kind, growth, whole, max_bins, min_samples_leaf
+def test_workers_with_weights_equal_one_process(
+    seed, n_rows, n_workers, task, kind, growth, integers, max_bins, min_samples_leaf
 ):
     rng = np.random.default_rng(seed)
     X, signal = make_rows(kind, n_rows, 12, rng)
-    y, own = make_targets(task, signal, rng)
-    weights = rng.integers(1, 5, n_rows) if whole else rng.exponential(size=n_rows) + 1e-3
-    kind_of_model = (
-        GradientBoostingClassifier if task in CLASSIFICATION else GradientBoostingRegressor
-    )
+    y, task_settings = make_targets(task, signal, rng)
+    weights = rng.integers(1, 5, n_rows) if integers else rng.exponential(size=n_rows) + 1e-3
+    estimator = GradientBoostingClassifier if task in CLASSIFICATION else GradientBoostingRegressor
 
-    def make():
-        return kind_of_model(
+    def create():
+        return estimator(
             n_estimators=4,
             growth=growth,
             max_bins=max_bins,
             max_set_categories=None,
             min_samples_leaf=min_samples_leaf,
-            **own,
+            **task_settings,
         )
 
-    alone = fit_alone(make(), X, y, weights.astype(float))
-    parts = cut(n_rows, n_workers, rng)
-    for model in fit_together(make, parts, X, y, weights.astype(float)):
+    alone = fit_alone(create(), X, y, weights.astype(float))
+    blocks = cut(n_rows, n_workers, rng)
+    for model in fit_together(create, blocks, X, y, weights.astype(float)):
         assert_same(alone, model)
-    if whole:
+    if integers:
         repeats = np.repeat(np.arange(n_rows), weights)
-        repeated = fit_alone(make(), take(X, repeats), y[repeats])
+        repeated = fit_alone(create(), take(X, repeats), y[repeats])
         assert state_of(repeated, X) == state_of(alone, X)
 
 
@@ -313,23 +309,23 @@ def test_several_workers_find_the_weighted_edges(
     n_rows=st.integers(30, 400),
     loss=st.sampled_from(["squared_error", "absolute_error", "huber"]),
     max_bins=st.sampled_from([7, 255]),
-    whole=st.booleans(),
+    integers=st.booleans(),
 )
-def test_rows_of_weight_zero_are_no_rows(seed, n_rows, loss, max_bins, whole):
+def test_rows_of_weight_zero_are_ignored(seed, n_rows, loss, max_bins, integers):
     rng = np.random.default_rng(seed)
     X, y = make_rows("missing", n_rows, 12, rng)
-    weights = rng.integers(0, 3, n_rows) * (1.0 if whole else 0.3)
+    weights = rng.integers(0, 3, n_rows) * (1.0 if integers else 0.3)
     weights[0] = 1.0
     kept = weights > 0
     model = GradientBoostingRegressor(
         loss=loss, n_estimators=5, max_bins=max_bins, min_samples_leaf=1
     )
-    told = model.fit(X, y, weights).predict(X)
-    assert (model.fit(X[kept], y[kept], weights[kept]).predict(X) == told).all()
+    weighted = model.fit(X, y, weights).predict(X)
+    assert (model.fit(X[kept], y[kept], weights[kept]).predict(X) == weighted).all()
 
 
 @pytest.mark.parametrize("max_bins", [32, None])
-def test_class_weights_are_repeated_rows(max_bins):
+def test_class_weights_equal_repeated_rows(max_bins):
     rng = np.random.default_rng(0)
     X, signal = make_rows("numbers", 900, 12, rng)
     y = np.digitize(signal, [-0.7, 0.7])
@@ -358,23 +354,23 @@ def test_class_weights_are_repeated_rows(max_bins):
         (HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=1), "three classes"),
     ],
 )
-def test_a_thousand_rows_of_normal_columns(model, task, n_jobs):
+def test_integer_weights_equal_repeated_rows_with_normal_columns(model, task, n_jobs):
     rng = np.random.default_rng(0)
-    X, new = rng.normal(size=(1000, 5)), rng.normal(size=(2000, 5))
+    X, X_new = rng.normal(size=(1000, 5)), rng.normal(size=(2000, 5))
     y = make_targets(task, 2 * X[:, 0] + np.sin(3 * X[:, 1]), rng)[0]
     weights = rng.integers(1, 4, 1000)
     repeats = np.repeat(np.arange(1000), weights)
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=n_jobs)
-    told = []
-    for rows, of_rows in ((X, (y, weights)), (X[repeats], (y[repeats],))):
-        model.fit(rows, *of_rows)
-        told.append(model.predict(new))
-    assert (told[0] == told[1]).all()
+    predicted = []
+    for rows, arguments in ((X, (y, weights)), (X[repeats], (y[repeats],))):
+        model.fit(rows, *arguments)
+        predicted.append(model.predict(X_new))
+    assert (predicted[0] == predicted[1]).all()
 
 
-def test_many_rows_of_several_blocks():
-    """More rows than one block of sums has, and than leaves are refined for."""
+def test_integer_weights_equal_repeated_rows_in_several_blocks():
+    """More rows than a block of sums holds, and more than leaf refinement uses."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 3))
     y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=60_000)

@@ -32,54 +32,56 @@ def table(n_classes: int, n: int = 3000) -> tuple[Any, Any]:
     )
 
 
-def test_temperature_is_found() -> None:
+def test_temperature_is_estimated() -> None:
     random = np.random.default_rng(0)
     logits = random.normal(size=(20_000, 3)) * 2
-    shares = softmax(logits, axis=1)
-    codes = (shares.cumsum(axis=1) > random.uniform(size=(20_000, 1))).argmax(axis=1)
-    too_sure = softmax(3 * logits, axis=1)
-    calibrator = Calibrator("temperature").fit(too_sure, codes)
+    probabilities = softmax(logits, axis=1)
+    codes = (probabilities.cumsum(axis=1) > random.uniform(size=(20_000, 1))).argmax(axis=1)
+    overconfident = softmax(3 * logits, axis=1)
+    calibrator = Calibrator("temperature").fit(overconfident, codes)
     assert calibrator.temperature == pytest.approx(3, rel=0.05)
 
 
-def test_sigmoid_finds_slope_and_intercept() -> None:
+def test_sigmoid_estimates_slope_and_intercept() -> None:
     random = np.random.default_rng(0)
     odds = random.normal(size=50_000)
     true = 1 / (1 + np.exp(-(0.5 * odds + 1)))
     codes = (random.uniform(size=50_000) < true).astype(np.int32)
-    told = 1 / (1 + np.exp(-odds))
-    (way,) = Calibrator("sigmoid").fit(np.column_stack([1 - told, told]), codes).ways
+    uncalibrated = 1 / (1 + np.exp(-odds))
+    (way,) = (
+        Calibrator("sigmoid").fit(np.column_stack([1 - uncalibrated, uncalibrated]), codes).ways
+    )
     np.testing.assert_allclose(way[:2], [0.5, 1.0], atol=0.05)
 
 
 def test_sigmoid_of_a_rare_class_stays_rare() -> None:
-    """Three rows that the model gave a share of zero: the less it says, the likelier they seem."""
+    """Three rows with predicted probability 0 must not cause a negative slope."""
     random = np.random.default_rng(0)
     X = random.normal(size=(600, 4))
     y = np.where(X[:, 0] + random.normal(size=600) > 0, "a", "b")
     y = np.concatenate([["zz"] * 3, y[3:]])
     model = CalibratedClassifier(RandomForestClassifier(random_state=0), method="sigmoid")
-    shares = model.fit(X, y).predict_proba(random.normal(size=(500, 4)))
-    assert shares[:, 2].mean() < 0.01
+    probabilities = model.fit(X, y).predict_proba(random.normal(size=(500, 4)))
+    assert probabilities[:, 2].mean() < 0.01
     assert all(way[0] >= 0 for way in model._calibrator.ways)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_naive_bayes_gets_better(method: str, n_classes: int) -> None:
+def test_calibration_improves_naive_bayes(method: str, n_classes: int) -> None:
     X, y = table(n_classes)
     plain = GaussianNB().fit(X[:2000], y[:2000])
     model = CalibratedClassifier(GaussianNB(), method=method, random_state=0)
-    shares = model.fit(X[:2000], y[:2000]).predict_proba(X[2000:])
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert ((shares >= 0) & (shares <= 1)).all()
-    assert log_loss(y[2000:], shares) < log_loss(y[2000:], plain.predict_proba(X[2000:]))
+    probabilities = model.fit(X[:2000], y[:2000]).predict_proba(X[2000:])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    assert log_loss(y[2000:], probabilities) < log_loss(y[2000:], plain.predict_proba(X[2000:]))
     assert model.method_ == method
     assert model.source_ == "rows of folds"
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_about_as_good_as_scikit_learn(method: str) -> None:
+def test_loss_is_near_that_of_scikit_learn(method: str) -> None:
     X, y = table(3)
     ours = CalibratedClassifier(GaussianNB(), method=method, random_state=0)
     theirs = CalibratedClassifierCV(GaussianNB(), method=method, ensemble=False)
@@ -90,13 +92,13 @@ def test_about_as_good_as_scikit_learn(method: str) -> None:
     assert losses[0] < losses[1] + 0.02
 
 
-def test_rows_that_the_model_held_out() -> None:
+def test_out_of_bag_rows_of_the_model_are_used() -> None:
     X, y = table(2)
     forest = RandomForestClassifier(60, random_state=0)
     model = CalibratedClassifier(forest).fit(X[:2000], y[:2000])
     assert model.source_ == "rows out of the bag"
     plain = forest.fit(X[:2000], y[:2000])
-    # The one fit is the forest's own.
+    # The inner model is fitted once, and equals the plain forest.
     np.testing.assert_array_equal(
         model.estimator_.predict_proba(X[2000:]), plain.predict_proba(X[2000:])
     )
@@ -106,7 +108,7 @@ def test_rows_that_the_model_held_out() -> None:
         CalibratedClassifier(DecisionTreeClassifier(), cv="oob").fit(X, y)
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_invalid_arguments_raise() -> None:
     X, y = table(2, 100)
     with pytest.raises(ValueError, match="method: expected one of"):
         CalibratedClassifier(method="beta").fit(X, y)
@@ -122,41 +124,41 @@ def test_what_is_wrong_is_said() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("inner", [SVC(), spinney.linear_model.Perceptron(), RidgeClassifier()])
-def test_margins_become_probabilities(
-    inner: Any, n_classes: int, method: str, tmp_path: Path
+@pytest.mark.parametrize("base", [SVC(), spinney.linear_model.Perceptron(), RidgeClassifier()])
+def test_decision_functions_become_probabilities(
+    base: Any, n_classes: int, method: str, tmp_path: Path
 ) -> None:
     X, y = table(n_classes)
     names = np.array(["d", "a", "c", "b"])[y]
-    model = CalibratedClassifier(inner, method=method, random_state=0).fit(X[:1000], names[:1000])
-    shares = model.predict_proba(X[1000:])
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    loss = log_loss(names[1000:], shares)
+    model = CalibratedClassifier(base, method=method, random_state=0).fit(X[:1000], names[:1000])
+    probabilities = model.predict_proba(X[1000:])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    loss = log_loss(names[1000:], probabilities)
     kind = "isotonic" if method == "isotonic" else "sigmoid"
-    theirs = CalibratedClassifierCV(inner, method=kind, ensemble=False).fit(X[:1000], names[:1000])
-    # One temperature for several classes is less than a function for each of them.
-    slack = 0.15 if method == "temperature" else 0.03
-    assert loss < log_loss(names[1000:], theirs.predict_proba(X[1000:])) + slack
-    if not isinstance(inner, spinney.linear_model.Perceptron):
+    theirs = CalibratedClassifierCV(base, method=kind, ensemble=False).fit(X[:1000], names[:1000])
+    # One temperature for several classes is weaker than one function per class.
+    tolerance = 0.15 if method == "temperature" else 0.03
+    assert loss < log_loss(names[1000:], theirs.predict_proba(X[1000:])) + tolerance
+    if not isinstance(base, spinney.linear_model.Perceptron):
         assert loss < 0.95 * np.log(n_classes)
-    else:  # which the noise of this table keeps from learning anything
+    else:  # the table is too noisy for a perceptron
         spinney.save(model, tmp_path / "m")
-        again = spinney.load(tmp_path / "m").predict_proba(X[1000:])
-        np.testing.assert_array_equal(again, shares)
+        loaded = spinney.load(tmp_path / "m").predict_proba(X[1000:])
+        np.testing.assert_array_equal(loaded, probabilities)
 
 
-def test_units_of_margins_do_not_matter() -> None:
+def test_scale_of_the_decision_function_does_not_matter() -> None:
     X, y = table(2, 600)
-    one = CalibratedClassifier(RidgeClassifier(), method="sigmoid", random_state=0)
-    shares = one.fit(X[:400], y[:400]).predict_proba(X[400:])
+    unscaled = CalibratedClassifier(RidgeClassifier(), method="sigmoid", random_state=0)
+    expected = unscaled.fit(X[:400], y[:400]).predict_proba(X[400:])
     for factor in (1e-3, 1e4):
         model = CalibratedClassifier(_Scaled(factor), method="sigmoid", random_state=0)
-        other = model.fit(X[:400], y[:400]).predict_proba(X[400:])
-        np.testing.assert_allclose(other, shares, atol=1e-6)
+        probabilities = model.fit(X[:400], y[:400]).predict_proba(X[400:])
+        np.testing.assert_allclose(probabilities, expected, atol=1e-6)
 
 
 class _Scaled(RidgeClassifier):
-    """The same margins in other units."""
+    """RidgeClassifier with a scaled decision function."""
 
     def __init__(self, factor: float = 1.0) -> None:
         super().__init__()
@@ -167,18 +169,18 @@ class _Scaled(RidgeClassifier):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_files(method: str, tmp_path: Path) -> None:
+def test_saved_models_predict_the_same(method: str, tmp_path: Path) -> None:
     X, y = table(3, 300)
     model = CalibratedClassifier(GaussianNB(), method=method, random_state=0).fit(X, y)
     spinney.save(model, tmp_path / "model")
-    again = spinney.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    loaded = spinney.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("inner", [GaussianNB(), RandomForestClassifier(10, random_state=0)])
-def test_checks_of_estimators(inner: Any) -> None:
-    divides = (
+def test_estimator_checks_pass(inner: Any) -> None:
+    weight_checks = (
         "check_sample_weight_equivalence_on_dense_data",
         "check_sample_weight_equivalence_on_sparse_data",
     )
-    run_estimator_checks(CalibratedClassifier(inner, random_state=0), left_out=divides)
+    run_estimator_checks(CalibratedClassifier(inner, random_state=0), left_out=weight_checks)

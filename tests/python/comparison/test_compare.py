@@ -36,20 +36,20 @@ NUMBERS = 100 * X[:, 0] + 10 * RNG.normal(size=120)
         (["a", "b"] * 10, "classification"),
         ([True, False] * 10, "classification"),
         ([0, 1, 2, 2, 1, 0] * 5, "classification"),
-        (list(range(40)) * 2, "regression"),  # whole numbers, but many
-        (list(range(10)), "regression"),  # few, but each is there once
+        (list(range(40)) * 2, "regression"),  # integers, but many
+        (list(range(10)), "regression"),  # few, but all different
         ([0.5, 1.5, 2.5] * 10, "regression"),
         ([1.0, 2.0, 3.0] * 10, "regression"),
         ([0.0, 1.0] * 10, "classification"),
         ([-1.0, 1.0] * 10, "classification"),
     ],
 )
-def test_task_is_inferred(y: list[Any], task: str) -> None:
+def test_task_is_inferred_from_values(y: list[Any], task: str) -> None:
     assert infer_task(np.asarray(y)) == task
     assert read_target(y)[1] == task
 
 
-def test_task_of_series() -> None:
+def test_task_is_inferred_from_pandas() -> None:
     pd = pytest.importorskip("pandas")
     for y, task, kind in [
         (pd.Series(["a", "b", "a", "b"]), "classification", "O"),
@@ -64,7 +64,7 @@ def test_task_of_series() -> None:
         assert values.dtype.kind == kind or (kind == "O" and values.dtype.kind in "UT")
 
 
-def test_task_of_polars_and_arrow() -> None:
+def test_task_is_inferred_from_polars_and_arrow() -> None:
     pl = pytest.importorskip("polars")
     pa = pytest.importorskip("pyarrow")
     for y in (
@@ -91,13 +91,13 @@ def test_task_of_polars_and_arrow() -> None:
         ([np.inf, 1.5, 2.5], "target 'y' holds infinite values"),
     ],
 )
-def test_bad_target(y: Any, message: str) -> None:
+def test_invalid_target_raises(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_target(y)
 
 
 @pytest.mark.parametrize(
-    ("texts", "refused"),
+    ("texts", "raises"),
     [
         ([f"{k / 100:.2f} €" for k in range(97)], True),
         ([f"€{k / 100:.2f}" for k in range(97)], True),
@@ -108,10 +108,10 @@ def test_bad_target(y: Any, message: str) -> None:
         ([f"{k * 137:,} km".replace(",", "\u202f") for k in range(97)], True),
         ([f"−{k} °C" for k in range(21)], True),
         ([f"{k / 7:.3f}" for k in range(97)] + ["unknown"], True),
-        # Few different values, as of plain whole numbers.
+        # Few different values: allowed, like few integers.
         ([f"{k / 2} mg" for k in range(5)], False),
         ([f"{k} months" for k in range(20)], False),
-        # Labels with numbers in them.
+        # Labels that contain digits.
         ([f"cluster {k}" for k in range(97)], False),
         ([f"{k}{side}" for k in range(40) for side in "AB"], False),
         ([f"{k}-{k + 4}" for k in range(97)], False),
@@ -121,31 +121,33 @@ def test_bad_target(y: Any, message: str) -> None:
         ([f"word{k}" for k in range(97)], False),
     ],
 )
-def test_texts_of_numbers_are_no_classes(texts: list[str], refused: bool) -> None:
+def test_numbers_written_as_text_raise(texts: list[str], raises: bool) -> None:
     y = np.array(texts * 3)
     X = np.arange(len(y), dtype=float)[:, np.newaxis]
-    with nullcontext() if not refused else pytest.raises(ValueError, match="write numbers plainly"):
+    with nullcontext() if not raises else pytest.raises(ValueError, match="write numbers plainly"):
         spinney.compare(X, y, models=["baseline"], cv=2)
     result = spinney.compare(X, y, models=["baseline"], cv=2, task="classification")
     n_classes = len(texts)
-    rare = f"{n_classes} classes in {3 * n_classes} rows, 3.0 rows per class on average: "
-    assert any(note.startswith(rare) for note in result.notes) == (n_classes > 20)
+    many_classes_note = (
+        f"{n_classes} classes in {3 * n_classes} rows, 3.0 rows per class on average: "
+    )
+    assert any(note.startswith(many_classes_note) for note in result.notes) == (n_classes > 20)
 
 
-def test_declared_categories_are_classes_whatever_their_texts() -> None:
+def test_declared_categories_are_classes() -> None:
     y = pd.Series([f"{k / 100:.2f} €" for k in range(97)] * 3, dtype="category")
     X = np.arange(len(y), dtype=float)[:, np.newaxis]
     assert spinney.compare(X, y, models=["baseline"], cv=2).task == "classification"
 
 
-def test_bytes_are_classes_but_no_numbers() -> None:
+def test_bytes_are_classes_but_not_numbers() -> None:
     y = np.array([b"1", b"2.x"] * 3)
     assert read_target(y)[1] == "classification"
     with pytest.raises(ValueError, match="must hold numbers for regression, got bytes"):
         read_target(y, "regression")
 
 
-def test_bad_target_names_the_column() -> None:
+def test_invalid_target_error_names_the_column() -> None:
     pd = pytest.importorskip("pandas")
     for values in ([1, None, 2], ["a", None, "b"], [1.5, np.nan, 2.5]):
         with pytest.raises(ValueError, match="target 'price' is missing in 1 of 3 rows"):
@@ -161,7 +163,7 @@ def test_bad_target_names_the_column() -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_the_target_by_its_name(library: str) -> None:
+def test_target_is_named_by_column(library: str) -> None:
     module = pytest.importorskip(library)
     columns = {"a": list(range(40)), "kind": ["p", "q"] * 20}
     frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
@@ -175,7 +177,7 @@ def test_the_target_by_its_name(library: str) -> None:
         spinney.compare("shop.csv", "kind")
 
 
-def test_numbers_that_were_taken_for_classes() -> None:
+def test_many_text_numbers_with_one_typo_raise() -> None:
     prices = [f"{number}.5" for number in range(80)]
     prices[33] = "oops"
     with pytest.raises(
@@ -187,7 +189,7 @@ def test_numbers_that_were_taken_for_classes() -> None:
 # The comparison
 
 
-def test_classification() -> None:
+def test_classification_compares_all_families() -> None:
     result = spinney.compare(X, LABELS, cv=5)
     assert result.task == "classification"
     assert result.metric == "error"
@@ -206,8 +208,8 @@ def test_classification() -> None:
         assert r.predict_seconds > 0
 
 
-def test_same_as_scikit_learn() -> None:
-    """The folds are scikit-learn's shuffled stratified ones."""
+def test_folds_equal_those_of_scikit_learn() -> None:
+    """The folds are scikit-learn's shuffled stratified folds."""
     result = spinney.compare(X, LABELS, cv=5, models=["baseline"], random_state=3)
     folds = StratifiedKFold(5, shuffle=True, random_state=3)
     errors = 1 - cross_val_score(DummyClassifier(), X, LABELS, cv=folds)
@@ -218,7 +220,7 @@ def test_same_as_scikit_learn() -> None:
     np.testing.assert_allclose(estimate.se, errors.std(ddof=1) / np.sqrt(5))
 
 
-def test_regression() -> None:
+def test_regression_ranks_by_rmse() -> None:
     result = spinney.compare(X, NUMBERS, cv=4)
     assert result.task == "regression"
     assert result.metric == "rmse"
@@ -230,12 +232,12 @@ def test_regression() -> None:
     assert "R²" in str(result)
 
 
-def test_the_same_twice() -> None:
+def test_number_of_jobs_does_not_change_estimates() -> None:
     first, second = (spinney.compare(X, LABELS, cv=3, n_jobs=n) for n in (1, 2))
     assert [r.estimate for r in first.results] == [r.estimate for r in second.results]
 
 
-def test_scoring_ranks_by_the_greater() -> None:
+def test_score_ranks_larger_values_first() -> None:
     result = spinney.compare(X, LABELS, cv=3, scoring="accuracy")
     assert result.greater_is_better
     assert result.metric == "accuracy"
@@ -243,14 +245,14 @@ def test_scoring_ranks_by_the_greater() -> None:
     assert "accuracy % ± se" in str(result)
 
 
-def test_cv_as_splits() -> None:
+def test_cv_accepts_splits() -> None:
     splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
     result = spinney.compare(X, NUMBERS, cv=splits, models=["decision_tree"])
     assert result.n_folds == 2
     assert not result.stratified
 
 
-def test_data_frames_give_the_same() -> None:
+def test_kinds_of_data_frames_give_the_same_estimates() -> None:
     pd = pytest.importorskip("pandas")
     pl = pytest.importorskip("polars")
     pa = pytest.importorskip("pyarrow")
@@ -275,7 +277,7 @@ def test_text_columns_are_categories() -> None:
         assert result.results[0].estimate.mean == 0
 
 
-def test_callbacks_see_every_fit() -> None:
+def test_callbacks_receive_every_fit() -> None:
     steps: list[Step] = []
     spinney.compare(X, LABELS, cv=3, models=["baseline", "decision_tree"], callbacks=[steps.append])
     assert [step.done for step in steps] == [0, 1, 2, 3, 4, 5, 6]
@@ -298,7 +300,7 @@ def test_callbacks_see_every_fit() -> None:
         ({"X": X[:, 0]}, "X must have two dimensions"),
     ],
 )
-def test_bad_arguments(change: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         spinney.compare(**{"X": X, "y": LABELS, **change})
 
@@ -326,16 +328,16 @@ def failing_family(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "FAMILIES", (family, *families.FAMILIES))
 
 
-def test_numbers_without_error_are_noted() -> None:
+def test_models_without_errors_are_noted() -> None:
     models = ["baseline", "linear_regression"]
-    sums = spinney.compare(X, X[:, 0] + X[:, 1], task="regression", models=models, cv=3)
-    assert any("linear_regression makes no error" in note for note in sums.notes)
+    exact = spinney.compare(X, X[:, 0] + X[:, 1], task="regression", models=models, cv=3)
+    assert any("linear_regression makes no error" in note for note in exact.notes)
     noisy = spinney.compare(X, NUMBERS, task="regression", models=models, cv=3)
     assert not any("no error" in note for note in noisy.notes)
 
 
 @pytest.mark.usefixtures("failing_family")
-def test_a_failure_is_shown_and_the_others_go_on() -> None:
+def test_failed_model_is_reported_and_others_continue() -> None:
     result = spinney.compare(X, LABELS, cv=3)
     assert [r.name for r in result.results][-1] == "failing"
     assert result.results[-1].failure == "RuntimeError: no luck today"
@@ -346,14 +348,14 @@ def test_a_failure_is_shown_and_the_others_go_on() -> None:
 
 
 @pytest.mark.usefixtures("failing_family")
-def test_all_fail() -> None:
+def test_result_when_all_models_fail() -> None:
     result = spinney.compare(X, LABELS, cv=3, models=["failing"])
     assert result.best is None
     assert result.to_dict()["best"] is None
     assert "failed" in str(result)
 
 
-def test_what_no_model_can_read_is_an_error() -> None:
+def test_table_that_no_model_can_read_raises() -> None:
     frame = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2024-01-01", periods=120)})
     models = ["baseline", "decision_tree", "logistic_regression"]
     with pytest.raises(ValueError, match=r"no model can .*'day'.*decide_kinds\(X\)\.prepare"):
@@ -365,7 +367,7 @@ def test_what_no_model_can_read_is_an_error() -> None:
     assert len(str(raised.value)) < 400
 
 
-def test_models_of_ones_own() -> None:
+def test_custom_estimators() -> None:
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -374,14 +376,14 @@ def test_models_of_ones_own() -> None:
     nearest = make_pipeline(StandardScaler(), KNeighborsClassifier(3))
     models = ["baseline", SVC(), KNeighborsClassifier(), ("scaled", nearest)]
     result = spinney.compare(X, LABELS, models=models, cv=4)
-    # Spinney's own names stay Spinney's.
+    # Custom models do not take names of the built-in models.
     assert {r.name for r in result.results} == {"baseline", "svc", "k_neighbors_2", "scaled"}
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     expected = 1 - cross_val_score(nearest, X, LABELS, cv=folds)
     estimate = result["scaled"].estimate
     assert estimate is not None
     np.testing.assert_allclose(estimate.folds, expected)
-    assert not hasattr(nearest, "classes_")  # what was given is left as it was
+    assert not hasattr(nearest, "classes_")  # the given model is not fitted
     assert isinstance(result.fit("svc"), SVC)
     assert isinstance(pickle.loads(pickle.dumps(result)).make("svc"), SVC)
     assert result.compared is not None
@@ -400,13 +402,13 @@ def test_models_of_ones_own() -> None:
         ([3], "models has no 3"),
     ],
 )
-def test_models_that_are_none(models: list[Any], message: str) -> None:
+def test_invalid_models_raise(models: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         spinney.compare(X, LABELS, models=models, cv=3)
 
 
-def test_the_ranking_of_the_lectures() -> None:
-    """On spam bagging beats the tree, and a forest and boosting beat bagging and are alike."""
+def test_ranking_on_spam() -> None:
+    """Bagging beats the tree; a forest and boosting beat bagging and are similar."""
     spam, y = spinney.datasets.load_spam(return_X_y=True)
     models = ["decision_tree_pruned", "bagging", "random_forest", "boosted_small_trees"]
     result = spinney.compare(spam, y, cv=5, models=models)
@@ -418,10 +420,10 @@ def test_the_ranking_of_the_lectures() -> None:
     assert not result["decision_tree_pruned"].tied
 
 
-# How it is shown
+# Rendering
 
 
-def made_up() -> Comparison:
+def example_comparison() -> Comparison:
     return Comparison(
         task="classification",
         metric="error",
@@ -440,8 +442,8 @@ def made_up() -> Comparison:
     )
 
 
-def test_plain_text() -> None:
-    assert str(made_up()).splitlines() == [
+def test_result_as_plain_text() -> None:
+    assert str(example_comparison()).splitlines() == [
         "classification · 1,000 rows × 5 columns · 2 stratified folds",
         "",
         "  model  error % ± se  fit s  predict s    size",
@@ -451,22 +453,22 @@ def test_plain_text() -> None:
     ]
 
 
-def test_html_is_escaped() -> None:
-    html = made_up()._repr_html_()
+def test_html_escapes_names() -> None:
+    html = example_comparison()._repr_html_()
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
 
 
-def test_rich() -> None:
+def test_rich_shows_the_table() -> None:
     console = pytest.importorskip("rich.console").Console(width=80)
     with console.capture() as captured:
-        console.print(made_up())
+        console.print(example_comparison())
     assert "* tree" in captured.get()
     assert "11.5 ± 1.5" in captured.get()
 
 
-def test_to_dict() -> None:
-    content = made_up().to_dict()
+def test_to_dict_is_json() -> None:
+    content = example_comparison().to_dict()
     assert content["best"] == "tree"
     assert content["results"][0]["estimate"]["folds"] == [0.1, 0.13]
     json.dumps(content, allow_nan=False)
@@ -481,7 +483,7 @@ def test_single_fold_has_no_standard_error() -> None:
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_pruned_tree(task: families.Task) -> None:
+def test_pruned_tree_fits_and_predicts(task: families.Task) -> None:
     from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
     y = LABELS if task == "classification" else NUMBERS
@@ -496,7 +498,7 @@ def test_pruned_tree(task: families.Task) -> None:
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_scaled_neighbors(task: families.Task) -> None:
+def test_scaled_neighbors_fit_and_predict(task: families.Task) -> None:
     from spinney.comparison.scaled_neighbors import (
         ScaledNeighborsClassifier,
         ScaledNeighborsRegressor,
@@ -508,15 +510,15 @@ def test_scaled_neighbors(task: families.Task) -> None:
     assert model.n_features_in_ == 3
     assert model.score(X, y) > 0.5
     assert cls().fit(X[:4], y[:4]).predict(X).shape == (120,)  # fewer rows than neighbours
-    some = [cls(max_rows=30, random_state=1).fit(X, y) for _ in range(2)]
-    assert some[0].estimator_.n_samples_fit_ == 30
-    np.testing.assert_array_equal(some[0].predict(X), some[1].predict(X))
+    subsampled = [cls(max_rows=30, random_state=1).fit(X, y) for _ in range(2)]
+    assert subsampled[0].estimator_.n_samples_fit_ == 30
+    np.testing.assert_array_equal(subsampled[0].predict(X), subsampled[1].predict(X))
     if task == "classification":
         assert model.classes_.tolist() == ["no", "yes"]
         assert model.predict_proba(X).shape == (120, 2)
 
 
-def test_families_are_well_formed() -> None:
+def test_families_have_unique_names_and_titles() -> None:
     names = [family.name for family in families.FAMILIES]
     assert len(set(names)) == len(names)
     for family in families.FAMILIES:
@@ -527,7 +529,7 @@ def test_families_are_well_formed() -> None:
             assert hasattr(family.make(task, 0, None), "fit")
 
 
-def test_local_fits_of_tables_as_they_come():
+def test_scaled_local_models_accept_mixed_tables():
     from spinney.comparison.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
 
     rng = np.random.default_rng(0)
@@ -545,14 +547,14 @@ def test_local_fits_of_tables_as_they_come():
     model = ScaledLocalRegressor(max_rows=300, random_state=0).fit(frame, y)
     assert model.score(frame, y) > 0.8
     classes = np.where(frame["c"] == "a", "yes", "no")
-    decided = ScaledLocalClassifier().fit(frame, classes)
-    assert decided.score(frame, classes) > 0.95
-    np.testing.assert_allclose(decided.predict_proba(frame).sum(axis=1), 1)
-    odd = frame[:2].assign(c=["never seen", None])
-    assert np.isfinite(model.predict(odd)).all()
+    classifier = ScaledLocalClassifier().fit(frame, classes)
+    assert classifier.score(frame, classes) > 0.95
+    np.testing.assert_allclose(classifier.predict_proba(frame).sum(axis=1), 1)
+    unseen = frame[:2].assign(c=["never seen", None])
+    assert np.isfinite(model.predict(unseen)).all()
 
 
-def test_mixtures_of_tables_as_they_come():
+def test_scaled_mixture_accepts_mixed_tables():
     from spinney.comparison.scaled_mixture import ScaledMixtureClassifier
 
     rng = np.random.default_rng(0)
@@ -565,22 +567,26 @@ def test_mixtures_of_tables_as_they_come():
             "gone": np.nan,
         }
     )
-    y = np.where(np.abs(frame["x"]) < 700, "near", "far")  # no line can do that
+    y = np.where(np.abs(frame["x"]) < 700, "near", "far")  # not separable by a line
     frame.loc[rng.random(n) < 0.02, "x"] = np.nan
     model = ScaledMixtureClassifier().fit(frame, y)
     assert model.score(frame, y) > 0.7  # half of the rows are near
     proba = model.predict_proba(frame)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     assert np.isfinite(model.predict_proba(frame[:2].assign(c=["never seen", None]))).all()
-    some = [ScaledMixtureClassifier(max_rows=100, random_state=1).fit(frame, y) for _ in range(2)]
-    np.testing.assert_array_equal(some[0].predict_proba(frame), some[1].predict_proba(frame))
-    in_both = [family.name for family in families.select_families(None, "regression")]
-    assert "mixture" not in in_both
+    subsampled = [
+        ScaledMixtureClassifier(max_rows=100, random_state=1).fit(frame, y) for _ in range(2)
+    ]
+    np.testing.assert_array_equal(
+        subsampled[0].predict_proba(frame), subsampled[1].predict_proba(frame)
+    )
+    regression_families = [family.name for family in families.select_families(None, "regression")]
+    assert "mixture" not in regression_families
     with pytest.raises(ValueError, match="'mixture' cannot do regression"):
         families.select_families(["mixture"], "regression")
 
 
-def test_linear_models_of_tables_as_they_come():
+def test_scaled_linear_models_accept_mixed_tables():
     from spinney.comparison import scaled_linear
 
     rng = np.random.default_rng(8)
@@ -594,21 +600,21 @@ def test_linear_models_of_tables_as_they_come():
     y = 0.1 * frame["size"] + 2.0 * (frame["kind"] == "b") + 0.1 * rng.normal(size=300)
     for kind in (scaled_linear.ScaledLinearRegression, scaled_linear.ScaledRidge):
         assert kind().fit(frame[:200], y[:200]).score(frame[200:], y[200:]) > 0.98
-    label = np.where(y > y.median(), "high", "low")
+    labels = np.where(y > y.median(), "high", "low")
     for kind in (scaled_linear.ScaledLogisticRegression, scaled_linear.ScaledPerceptron):
-        model = kind(random_state=0).fit(frame[:200], label[:200])
-        assert model.score(frame[200:], label[200:]) > 0.9
+        model = kind(random_state=0).fit(frame[:200], labels[:200])
+        assert model.score(frame[200:], labels[200:]) > 0.9
         assert model.classes_.tolist() == ["high", "low"]
-    shares = scaled_linear.ScaledLogisticRegression().fit(frame, label).predict_proba(frame)
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    probabilities = scaled_linear.ScaledLogisticRegression().fit(frame, labels).predict_proba(frame)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
 
 
-def test_the_best_is_explained() -> None:
+def test_explain_of_a_model() -> None:
     result = spinney.compare(X, LABELS, cv=3, models=["decision_tree", "logistic_regression"])
-    told = result.explain("decision_tree", max_rows=20)
+    explanation = result.explain("decision_tree", max_rows=20)
     model = result.fit("decision_tree")
-    assert told.values.shape[:2] == (20, X.shape[1])
-    sums = told.values.sum(axis=1) + told.base_values
+    assert explanation.values.shape[:2] == (20, X.shape[1])
+    sums = explanation.values.sum(axis=1) + explanation.base_values
     rows = np.unique(np.linspace(0, len(X) - 1, 20).astype(int))
     np.testing.assert_allclose(sums, model.predict_proba(X[rows]), atol=1e-9)
     assert result.explain(X=X[:3]).values.shape[0] == 3
@@ -617,7 +623,7 @@ def test_the_best_is_explained() -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_columns_of_dates_raise_a_hint(library: str) -> None:
+def test_date_columns_raise_with_a_hint(library: str) -> None:
     module = pytest.importorskip(library)
     days = np.arange("2024-01-01", "2024-02-10", dtype="datetime64[D]").astype("datetime64[us]")
     columns = {"a": list(range(40)), "when": days.tolist()}

@@ -1,4 +1,4 @@
-"""Paired tests, the simplest model within one error, folds and measures of a comparison."""
+"""Ranking: paired tests, one-standard-error rule, folds and measures."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from spinney.comparison.sample import draw_rows
 RNG = np.random.default_rng(1)
 
 
-def result(name: str, *folds: float) -> ModelResult:
+def model_result(name: str, *folds: float) -> ModelResult:
     return ModelResult(name, name, Estimate.from_folds(list(folds)))
 
 
-# Telling models apart
+# Comparing models
 
 
 def test_paired_difference_is_the_corrected_t_test() -> None:
@@ -41,16 +41,16 @@ def test_paired_difference_is_the_corrected_t_test() -> None:
     assert p == pytest.approx(2 * stats.t.sf(abs(np.mean(a - b)) / se, 9))
 
 
-def test_paired_difference_at_the_edges() -> None:
+def test_paired_difference_of_constant_and_single_folds() -> None:
     assert paired_difference([1.0, 1.0], [1.0, 1.0], 0.1)[1] == 1.0
     assert paired_difference([2.0, 2.0], [1.0, 1.0], 0.1)[1] == 0.0
     assert paired_difference([2.0], [1.0], 0.1)[1] is None
 
 
-def test_level_of_the_corrected_test() -> None:
-    """Two equal learners: repeated cross-validation calls them different in about 5 %, not 20 %."""
+def test_corrected_test_has_its_level() -> None:
+    """Two equal models differ significantly in about 5 % of repetitions, not in 20 %."""
     random = np.random.default_rng(0)
-    wrong = plain_wrong = 0
+    rejections = plain_rejections = 0
     for _ in range(200):
         x = random.normal(size=(60, 2))
         y = x.sum(axis=1) + random.normal(size=60)
@@ -59,19 +59,23 @@ def test_level_of_the_corrected_test() -> None:
         for fold in range(10):
             test = rows[fold * 6 : (fold + 1) * 6]
             train = np.setdiff1d(rows, test)
-            for model in range(2):  # each sees one of two equally good columns
+            for model in range(2):  # each uses one of two equally good columns
                 design = np.c_[np.ones(54), x[train, model]]
                 beta = np.linalg.lstsq(design, y[train], rcond=None)[0]
                 predicted = beta[0] + beta[1] * x[test, model]
                 losses[model, fold] = np.mean((y[test] - predicted) ** 2)
-        wrong += paired_difference(list(losses[0]), list(losses[1]), 1 / 9)[1] < 0.05
-        plain_wrong += paired_difference(list(losses[0]), list(losses[1]), 0.0)[1] < 0.05
-    assert wrong / 200 <= 0.05
-    assert plain_wrong > wrong
+        rejections += paired_difference(list(losses[0]), list(losses[1]), 1 / 9)[1] < 0.05
+        plain_rejections += paired_difference(list(losses[0]), list(losses[1]), 0.0)[1] < 0.05
+    assert rejections / 200 <= 0.05
+    assert plain_rejections > rejections
 
 
-def test_rank() -> None:
-    a, b, c = result("a", 0.3, 0.31, 0.29), result("b", 0.1, 0.12, 0.11), result("c", 0.5, 0.5, 0.5)
+def test_rank_sorts_by_mean_and_puts_failures_last() -> None:
+    a, b, c = (
+        model_result("a", 0.3, 0.31, 0.29),
+        model_result("b", 0.1, 0.12, 0.11),
+        model_result("c", 0.5, 0.5, 0.5),
+    )
     failed = ModelResult("d", "d", failure="no")
     ranked = rank([failed, a, b, c], 1.0, 0.5)
     assert [r.name for r in ranked] == ["b", "a", "c", "d"]
@@ -87,21 +91,25 @@ def test_rank() -> None:
     assert rank([failed], 1.0, 0.5) == [failed]
 
 
-def test_ties_keep_the_order_given() -> None:
-    ranked = rank([result("simple", 0.2, 0.4), result("other", 0.4, 0.2)], 1.0, 1.0)
+def test_ties_keep_the_given_order() -> None:
+    ranked = rank([model_result("simple", 0.2, 0.4), model_result("other", 0.4, 0.2)], 1.0, 1.0)
     assert [r.name for r in ranked] == ["simple", "other"]
     assert ranked[1].tied
     assert ranked[1].p_value == 1.0
 
 
-def test_simplest_within_one_error() -> None:
+def test_simplest_model_within_one_standard_error() -> None:
     complexity = {"line": 1, "tree": 2, "forest": 5, "boost": 5}
-    best = result("boost", 0.10, 0.20)  # 0.15 ± 0.05
-    ranked = rank([result("line", 0.3, 0.3), result("tree", 0.19, 0.19), best], 1.0, 1.0)
+    best = model_result("boost", 0.10, 0.20)  # 0.15 ± 0.05
+    ranked = rank(
+        [model_result("line", 0.3, 0.3), model_result("tree", 0.19, 0.19), best], 1.0, 1.0
+    )
     assert simplest_within_one_error(ranked, 1.0, complexity) == "tree"
-    ranked = rank([result("line", 0.21, 0.21), best, result("forest", 0.16, 0.16)], 1.0, 1.0)
+    ranked = rank(
+        [model_result("line", 0.21, 0.21), best, model_result("forest", 0.16, 0.16)], 1.0, 1.0
+    )
     assert simplest_within_one_error(ranked, 1.0, complexity) is None
-    one_fold = rank([result("line", 0.1), result("boost", 0.09)], 1.0, 1.0)
+    one_fold = rank([model_result("line", 0.1), model_result("boost", 0.09)], 1.0, 1.0)
     assert simplest_within_one_error(one_fold, 1.0, complexity) is None
     assert simplest_within_one_error([], 1.0, complexity) is None
 
@@ -109,10 +117,10 @@ def test_simplest_within_one_error() -> None:
 # Folds
 
 
-def folds_of(y: Any, **more: Any) -> Any:
+def folds_of(y: Any, **options: Any) -> Any:
     arguments: dict[str, Any] = {"groups": None, "time": None, "random_state": 0, "notes": []}
-    task = more.pop("task", "regression")
-    return make_folds(np.asarray(y), task, more.pop("cv", 3), **{**arguments, **more})
+    task = options.pop("task", "regression")
+    return make_folds(np.asarray(y), task, options.pop("cv", 3), **{**arguments, **options})
 
 
 @settings(max_examples=50, deadline=None)
@@ -120,7 +128,7 @@ def folds_of(y: Any, **more: Any) -> Any:
     times=st.lists(st.integers(0, 12), min_size=8, max_size=60),
     n_folds=st.integers(2, 4),
 )
-def test_folds_in_time_never_look_ahead(times: list[int], n_folds: int) -> None:
+def test_time_folds_never_use_the_future(times: list[int], n_folds: int) -> None:
     time = np.array(times)
     if len(np.unique(time)) <= n_folds:
         with pytest.raises(ValueError, match="different times; there are"):
@@ -138,7 +146,7 @@ def test_folds_in_time_never_look_ahead(times: list[int], n_folds: int) -> None:
     assert len(first) + len(tested) == len(time)
 
 
-def test_folds_in_time_have_like_sizes() -> None:
+def test_time_folds_have_equal_sizes() -> None:
     folds = folds_of(np.zeros(110), time=np.arange(110)[::-1], cv=10)
     assert [len(test) for _, test in folds.splits] == [10] * 10
     assert [len(train) for train, _ in folds.splits] == list(range(10, 110, 10))
@@ -163,7 +171,7 @@ def test_groups_stay_together(task: Any) -> None:
         ({"cv": []}, "cv has no folds"),
     ],
 )
-def test_bad_folds(change: dict[str, Any], message: str) -> None:
+def test_invalid_folds_raise(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         folds_of(np.zeros(20), **change)
 
@@ -173,7 +181,7 @@ def test_bad_folds(change: dict[str, Any], message: str) -> None:
     counts=st.lists(st.integers(1, 50), min_size=1, max_size=6),
     share=st.floats(0.1, 1.0),
 )
-def test_drawn_rows_keep_the_proportions(counts: list[int], share: float) -> None:
+def test_sampled_rows_keep_the_class_proportions(counts: list[int], share: float) -> None:
     y = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
     n_drawn = max(1, int(share * len(y)))
     rows = draw_rows(y, n_drawn, 0)
@@ -187,44 +195,44 @@ def test_drawn_rows_keep_the_proportions(counts: list[int], share: float) -> Non
 # Measures
 
 
-def test_measures_are_scikit_learns() -> None:
+def test_measures_equal_those_of_scikit_learn() -> None:
     y = RNG.integers(0, 3, 60)
     predicted = RNG.integers(0, 3, 60)
-    chances = RNG.dirichlet([1, 1, 1], 60)
+    probabilities = RNG.dirichlet([1, 1, 1], 60)
     classes = np.arange(3)
-    ours = {m.name: m for m in MEASURES}
-    told = {
+    measures = {m.name: m for m in MEASURES}
+    by_labels = {
         "error": 1 - metrics.accuracy_score(y, predicted),
         "accuracy": metrics.accuracy_score(y, predicted),
         "balanced_accuracy": metrics.balanced_accuracy_score(y, predicted),
         "f1": metrics.f1_score(y, predicted, average="macro"),
     }
-    for name, value in told.items():
-        assert ours[name].calculate(y, predicted) == pytest.approx(value)
-    probable = {
-        "log_loss": metrics.log_loss(y, chances),
-        "brier": metrics.brier_score_loss(y, chances, scale_by_half=False),
-        "roc_auc": metrics.roc_auc_score(y, chances, multi_class="ovr"),
+    for name, value in by_labels.items():
+        assert measures[name].calculate(y, predicted) == pytest.approx(value)
+    by_probabilities = {
+        "log_loss": metrics.log_loss(y, probabilities),
+        "brier": metrics.brier_score_loss(y, probabilities, scale_by_half=False),
+        "roc_auc": metrics.roc_auc_score(y, probabilities, multi_class="ovr"),
         "average_precision": np.mean(
-            [metrics.average_precision_score(y == c, chances[:, c]) for c in classes]
+            [metrics.average_precision_score(y == c, probabilities[:, c]) for c in classes]
         ),
     }
-    for name, value in probable.items():
-        assert ours[name].calculate(y, chances, classes) == pytest.approx(value)
-    numbers, guesses = RNG.normal(size=60), RNG.normal(size=60)
-    of_numbers = {
-        "rmse": metrics.root_mean_squared_error(numbers, guesses),
-        "mae": metrics.mean_absolute_error(numbers, guesses),
-        "median_absolute_error": metrics.median_absolute_error(numbers, guesses),
-        "mape": metrics.mean_absolute_percentage_error(numbers, guesses),
-        "r2": metrics.r2_score(numbers, guesses),
+    for name, value in by_probabilities.items():
+        assert measures[name].calculate(y, probabilities, classes) == pytest.approx(value)
+    numbers, predictions = RNG.normal(size=60), RNG.normal(size=60)
+    by_numbers = {
+        "rmse": metrics.root_mean_squared_error(numbers, predictions),
+        "mae": metrics.mean_absolute_error(numbers, predictions),
+        "median_absolute_error": metrics.median_absolute_error(numbers, predictions),
+        "mape": metrics.mean_absolute_percentage_error(numbers, predictions),
+        "r2": metrics.r2_score(numbers, predictions),
     }
-    for name, value in of_numbers.items():
-        assert ours[name].calculate(numbers, guesses) == pytest.approx(value)
-    assert {m.name for m in MEASURES} == {*told, *probable, *of_numbers}
+    for name, value in by_numbers.items():
+        assert measures[name].calculate(numbers, predictions) == pytest.approx(value)
+    assert {m.name for m in MEASURES} == {*by_labels, *by_probabilities, *by_numbers}
 
 
-def test_table() -> None:
+def test_table_has_one_row_per_model() -> None:
     folds = Estimate.from_folds([0.25, 0.75])
     results = [
         ModelResult("good", "", folds, r2=folds, fit_seconds=2.0, predict_seconds=1.0, size=7),
@@ -238,7 +246,7 @@ def test_table() -> None:
     assert (bad["failure"], np.isnan(bad["rmse"])) == ("ValueError: no", True)
 
 
-def test_find_measure() -> None:
+def test_measures_are_found_by_name_and_task() -> None:
     assert find_measure("classification", None).name == "error"
     assert find_measure("regression", None).name == "rmse"
     with pytest.raises(ValueError, match="'neg_mean_squared_error' is for regression, and this is"):
@@ -250,8 +258,8 @@ def test_find_measure() -> None:
     ):
         find_measure("classification", "recall", np.array(["a", "b", "c"]))
     precision = find_measure("classification", "precision", np.array(["a", "b"]))
-    truth, told = np.array(["a", "b", "b", "a"]), np.array(["b", "b", "a", "a"])
-    assert precision.calculate(truth, told) == 0.5
+    truth, predicted = np.array(["a", "b", "b", "a"]), np.array(["b", "b", "a", "a"])
+    assert precision.calculate(truth, predicted) == 0.5
     assert precision.note == "precision is that of class 'b'"
     assert find_measure("regression", "neg_mean_poisson_deviance").needs == "model"
     with pytest.raises(ValueError, match="'mae' is for regression, and this is classification"):

@@ -1,4 +1,4 @@
-"""Comparisons under a time limit, and ended by Ctrl-C."""
+"""Comparisons under a time limit, and interrupted by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=90) > 0, "yes", "no")
 
 
 class FakeTime:
-    """A clock that only moves when a model spends time, and limits that follow it."""
+    """A clock that moves only when a model spends time, with limits that follow it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -63,7 +63,7 @@ def fake_time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
 
 
 class Slow:
-    """Predict "yes" after a fit that takes some seconds of fake time; fits are counted."""
+    """Predict "yes" after a fit that takes some seconds of fake time; count the fits."""
 
     fits = 0
 
@@ -85,20 +85,20 @@ class Slow:
         return np.full(len(X), "yes")
 
 
-def with_families(
+def use_families(
     monkeypatch: pytest.MonkeyPatch, time: FakeTime, **seconds: Callable[[int], float]
 ) -> None:
-    """Leave only the baseline and models whose fit takes `seconds` of the number of rows."""
+    """Keep the baseline; add models with the given fit times, by number of rows."""
 
     def family(name: str, takes: Callable[[int], float]) -> Family:
         return Family(name, name, lambda *arguments: Slow(takes, time))
 
-    made = tuple(family(name, takes) for name, takes in seconds.items())
-    monkeypatch.setattr(families, "FAMILIES", (families.FAMILIES[0], *made))
+    new_families = tuple(family(name, takes) for name, takes in seconds.items())
+    monkeypatch.setattr(families, "FAMILIES", (families.FAMILIES[0], *new_families))
     Slow.fits = 0
 
 
-def test_deadline() -> None:
+def test_deadline_raises_and_resets_the_timer() -> None:
     with deadline(None):
         pass
     with pytest.raises(TimeUp), deadline(0.05):
@@ -108,15 +108,15 @@ def test_deadline() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_deadline_ends_a_fit() -> None:
+def test_deadline_interrupts_a_fit() -> None:
     from spinney.ensemble import RandomForestClassifier
 
     with pytest.raises(TimeUp), deadline(0.2):
         RandomForestClassifier(n_estimators=1_000_000).fit(X, Y)
 
 
-def test_slow_models_are_left_out(monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime) -> None:
-    with_families(monkeypatch, fake_time, slow=lambda n: 30.0, quick=lambda n: 0.0)
+def test_slow_models_are_skipped(monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime) -> None:
+    use_families(monkeypatch, fake_time, slow=lambda n: 30.0, quick=lambda n: 0.0)
     result = spinney.compare(X, Y, cv=5, time_limit=1.0)
     assert fake_time.now <= 1.0
     assert result["slow"].estimate is None
@@ -127,10 +127,10 @@ def test_slow_models_are_left_out(monkeypatch: pytest.MonkeyPatch, fake_time: Fa
     assert result.best is not None
 
 
-def test_slow_models_are_left_out_after_the_first_fold(
+def test_slow_models_are_skipped_after_the_first_fold(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, slow=lambda n: 0.4, **{MAIN_MODEL: lambda n: 0.1})
+    use_families(monkeypatch, fake_time, slow=lambda n: 0.4, **{MAIN_MODEL: lambda n: 0.1})
     result = spinney.compare(X, Y, cv=5, time_limit=1.6)
     assert "a fold takes 0.4" in (result["slow"].skipped or "")
     assert (result["slow"].skipped or "").endswith(" s, too much for the time limit")
@@ -139,12 +139,12 @@ def test_slow_models_are_left_out_after_the_first_fold(
     assert result.n_folds == 5
 
 
-def test_who_is_left_out_after_the_first_fold() -> None:
-    def ran(seconds: float) -> Runner:
+def test_slowest_models_are_skipped_first() -> None:
+    def runner_of(seconds: float) -> Runner:
         family = Family(MAIN_MODEL if seconds == 10 else f"takes {seconds}", "", Slow)
         return Runner(family, Slow, [Trial(seconds, seconds, 0.0, None, Y, None)])
 
-    runners = [ran(seconds) for seconds in (*[0.01] * 16, 0.19, 0.3, 4.0, 10.0)]
+    runners = [runner_of(seconds) for seconds in (*[0.01] * 16, 0.19, 0.3, 4.0, 10.0)]
     measure = find_measure("classification", "error")
     folds = [(np.arange(90), np.arange(90))] * 10
     scheduler = Scheduler(runners, X, Y, None, folds, measure, 100.0, lambda step: None)
@@ -156,23 +156,23 @@ def test_who_is_left_out_after_the_first_fold() -> None:
     assert not any(runner.skipped for runner in runners)
 
 
-def test_models_before_the_main_model_have_a_second_chance(
+def test_models_before_the_main_model_get_a_second_chance(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    # Before the main model there is a sixth of the limit for all, half a second at least.
-    with_families(monkeypatch, fake_time, first=lambda n: 0.7, **{MAIN_MODEL: lambda n: 0.0})
+    # Models before the main model share a sixth of the limit, at least half a second.
+    use_families(monkeypatch, fake_time, first=lambda n: 0.7, **{MAIN_MODEL: lambda n: 0.0})
     result = spinney.compare(X, Y, cv=2, time_limit=3.0)
     assert result["first"].skipped is None
-    assert Slow.fits >= 4  # two of the main model, one that was cut short, and two
-    with_families(monkeypatch, fake_time, first=lambda n: 30.0, **{MAIN_MODEL: lambda n: 0.0})
+    assert Slow.fits >= 4  # main model: 2; first: 1 interrupted, 2 complete
+    use_families(monkeypatch, fake_time, first=lambda n: 30.0, **{MAIN_MODEL: lambda n: 0.0})
     result = spinney.compare(X, Y, cv=2, time_limit=3.0)
     assert "a fold takes more than 1 s" in (result["first"].skipped or "")
 
 
-def test_fewer_folds_when_time_is_short(
+def test_short_time_limit_gives_fewer_folds(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 0.2})
+    use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 0.2})
     result = spinney.compare(X, Y, cv=10, time_limit=0.9)
     assert result.n_folds == 4
     assert result.n_folds_asked == 10
@@ -184,56 +184,59 @@ def test_fewer_folds_when_time_is_short(
     assert f"{result.n_folds} of 10 stratified folds" in str(result)
 
 
-def test_rows_are_drawn_where_the_main_model_is_too_slow(
+def test_rows_are_sampled_if_the_main_model_is_too_slow(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0 if n > 2000 else 0.0})
-    tall, many = np.tile(X, (50, 1)), np.tile(Y, 50)
-    result = spinney.compare(tall, many, cv=3, time_limit=2.0)
+    use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0 if n > 2000 else 0.0})
+    X_tall, y_tall = np.tile(X, (50, 1)), np.tile(Y, 50)
+    result = spinney.compare(X_tall, y_tall, cv=3, time_limit=2.0)
     assert result.n_rows == 1125
     assert result.notes[0].startswith("1,125 of 4,500 rows were drawn")
     assert result[MAIN_MODEL].estimate is not None
 
 
-def test_the_main_model_has_its_time_where_rows_cannot_be_fewer(
+def test_main_model_is_not_skipped_if_rows_cannot_be_sampled(
     monkeypatch: pytest.MonkeyPatch,
     fake_time: FakeTime,
 ) -> None:
-    with_families(
-        monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 1.0}
-    )  # more than a third of the limit
+    # A fit of the main model takes more than a third of the limit.
+    use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 1.0})
     result = spinney.compare(X, Y, cv=5, time_limit=2.0)
     assert result[MAIN_MODEL].skipped is None
     assert result[MAIN_MODEL].estimate is not None
 
 
-def test_small_tables_are_not_drawn_from(
-    monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
-) -> None:
-    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0})
+def test_small_tables_are_not_sampled(monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime) -> None:
+    use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0})
     result = spinney.compare(X, Y, cv=3, time_limit=1.0)
     assert result.n_rows == 90
     assert result[MAIN_MODEL].skipped
     assert result["baseline"].estimate is not None
 
 
-def test_large_tables_are_drawn_from() -> None:
+def test_affordable_rows_decrease_with_columns_and_outputs() -> None:
     assert affordable_rows(100, 10, 1) > affordable_rows(100, 100, 1) > affordable_rows(100, 100, 9)
     assert affordable_rows(1e-9, 10, 1) == 1_000
 
 
-def test_max_rows_and_max_folds() -> None:
+def test_max_rows_and_max_folds_limit_the_run() -> None:
     result = spinney.compare(X, Y, cv=6, models=["decision_tree"], max_rows=60, max_folds=2)
     assert (result.n_rows, result.n_folds, result.n_folds_asked) == (60, 2, 6)
-    wrongs: list[dict[str, Any]] = [{"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}]
-    wrongs += [{"max_rows": 1}, {"max_rows": 2.5}, {"time_limit": "1"}, {"cv": 2.5}, {"cv": "5"}]
-    for wrong in wrongs:
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
-            spinney.compare(X, Y, **wrong)
+    invalid_arguments: list[dict[str, Any]] = [{"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}]
+    invalid_arguments += [
+        {"max_rows": 1},
+        {"max_rows": 2.5},
+        {"time_limit": "1"},
+        {"cv": 2.5},
+        {"cv": "5"},
+    ]
+    for arguments in invalid_arguments:
+        with pytest.raises(ValueError, match=f"{next(iter(arguments))} must be"):
+            spinney.compare(X, Y, **arguments)
 
 
 class Interrupting(Slow):
-    """Ctrl-C at the third fit."""
+    """Raise KeyboardInterrupt at the third fit."""
 
     def fit(self, X: Any, y: Any) -> Any:
         type(self).fits += 1
@@ -243,15 +246,15 @@ class Interrupting(Slow):
 
 
 @pytest.mark.parametrize("n_models", [1, 3])
-def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch, n_models: int) -> None:
-    made = tuple(
+def test_ctrl_c_keeps_complete_folds(monkeypatch: pytest.MonkeyPatch, n_models: int) -> None:
+    new_families = tuple(
         Family(f"model_{n}", "", lambda *arguments: Interrupting(), effort=n)
         for n in range(n_models)
     )
-    monkeypatch.setattr(families, "FAMILIES", (families.FAMILIES[0], *made))
+    monkeypatch.setattr(families, "FAMILIES", (families.FAMILIES[0], *new_families))
     Interrupting.fits = 0
     result = spinney.compare(X, Y, cv=5)
-    # One model: in its third fold. Three: the last of them in the first fold.
+    # One model: in its third fold. Three models: the last model, in the first fold.
     n_folds = 2 if n_models == 1 else 1
     assert result.n_folds == n_folds
     assert f"ended by Ctrl-C after {n_folds} of 5 folds" in result.notes
@@ -264,7 +267,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch, n_models: in
         assert len(done) == 3
 
 
-def test_ctrl_c_before_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_before_the_first_fold_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     family = Family("model", "", lambda *arguments: Interrupting())
     monkeypatch.setattr(families, "FAMILIES", (family,))
     Interrupting.fits = 2
@@ -272,7 +275,7 @@ def test_ctrl_c_before_anything(monkeypatch: pytest.MonkeyPatch) -> None:
         spinney.compare(X, Y, cv=5)
 
 
-def test_a_measure_that_fails_is_no_failure_of_a_fit() -> None:
+def test_failed_measure_is_not_a_failed_fit() -> None:
     def stumble(model: Any, X: Any, y: Any) -> float:
         raise ZeroDivisionError("no rows")
 
@@ -288,7 +291,7 @@ def test_r2_is_shown_once() -> None:
     assert str(result).count("R²") == 1
 
 
-def test_measures_of_probabilities() -> None:
+def test_measures_of_probabilities_skip_models_without_them() -> None:
     result = spinney.compare(
         X, Y, cv=3, scoring="roc_auc", models=["logistic_regression", "perceptron", "baseline"]
     )
@@ -299,13 +302,13 @@ def test_measures_of_probabilities() -> None:
     assert "gives no probabilities, which roc_auc needs" in (result["perceptron"].skipped or "")
 
 
-def test_groups_and_time() -> None:
+def test_groups_and_time_define_the_folds() -> None:
     groups = np.repeat(np.arange(9), 10)
     result = spinney.compare(X, Y, cv=3, models=["decision_tree"], groups=groups)
     assert "3 folds of whole groups" in str(result)
     result = spinney.compare(X, Y, cv=3, models=["decision_tree"], time=np.arange(90))
-    told = result.predictions()
-    assert [value is None for value in told[:23]] == [True] * 22 + [False]
+    predictions = result.predictions()
+    assert [value is None for value in predictions[:23]] == [True] * 22 + [False]
     with pytest.raises(ValueError, match="X has 90 rows, groups has 5"):
         spinney.compare(X, Y, groups=[1, 2, 3, 4, 5])
     with pytest.raises(ValueError, match="time is missing in 1 of 90 rows"):
@@ -313,32 +316,32 @@ def test_groups_and_time() -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_groups_and_time_by_name(library: str) -> None:
+def test_groups_and_time_are_named_by_column(library: str) -> None:
     library = pytest.importorskip(library)
-    who = [f"g{row % 9}" for row in range(90)]
-    when = np.arange("2024-01-01", "2024-03-31", dtype="datetime64[D]").astype("datetime64[us]")
-    frame = library.DataFrame({"a": X[:, 0], "who": who, "when": when, "step": np.arange(90)})
-    few: dict[str, Any] = {"models": ["baseline", "decision_tree"], "cv": 3}
+    groups = [f"g{row % 9}" for row in range(90)]
+    dates = np.arange("2024-01-01", "2024-03-31", dtype="datetime64[D]").astype("datetime64[us]")
+    frame = library.DataFrame({"a": X[:, 0], "who": groups, "when": dates, "step": np.arange(90)})
+    options: dict[str, Any] = {"models": ["baseline", "decision_tree"], "cv": 3}
     with_who, with_step = frame[["a", "who"]], frame[["a", "step"]]
-    named = spinney.compare(with_who, Y, groups="who", **few)
+    named = spinney.compare(with_who, Y, groups="who", **options)
     assert named.n_features == 1
     assert named.results[0].estimate == (
-        spinney.compare(frame[["a"]], Y, groups=who, **few).results[0].estimate
+        spinney.compare(frame[["a"]], Y, groups=groups, **options).results[0].estimate
     )
     assert named.compared is not None
     assert named.compared.given == {"groups": "'who'"}
-    assert spinney.compare(frame[["a", "when"]], Y, time="when", **few).n_features == 1
-    assert spinney.compare(with_step, Y, time="step", **few).n_features == 2
+    assert spinney.compare(frame[["a", "when"]], Y, time="when", **options).n_features == 1
+    assert spinney.compare(with_step, Y, time="step", **options).n_features == 2
     with pytest.raises(
         ValueError, match=r"no column 'whom' in X \(given as groups\); did you mean"
     ):
-        spinney.compare(with_who, Y, groups="whom", **few)
+        spinney.compare(with_who, Y, groups="whom", **options)
     with pytest.raises(ValueError, match="time: expected values, got the name 'when'"):
-        spinney.compare(X, Y, time="when", **few)
+        spinney.compare(X, Y, time="when", **options)
 
 
-def test_a_slow_first_fold_is_no_reason_to_end() -> None:
-    """What is left is compared with how long folds took, not with the first one alone."""
+def test_slow_first_fold_does_not_end_the_run() -> None:
+    """The remaining time is compared with all folds, not with the first one alone."""
     trials = [Trial(0.1, seconds, 0.0, None, Y, None) for seconds in (40.0, 1.0, 1.0)]
     runner = Runner(Family("slow at first", "", Slow), Slow, trials)
     folds = [(np.arange(90), np.arange(90))] * 10
@@ -350,7 +353,7 @@ def test_a_slow_first_fold_is_no_reason_to_end() -> None:
     assert scheduler._has_time_for(3)
 
 
-def test_what_a_result_can_do() -> None:
+def test_result_has_models_fits_and_predictions() -> None:
     result = spinney.compare(X, Y, cv=3, models=["decision_tree", "logistic_regression"])
     best = result.best
     assert best is not None
@@ -358,34 +361,36 @@ def test_what_a_result_can_do() -> None:
     model = result.fit()
     np.testing.assert_array_equal(model.classes_, ["no", "yes"])
     assert not hasattr(result.make("decision_tree"), "tree_")
-    told = result.predictions("decision_tree")
+    predictions = result.predictions("decision_tree")
     estimate = result["decision_tree"].estimate
     assert estimate is not None
-    assert np.mean(told != Y) == pytest.approx(estimate.mean)
+    assert np.mean(predictions != Y) == pytest.approx(estimate.mean)
     with pytest.raises(KeyError, match="there are: "):
         result.fit("forest")
 
 
-# What a measure cannot tell, splits of one's own, other people's alarms
+# Undefined measures, custom splits, alarms of other code
 
 
-def test_folds_without_a_class_are_left_out() -> None:
-    """Of folds in time the last ones have one class only, of which no ROC curve can be drawn."""
-    late = np.where(np.arange(90) < 60, Y, "no")
+def test_folds_with_one_class_are_skipped() -> None:
+    """The last folds in time have one class only; their ROC curve is undefined."""
+    y_late = np.where(np.arange(90) < 60, Y, "no")
     result = spinney.compare(
-        X, late, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline", "random_forest"]
+        X, y_late, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline", "random_forest"]
     )
     assert result.n_folds == 3
     assert "roc_auc is undefined on 2 of 5 folds" in result.notes
     assert result.results[0].name == "random_forest"
-    never = np.where(np.arange(90) < 10, Y, "no")
+    y_never = np.where(np.arange(90) < 10, Y, "no")
     with pytest.raises(
         ValueError, match="roc_auc is undefined on every fold; does each test fold lack a class"
     ):
-        spinney.compare(X, never, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline"])
+        spinney.compare(
+            X, y_never, cv=5, scoring="roc_auc", time=np.arange(90), models=["baseline"]
+        )
 
 
-def test_one_fold_proves_nothing() -> None:
+def test_one_fold_has_no_p_values() -> None:
     result = spinney.compare(X, Y, cv=3, max_folds=1, models=["baseline", "decision_tree"])
     assert [r.p_value for r in result.results] == [None, None]
     assert not any(r.tied for r in result.results)
@@ -393,28 +398,30 @@ def test_one_fold_proves_nothing() -> None:
 
 def test_splits_as_masks_and_as_a_generator() -> None:
     rows = np.arange(90)
-    by_number = [(rows[rows >= 45], rows[rows < 45]), (rows[rows < 45], rows[rows >= 45])]
-    expected = spinney.compare(X, Y, cv=by_number, models=["decision_tree"]).results[0].estimate
-    masks = [(np.isin(rows, train), np.isin(rows, test)) for train, test in by_number]
-    for cv in (masks, iter(by_number)):
+    by_index = [(rows[rows >= 45], rows[rows < 45]), (rows[rows < 45], rows[rows >= 45])]
+    expected = spinney.compare(X, Y, cv=by_index, models=["decision_tree"]).results[0].estimate
+    masks = [(np.isin(rows, train), np.isin(rows, test)) for train, test in by_index]
+    for cv in (masks, iter(by_index)):
         result = spinney.compare(X, Y, cv=cv, models=["decision_tree"], time_limit=60)
         assert result.results[0].estimate == expected
     with pytest.raises(ValueError, match="max_rows cannot be given beside cv as splits"):
-        spinney.compare(X, Y, cv=by_number, max_rows=50)
+        spinney.compare(X, Y, cv=by_index, max_rows=50)
     with pytest.raises(ValueError, match="row numbers below 90, got 900"):
         spinney.compare(X, Y, cv=[(rows, rows * 10 + 10)])
 
 
-def test_splits_are_never_drawn_from(monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime) -> None:
-    with_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0})
-    tall, many = np.tile(X, (20, 1)), np.tile(Y, 20)
+def test_given_splits_are_never_sampled(
+    monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
+) -> None:
+    use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 30.0})
+    X_tall, y_tall = np.tile(X, (20, 1)), np.tile(Y, 20)
     cv = [(np.arange(900), np.arange(900, 1800)), (np.arange(900, 1800), np.arange(900))]
-    result = spinney.compare(tall, many, cv=cv, time_limit=1.0)
+    result = spinney.compare(X_tall, y_tall, cv=cv, time_limit=1.0)
     assert result.n_rows == 1800
     assert result[MAIN_MODEL].skipped
 
 
-def test_alarms_of_others_ring_when_due() -> None:
+def test_alarms_of_other_code_ring_when_due() -> None:
     rang: list[int] = []
     fake = FakeTime()
     before = signal.signal(signal.SIGALRM, lambda number, frame: rang.append(number))
@@ -443,48 +450,50 @@ def test_alarms_of_others_ring_when_due() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_no_limit_in_many_ways() -> None:
-    few = {"cv": 2, "models": ["baseline"]}
+def test_infinite_time_limits() -> None:
+    options = {"cv": 2, "models": ["baseline"]}
     for limit in (None, np.inf, 1e300):
-        assert spinney.compare(X, Y, time_limit=limit, **few).best is not None
+        assert spinney.compare(X, Y, time_limit=limit, **options).best is not None
     with pytest.raises(ValueError, match="time_limit must be"):
-        spinney.compare(X, Y, time_limit=np.nan, **few)
+        spinney.compare(X, Y, time_limit=np.nan, **options)
 
 
-def test_in_a_thread() -> None:
+def test_compare_in_a_thread() -> None:
     with ThreadPoolExecutor() as pool:
-        few = pool.submit(spinney.compare, X, Y, cv=2, models=["decision_tree"], time_limit=60)
-        assert few.result().best is not None
+        future = pool.submit(spinney.compare, X, Y, cv=2, models=["decision_tree"], time_limit=60)
+        assert future.result().best is not None
 
 
-# Tables and targets as they come
+# Kinds of tables and targets
 
 
-def test_lists_with_text_and_frames_with_faults() -> None:
+def test_lists_with_text_and_invalid_frames() -> None:
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     rows = [[label, float(number)] for number, label in enumerate(Y)]
     result = spinney.compare(rows, Y, cv=3, models=["decision_tree"])
     assert result["decision_tree"].estimate is not None
     assert result["decision_tree"].estimate.mean == 0
-    twice = pd.DataFrame(X, columns=["a", "a"])
+    duplicated = pd.DataFrame(X, columns=["a", "a"])
     with pytest.raises(ValueError, match="names that differ, got 'a' twice"):
-        spinney.compare(twice, Y)
+        spinney.compare(duplicated, Y)
     with pytest.raises(ValueError, match="collect"):
         spinney.compare(pl.DataFrame(X).lazy(), Y)
 
 
-def test_targets_at_the_edge() -> None:
+def test_unusual_targets() -> None:
     pd = pytest.importorskip("pandas")
-    few = {"cv": 2, "models": ["baseline"]}
+    options = {"cv": 2, "models": ["baseline"]}
     declared = pd.Series(pd.Categorical(np.repeat(np.arange(30), 3)))
-    assert spinney.compare(X, declared, **few).task == "classification"
-    assert spinney.compare(X, declared.astype(int), **few).task == "regression"
-    assert spinney.compare(X, [2**70 * (1 + row) for row in range(90)], **few).task == "regression"
+    assert spinney.compare(X, declared, **options).task == "classification"
+    assert spinney.compare(X, declared.astype(int), **options).task == "regression"
+    assert (
+        spinney.compare(X, [2**70 * (1 + row) for row in range(90)], **options).task == "regression"
+    )
     with pytest.raises(ValueError, match="infinite"):
-        spinney.compare(X, np.where(np.arange(90) % 2, 0.0, np.inf), **few)
+        spinney.compare(X, np.where(np.arange(90) % 2, 0.0, np.inf), **options)
 
 
-def test_targets_whose_error_overflows() -> None:
+def test_overflowing_errors_raise() -> None:
     with (
         pytest.raises(
             ValueError, match=r"rmse is undefined on every fold; are targets too large\?"
@@ -494,10 +503,10 @@ def test_targets_whose_error_overflows() -> None:
         spinney.compare(X, X[:, 0] * 1e200, models=["baseline"], cv=3)
 
 
-def test_a_failed_model_has_no_predictions(
+def test_skipped_model_has_no_predictions(
     monkeypatch: pytest.MonkeyPatch, fake_time: FakeTime
 ) -> None:
-    with_families(monkeypatch, fake_time, slow=lambda n: 30.0)
+    use_families(monkeypatch, fake_time, slow=lambda n: 30.0)
     result = spinney.compare(X, Y, cv=3, time_limit=1.0)
     with pytest.raises(ValueError, match="slow was not run to the end"):
         result.predictions("slow")

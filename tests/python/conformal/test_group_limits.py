@@ -1,4 +1,4 @@
-"""Sets of classes do not let categories down that the likeliest class is often wrong about."""
+"""Higher limits of prediction sets for categories whose coverage would be too low."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from spinney.linear_model import LogisticRegression
 from spinney.neighbors import KNeighborsClassifier
 
 
-def _calls(n_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make rows of which few say yes, but nearly half of those of two months."""
+def _phone_calls(n_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Create rows with few positives, except in two months with nearly half of them."""
     random = np.random.default_rng(seed)
     month = random.choice(["may", "june", "march", "october"], n_rows, p=[0.45, 0.35, 0.1, 0.1])
-    chance = np.select([month == "march", month == "october"], [0.45, 0.4], 0.04)
+    probability = np.select([month == "march", month == "october"], [0.45, 0.4], 0.04)
     X = pd.DataFrame({"age": random.uniform(20, 60, n_rows), "month": month})
     X["loan"] = random.choice(["yes", "no"], n_rows)
-    return X, np.where(random.uniform(size=n_rows) < chance, "yes", "no")
+    return X, np.where(random.uniform(size=n_rows) < probability, "yes", "no")
 
 
 def _ages(X: Any) -> Any:
@@ -57,51 +57,54 @@ MODELS = {
 }
 
 
-def _held(model: Any, rows: Any, truth: Any, **options: Any) -> Any:
-    sets = model.predict_set(rows, **options)
+def _covered(model: Any, X: Any, y: Any, **options: Any) -> Any:
+    sets = model.predict_set(X, **options)
     assert sets.any(axis=1).all()
-    return sets[np.arange(len(truth)), np.searchsorted(model.classes_, truth)]
+    return sets[np.arange(len(y)), np.searchsorted(model.classes_, y)]
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas])
-def test_no_category_falls_far_short(name: str, kind: Any) -> None:
-    X, y = _calls(4000, 0)
-    rows, truth = _calls(8000, 1)
+def test_no_category_has_much_lower_coverage(name: str, kind: Any) -> None:
+    X, y = _phone_calls(4000, 0)
+    X_test, y_test = _phone_calls(8000, 1)
     model = clone(MODELS[name]).fit(kind(X), y)
-    held = _held(model, kind(rows), truth)
+    covered = _covered(model, kind(X_test), y_test)
     assert "categories that would fall short" in model.set_method_
     for month in ("march", "october"):
-        assert held[rows["month"] == month].mean() > 0.78
-    assert 0.88 < held.mean() < 0.98  # of the other months the likeliest class holds 96 %
+        assert covered[X_test["month"] == month].mean() > 0.78
+    assert 0.88 < covered.mean() < 0.98  # in the other months the most probable class covers 96 %
 
 
-def test_one_limit_on_request() -> None:
-    X, y = _calls(4000, 0)
-    rows, truth = _calls(8000, 1)
-    march = (rows["month"] == "march").to_numpy()
+def test_methods_without_groups_use_one_limit() -> None:
+    X, y = _phone_calls(4000, 0)
+    X_test, y_test = _phone_calls(8000, 1)
+    march = (X_test["month"] == "march").to_numpy()
     forest = clone(FOREST).fit(X, y)
     common = ConformalClassifier(FOREST, groups=None, random_state=0).fit(X, y)
     assert "categories" not in common.set_method_
-    for held in (_held(forest, rows, truth, method="aps"), _held(common, rows, truth)):
-        assert held[march].mean() < 0.7
-    raised = forest.predict_set(rows)
-    assert (raised | ~forest.predict_set(rows, method="aps")).all()  # never fewer classes
-    unseen = rows.assign(month="july", loan=None)
+    for covered in (
+        _covered(forest, X_test, y_test, method="aps"),
+        _covered(common, X_test, y_test),
+    ):
+        assert covered[march].mean() < 0.7
+    raised = forest.predict_set(X_test)
+    assert (raised | ~forest.predict_set(X_test, method="aps")).all()  # never fewer classes
+    unseen = X_test.assign(month="july", loan=None)
     assert forest.predict_set(unseen).any(axis=1).all()
 
 
-def test_rows_of_the_caller_have_categories(tmp_path: Path) -> None:
-    X, y = _calls(4000, 0)
-    rows, truth = _calls(8000, 1)
+def test_calibration_rows_of_the_caller_have_categories(tmp_path: Path) -> None:
+    X, y = _phone_calls(4000, 0)
+    X_test, y_test = _phone_calls(8000, 1)
     model = RandomForestClassifier(40, min_samples_leaf=20, bootstrap=False, random_state=0)
     model.fit(X[:1000], y[:1000])
-    held = _held(model, rows, truth, calibration=(X[1000:], y[1000:]))
-    assert held[rows["month"] == "march"].mean() > 0.78
+    covered = _covered(model, X_test, y_test, calibration=(X[1000:], y[1000:]))
+    assert covered[X_test["month"] == "march"].mean() > 0.78
     fitted = clone(FOREST).fit(X, y)
     spinney.save(fitted, tmp_path / "model")
-    again = spinney.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_set(rows), fitted.predict_set(rows))
+    loaded = spinney.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_set(X_test), fitted.predict_set(X_test))
 
 
 @given(
@@ -116,29 +119,33 @@ def test_every_category_reaches_the_floor(
 ) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, random.integers(1, 12, n_columns), (n_rows, n_columns))
-    own = random.choice([-np.inf, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95], n_rows)
-    own = np.where(codes[:, 0] == 0, own + 0.05, own)
+    scores = random.choice([-np.inf, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95], n_rows)
+    scores = np.where(codes[:, 0] == 0, scores + 0.05, scores)
     limit = float(random.choice([-np.inf, 0.3, 0.6, 0.85]))
     weights = random.integers(1, 4, n_rows).astype(float) if weighted else None
     rows = RowCategories(codes.astype(np.uint8))
-    limits = raised_limits(own, limit, coverage, weights, rows, rows)[:, 0]
+    limits = raised_limits(scores, limit, coverage, weights, rows, rows)[:, 0]
     assert (limits >= limit).all()
     counted = np.ones(n_rows) if weights is None else weights / weights.mean()
-    covered = own <= limits
+    covered = scores <= limits
     floor = coverage - (1 - coverage) * 0.6
     for j in range(n_columns):
         for code in np.unique(codes[:, j]):
-            mine = codes[:, j] == code
-            if mine.sum() < 10:
+            in_category = codes[:, j] == code
+            if in_category.sum() < 10:
                 continue
-            size = counted[mine].sum()
-            share = (counted[mine & covered].sum() + 10 * coverage) / (size + 10)
-            assert share > floor - 1e-9 or covered[mine].all()
+            size = counted[in_category].sum()
+            coverage_of_category = (counted[in_category & covered].sum() + 10 * coverage) / (
+                size + 10
+            )
+            assert coverage_of_category > floor - 1e-9 or covered[in_category].all()
 
 
-def test_a_limit_that_holds_all_is_left_alone() -> None:
+def test_limit_that_covers_every_row_is_unchanged() -> None:
     rows = RowCategories(np.zeros((50, 1), dtype=np.uint8))
-    own = np.linspace(0, 1, 50)
-    assert (raised_limits(own, 0.95, 0.9, None, rows, rows) == 0.95).all()
+    scores = np.linspace(0, 1, 50)
+    assert (raised_limits(scores, 0.95, 0.9, None, rows, rows) == 0.95).all()
     with pytest.raises(ValueError, match="the same categorical columns"):
-        raised_limits(own, 0.95, 0.9, None, rows, RowCategories(np.zeros((5, 2), dtype=np.uint8)))
+        raised_limits(
+            scores, 0.95, 0.9, None, rows, RowCategories(np.zeros((5, 2), dtype=np.uint8))
+        )

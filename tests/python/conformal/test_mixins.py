@@ -1,4 +1,4 @@
-"""Intervals and sets: the rules behind them, and how often they hold the truth."""
+"""Prediction intervals and sets: their rules and their coverage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression as TheirLinearRegression
+from sklearn.linear_model import LinearRegression as SklearnLinearRegression
 from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import LeaveOneOut
 from sklearn.naive_bayes import GaussianNB
@@ -55,15 +55,15 @@ from spinney.neighbors import (
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.estimator_checks import run_estimator_checks
 
-# Rows are divided, not weighted, so that rows of weight two are not two rows.
-DIVIDES = (
+# Rows are split without regard to weights: a row of weight two is not two rows.
+WEIGHT_CHECKS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 )
 
 
 def numbers(n: int, seed: int) -> tuple[Any, Any]:
-    """Uneven and skewed noise."""
+    """Create a regression problem with uneven, skewed noise."""
     random = np.random.default_rng(seed)
     X = random.uniform(-2, 2, (n, 3))
     noise = random.exponential(size=n) - 1
@@ -73,9 +73,9 @@ def numbers(n: int, seed: int) -> tuple[Any, Any]:
 def classes(n: int, seed: int) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 3))
-    shares = np.exp(X)
-    shares /= shares.sum(axis=1, keepdims=True)
-    return X, (shares.cumsum(axis=1) > random.uniform(size=(n, 1))).argmax(axis=1)
+    probabilities = np.exp(X)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return X, (probabilities.cumsum(axis=1) > random.uniform(size=(n, 1))).argmax(axis=1)
 
 
 def inside(ends: Any, y: Any) -> Any:
@@ -102,7 +102,7 @@ REGRESSORS = [
     ConformalRegressor(
         RandomForestRegressor(30, random_state=0), method="quantile", random_state=0
     ),
-    ConformalRegressor(TheirLinearRegression(), random_state=0),
+    ConformalRegressor(SklearnLinearRegression(), random_state=0),
 ]
 CLASSIFIERS = [
     RandomForestClassifier(50, random_state=0),
@@ -120,9 +120,9 @@ CLASSIFIERS = [
 # ----- rules
 
 
-def test_the_rank_that_holds_exactly() -> None:
+def test_largest_score_has_the_exact_rank() -> None:
     scores = np.array([3.0, 1.0, 2.0, 9.0, 5.0, 4.0, 7.0, 8.0, 6.0])
-    assert largest_score(scores, 0.9) == 9.0  # the ninth of nine: ten would be too many
+    assert largest_score(scores, 0.9) == 9.0  # the ninth of nine scores
     assert largest_score(scores, 0.8) == 8.0
     assert largest_score(scores, 0.81) == 9.0
     assert largest_score(scores, 0.91) == math.inf
@@ -137,8 +137,8 @@ def test_the_rank_that_holds_exactly() -> None:
     st.lists(st.floats(-5, 5).map(lambda x: round(x, 2)), min_size=1, max_size=40),
     st.floats(0.01, 0.99),
 )
-def test_the_limit_by_counting(scores: list[float], coverage: float) -> None:
-    # A new score is equally likely to take any of the n + 1 places among the others.
+def test_largest_score_is_the_smallest_valid_limit(scores: list[float], coverage: float) -> None:
+    # A new score is equally likely to have each of the n + 1 ranks among the others.
     limit = largest_score(np.array(scores), coverage)
     below = sum(score <= limit for score in scores)
     n = len(scores)
@@ -152,61 +152,63 @@ def test_the_limit_by_counting(scores: list[float], coverage: float) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.floats(0.05, 0.95))
-def test_equal_weights_are_none(scores: list[float], coverage: float) -> None:
+def test_equal_weights_equal_no_weights(scores: list[float], coverage: float) -> None:
     plain = largest_score(np.array(scores), coverage)
     assert largest_score(np.array(scores), coverage, np.full(len(scores), 2.5)) == plain
 
 
 def test_coverage_over_all_orders_is_exact() -> None:
-    # Averaged over calibration samples, rank k of n holds k / (n + 1) of new scores.
+    # On average over calibration samples, rank k of n covers k / (n + 1) of the new scores.
     random = np.random.default_rng(0)
     n, draws = 19, 20_000
     scores = random.normal(size=(draws, n + 1))
-    held = [row[-1] <= largest_score(row[:-1], 0.8) for row in scores]
-    assert abs(np.mean(held) - 0.8) < 4 * math.sqrt(0.16 / draws)
+    covered = [row[-1] <= largest_score(row[:-1], 0.8) for row in scores]
+    assert abs(np.mean(covered) - 0.8) < 4 * math.sqrt(0.16 / draws)
 
 
-def test_scores_by_hand() -> None:
-    shares = np.array([[0.2, 0.5, 0.3]])
-    np.testing.assert_allclose(class_scores(shares, "lac"), [[0.8, -np.inf, 0.7]])
-    np.testing.assert_allclose(class_scores(shares, "aps"), [[0.9, -np.inf, 0.65]])
-    np.testing.assert_allclose(class_scores(shares, "aps", 1.0), [[1.0, -np.inf, 0.8]])
-    np.testing.assert_allclose(class_scores(shares, "raps"), [[0.95, -np.inf, 0.65]])
-    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), 0.7), [[0, 1, 1]])
-    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), 0.0), [[0, 1, 0]])
-    np.testing.assert_array_equal(sets_within(class_scores(shares, "aps"), -np.inf), [[0, 1, 0]])
+def test_class_scores_and_sets_by_hand() -> None:
+    probabilities = np.array([[0.2, 0.5, 0.3]])
+    np.testing.assert_allclose(class_scores(probabilities, "lac"), [[0.8, -np.inf, 0.7]])
+    np.testing.assert_allclose(class_scores(probabilities, "aps"), [[0.9, -np.inf, 0.65]])
+    np.testing.assert_allclose(class_scores(probabilities, "aps", 1.0), [[1.0, -np.inf, 0.8]])
+    np.testing.assert_allclose(class_scores(probabilities, "raps"), [[0.95, -np.inf, 0.65]])
+    np.testing.assert_array_equal(sets_within(class_scores(probabilities, "aps"), 0.7), [[0, 1, 1]])
+    np.testing.assert_array_equal(sets_within(class_scores(probabilities, "aps"), 0.0), [[0, 1, 0]])
+    np.testing.assert_array_equal(
+        sets_within(class_scores(probabilities, "aps"), -np.inf), [[0, 1, 0]]
+    )
 
 
-def test_quantiles_do_not_cross_when_they_are_narrowed() -> None:
-    held = HeldOut("rows", np.zeros(50), np.tile([-5.0, 5.0], (50, 1)), quantiles=True)
-    ends = held.interval(np.array([[0.0, 1.0], [-9.0, 9.0]]), None, 0.9)
-    np.testing.assert_allclose(ends, [[0.5, 0.5], [-4.0, 4.0]])
+def test_narrowed_quantiles_do_not_cross() -> None:
+    held_out = HeldOut("rows", np.zeros(50), np.tile([-5.0, 5.0], (50, 1)), quantiles=True)
+    intervals = held_out.interval(np.array([[0.0, 1.0], [-9.0, 9.0]]), None, 0.9)
+    np.testing.assert_allclose(intervals, [[0.5, 0.5], [-4.0, 4.0]])
 
 
 # ----- coverage
 
 
 @pytest.mark.parametrize("model", REGRESSORS, ids=lambda m: f"{type(m).__name__}-{m!r}"[:60])
-def test_intervals_hold_what_they_promise(model: Any) -> None:
-    held, n_fits, n_rows = [], 4, 500
+def test_intervals_have_the_requested_coverage(model: Any) -> None:
+    covered, n_fits, n_rows = [], 4, 500
     for seed in range(n_fits):
         X, y = numbers(n_rows, seed)
         X_new, y_new = numbers(500, 1000 + seed)
         fitted = clone(model).fit(X, y)
-        ends = fitted.predict_interval(X_new, 0.8)
-        assert ends.shape == (500, 2)
-        assert (ends[:, 0] <= ends[:, 1]).all()
-        held.append(inside(ends, y_new).mean())
-    # New rows and those that set the limit both vary; "split" has a quarter of them.
-    n_set = n_rows / 4 if getattr(model, "method", "") in ("split", "quantile") else n_rows
-    error = math.sqrt(0.16 / (500 * n_fits) + 0.16 / (n_set * n_fits))
-    assert 0.8 - 4 * error < np.mean(held) < 0.8 + 4 * error + 0.03
+        intervals = fitted.predict_interval(X_new, 0.8)
+        assert intervals.shape == (500, 2)
+        assert (intervals[:, 0] <= intervals[:, 1]).all()
+        covered.append(inside(intervals, y_new).mean())
+    # New rows and calibration rows both vary; "split" calibrates on a quarter of the rows.
+    n_calibration = n_rows / 4 if getattr(model, "method", "") in ("split", "quantile") else n_rows
+    error = math.sqrt(0.16 / (500 * n_fits) + 0.16 / (n_calibration * n_fits))
+    assert 0.8 - 4 * error < np.mean(covered) < 0.8 + 4 * error + 0.03
     assert fitted.interval_method_
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda m: type(m).__name__)
-def test_sets_hold_what_they_promise(model: Any) -> None:
-    held, n_fits, n_rows = [], 4, 500
+def test_sets_have_the_requested_coverage(model: Any) -> None:
+    covered, n_fits, n_rows = [], 4, 500
     for seed in range(n_fits):
         X, y = classes(n_rows, seed)
         X_new, y_new = classes(500, 1000 + seed)
@@ -215,10 +217,10 @@ def test_sets_hold_what_they_promise(model: Any) -> None:
         assert sets.shape == (500, 3)
         assert sets.dtype == bool
         assert sets.any(axis=1).all()
-        held.append(sets[np.arange(500), y_new].mean())
-    n_set = n_rows / 4 if getattr(model, "method", "") == "split" else n_rows
-    error = math.sqrt(0.16 / (500 * n_fits) + 0.16 / (n_set * n_fits))
-    assert 0.8 - 4 * error < np.mean(held) < 0.8 + 4 * error + 0.04
+        covered.append(sets[np.arange(500), y_new].mean())
+    n_calibration = n_rows / 4 if getattr(model, "method", "") == "split" else n_rows
+    error = math.sqrt(0.16 / (500 * n_fits) + 0.16 / (n_calibration * n_fits))
+    assert 0.8 - 4 * error < np.mean(covered) < 0.8 + 4 * error + 0.04
     assert fitted.set_method_
 
 
@@ -239,11 +241,11 @@ def test_more_coverage_makes_longer_intervals(model: Any) -> None:
     fitted = clone(model).fit(X, y)
     before = None
     for coverage in (0.5, 0.8, 0.9):
-        ends = fitted.predict_interval(X[:20], coverage)
+        intervals = fitted.predict_interval(X[:20], coverage)
         if before is not None:
-            assert (ends[:, 0] <= before[:, 0] + 1e-12).all()
-            assert (ends[:, 1] >= before[:, 1] - 1e-12).all()
-        before = ends
+            assert (intervals[:, 0] <= before[:, 0] + 1e-12).all()
+            assert (intervals[:, 1] >= before[:, 1] - 1e-12).all()
+        before = intervals
 
 
 # ----- linear models
@@ -251,22 +253,24 @@ def test_more_coverage_makes_longer_intervals(model: Any) -> None:
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_normal_intervals_are_those_of_statsmodels(fit_intercept: bool, weighted: bool) -> None:
+def test_normal_intervals_equal_those_of_statsmodels(fit_intercept: bool, weighted: bool) -> None:
     api = pytest.importorskip("statsmodels.api")
     random = np.random.default_rng(0)
-    X, new = random.normal(3, 1, (60, 4)), random.normal(2, 2, (9, 4))
+    X, X_new = random.normal(3, 1, (60, 4)), random.normal(2, 2, (9, 4))
     y = X @ [1, -2, 0.5, 0] + random.normal(size=60)
     weights = random.integers(1, 4, 60) if weighted else np.ones(60)
     design = (lambda Z: api.add_constant(Z, has_constant="add")) if fit_intercept else np.asarray
-    theirs = api.WLS(y, design(X), weights=weights).fit().get_prediction(design(new))
-    ours = LinearRegression(fit_intercept=fit_intercept).fit(X, y, weights)
+    expected = api.WLS(y, design(X), weights=weights).fit().get_prediction(design(X_new))
+    model = LinearRegression(fit_intercept=fit_intercept).fit(X, y, weights)
     np.testing.assert_allclose(
-        ours.predict_interval(new, 0.95, "normal"), theirs.conf_int(obs=True, alpha=0.05), rtol=1e-9
+        model.predict_interval(X_new, 0.95, "normal"),
+        expected.conf_int(obs=True, alpha=0.05),
+        rtol=1e-9,
     )
 
 
 @pytest.mark.parametrize("make", [LinearRegression, lambda: Ridge(3.0)])
-def test_rows_left_out_are_left_out(make: Any) -> None:
+def test_out_of_fold_errors_equal_refitting(make: Any) -> None:
     X, y = numbers(40, 3)
     left_out = make().fit(X, y)._errors.left_out.truth[:, 0]
     for i in range(40):
@@ -277,11 +281,11 @@ def test_rows_left_out_are_left_out(make: Any) -> None:
         assert left_out[i] == pytest.approx(error / spread, rel=1e-9)
 
 
-def test_columns_that_depend_on_each_other() -> None:
+def test_linearly_dependent_columns_keep_the_intervals() -> None:
     X, y = numbers(100, 0)
-    twice = np.column_stack([X, X[:, 0], np.ones(100)])
+    dependent = np.column_stack([X, X[:, 0], np.ones(100)])
     np.testing.assert_allclose(
-        LinearRegression().fit(twice, y).predict_interval(twice[:9], method="normal"),
+        LinearRegression().fit(dependent, y).predict_interval(dependent[:9], method="normal"),
         LinearRegression().fit(X, y).predict_interval(X[:9], method="normal"),
         rtol=1e-7,
     )
@@ -305,21 +309,21 @@ def test_few_rows_fall_back_to_the_normal_distribution() -> None:
 # ----- any regressor
 
 
-def test_jackknife_plus_by_hand() -> None:
+def test_jackknife_plus_intervals_by_hand() -> None:
     X, y = numbers(30, 1)
-    model = ConformalRegressor(TheirLinearRegression(), method="cross", cv=LeaveOneOut())
-    ends = model.fit(X, y).predict_interval(X[:5], 0.8)
-    reached = []
+    model = ConformalRegressor(SklearnLinearRegression(), method="cross", cv=LeaveOneOut())
+    intervals = model.fit(X, y).predict_interval(X[:5], 0.8)
+    limits = []
     for i in range(30):
         others = np.arange(30) != i
-        one = TheirLinearRegression().fit(X[others], y[others])
-        reached.append(one.predict(X[:5]) + y[i] - one.predict(X[i : i + 1]))
-    reached = np.sort(np.array(reached), axis=0)
-    # Of 31 places a tenth at each end: the third from below and from above.
-    np.testing.assert_allclose(ends, np.column_stack([reached[2], reached[-3]]))
+        refitted = SklearnLinearRegression().fit(X[others], y[others])
+        limits.append(refitted.predict(X[:5]) + y[i] - refitted.predict(X[i : i + 1]))
+    limits = np.sort(np.array(limits), axis=0)
+    # 31 ranks, a tenth at each end: the third from below and from above.
+    np.testing.assert_allclose(intervals, np.column_stack([limits[2], limits[-3]]))
 
 
-def test_no_group_falls_short() -> None:
+def test_every_group_reaches_the_coverage() -> None:
     random = np.random.default_rng(0)
 
     def draw(n: int) -> tuple[Any, Any]:
@@ -333,53 +337,53 @@ def test_no_group_falls_short() -> None:
     forest = RandomForestRegressor(20, max_depth=2, max_features=1, random_state=0)
     for method in ("oob", "cross", "split"):
         model = ConformalRegressor(forest, method=method, groups="kind", random_state=0)
-        held = inside(model.fit(X, y).predict_interval(X_new), y_new)
-        assert 0.86 < held[wild].mean() < 0.95
-        assert 0.86 < held[~wild].mean() < 0.95
-    unknown = X_new.assign(kind="new")
-    assert np.isfinite(model.predict_interval(unknown)).all()
+        covered = inside(model.fit(X, y).predict_interval(X_new), y_new)
+        assert 0.86 < covered[wild].mean() < 0.95
+        assert 0.86 < covered[~wild].mean() < 0.95
+    unseen = X_new.assign(kind="new")
+    assert np.isfinite(model.predict_interval(unseen)).all()
 
 
-def test_sets_within_groups() -> None:
+def test_sets_of_groups_reach_the_coverage() -> None:
     X, y = classes(1500, 0)
     group = np.random.default_rng(0).integers(0, 2, 1500)
     y = np.where(group == 1, np.random.default_rng(1).integers(0, 3, 1500), y)
     table = np.column_stack([X, group])
     model = ConformalClassifier(GaussianNB(), groups=3, random_state=0)
     sets = model.fit(table[:1000], y[:1000]).predict_set(table[1000:])
-    held = sets[np.arange(500), y[1000:]]
-    assert all(held[group[1000:] == g].mean() > 0.84 for g in (0, 1))
+    covered = sets[np.arange(500), y[1000:]]
+    assert all(covered[group[1000:] == g].mean() > 0.84 for g in (0, 1))
 
 
-def test_groups_that_are_easily_told_need_one_class() -> None:
+def test_sets_of_easy_groups_have_one_class() -> None:
     random = np.random.default_rng(0)
     group = random.integers(0, 2, 3000)
     x = random.normal(size=3000)
     noise = np.where(group == 1, 2.0, 0.02) * random.normal(size=3000)
     y = (x + noise > 0).astype(int)
     table = np.column_stack([x, group])
-    # Timid about all rows: those of the easy group look as if they needed both classes.
+    # Strong regularization: with a common limit, easy rows would need both classes.
     model = ConformalClassifier(LogisticRegression(C=1e-3), groups=1, random_state=0)
     sets = model.fit(table[:2000], y[:2000]).predict_set(table[2000:])
     easy = group[2000:] == 0
-    assert (sets[easy].sum(axis=1) == 1).all()  # the limit of all rows would name more
+    assert (sets[easy].sum(axis=1) == 1).all()  # a common limit would give more classes
     assert sets[~easy].sum(axis=1).mean() > 1.3
 
 
-def test_random_parts_are_the_same_with_a_seed() -> None:
+def test_randomized_sets_repeat_with_a_seed() -> None:
     X, y = classes(300, 0)
     model = ConformalClassifier(GaussianNB(), randomize=True, random_state=1).fit(X, y)
     np.testing.assert_array_equal(model.predict_set(X), model.predict_set(X))
 
 
-def test_weights_count() -> None:
+def test_intervals_use_sample_weights() -> None:
     X, y = numbers(400, 0)
     noisy = np.arange(400) < 200
     y = np.where(noisy, y + 20 * np.random.default_rng(0).normal(size=400), y)
-    model = ConformalRegressor(TheirLinearRegression(), method="split", random_state=0)
-    calm = model.fit(X, y, sample_weight=np.where(noisy, 1e-3, 1.0)).predict_interval(X)
-    all_alike = model.fit(X, y).predict_interval(X)
-    assert np.ptp(calm, axis=1).mean() < 0.5 * np.ptp(all_alike, axis=1).mean()
+    model = ConformalRegressor(SklearnLinearRegression(), method="split", random_state=0)
+    weighted = model.fit(X, y, sample_weight=np.where(noisy, 1e-3, 1.0)).predict_interval(X)
+    unweighted = model.fit(X, y).predict_interval(X)
+    assert np.ptp(weighted, axis=1).mean() < 0.5 * np.ptp(unweighted, axis=1).mean()
 
 
 @pytest.mark.parametrize(
@@ -394,27 +398,27 @@ def test_weights_count() -> None:
         GradientBoostingClassifier(random_state=0),
     ],
 )
-def test_rows_of_weight_four_count_as_four(model: Any) -> None:
-    """Coverage is that of rows drawn as often as they weigh: here the calm half, mostly."""
+def test_coverage_counts_rows_by_weight(model: Any) -> None:
+    """Coverage is weighted: here mostly by the rows with little noise."""
     random = np.random.default_rng(0)
     X = random.uniform(-1, 1, size=(3000, 2))
     heavy = random.uniform(size=3000) < 0.5
     noise = np.where(heavy, 0.1, 3.0) * random.normal(size=3000)
     y = X[:, 0] + noise
-    classify = hasattr(model, "predict_set")
-    if classify:
+    is_classifier = hasattr(model, "predict_set")
+    if is_classifier:
         y = (y > 0).astype(int)
     weights = np.where(heavy, 4.0, 0.5)
     model = clone(model).fit(X[:1500], y[:1500], sample_weight=weights[:1500])
-    if classify:
-        held = model.predict_set(X[1500:], 0.95)[np.arange(1500), y[1500:]]
+    if is_classifier:
+        covered = model.predict_set(X[1500:], 0.95)[np.arange(1500), y[1500:]]
     else:
-        held = inside(model.predict_interval(X[1500:], 0.95), y[1500:])
-    assert abs(np.average(held, weights=weights[1500:]) - 0.95) < 0.02
-    assert held.mean() < 0.9
+        covered = inside(model.predict_interval(X[1500:], 0.95), y[1500:])
+    assert abs(np.average(covered, weights=weights[1500:]) - 0.95) < 0.02
+    assert covered.mean() < 0.9
 
 
-def test_rows_without_weight_say_nothing() -> None:
+def test_rows_without_weight_do_not_calibrate() -> None:
     X, y = numbers(400, 0)
     kept = np.arange(400) < 200
     y[~kept] += 1000
@@ -426,7 +430,7 @@ def test_rows_without_weight_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_with_gaps_and_categories(frame: Any) -> None:
+def test_frames_with_missing_values_and_categories(frame: Any) -> None:
     X, y = numbers(300, 0)
     columns: dict[str, Any] = {f"c{i}": X[:, i] for i in range(3)}
     columns["c0"] = np.where(np.arange(300) % 7 == 0, np.nan, columns["c0"])
@@ -440,7 +444,7 @@ def test_frames_with_gaps_and_categories(frame: Any) -> None:
         assert inside(model.fit(table, y).predict_interval(table), y).mean() > 0.8
 
 
-# ----- what cannot be
+# ----- errors
 
 
 @pytest.mark.parametrize("coverage", [0, 1, -0.1, 1.5, "0.9", None, True, float("nan")])
@@ -449,18 +453,18 @@ def test_coverage_must_lie_between_zero_and_one(coverage: Any) -> None:
     for model in (LinearRegression(), GradientBoostingRegressor(), ConformalRegressor()):
         with pytest.raises(ValueError, match="coverage: expected a number between 0 and 1"):
             model.fit(X, y).predict_interval(X, coverage)
-    labels = (y > 0).astype(int)
+    y_binary = (y > 0).astype(int)
     with pytest.raises(ValueError, match="coverage: expected"):
-        RandomForestClassifier(5).fit(X, labels).predict_set(X, coverage)
+        RandomForestClassifier(5).fit(X, y_binary).predict_set(X, coverage)
 
 
-def test_what_was_not_held_out_is_said() -> None:
+def test_missing_held_out_rows_and_invalid_options_raise() -> None:
     X, y = numbers(100, 0)
-    fixed = GradientBoostingRegressor(n_estimators=5).fit(X, y)
+    without_stopping = GradientBoostingRegressor(n_estimators=5).fit(X, y)
     with pytest.raises(ValueError, match="early_stopping=True"):
-        fixed.predict_interval(X)
-    labels = (y > 0).astype(int)
-    continued = RandomForestClassifier(5, warm_start=True).fit(X, labels)
+        without_stopping.predict_interval(X)
+    y_binary = (y > 0).astype(int)
+    continued = RandomForestClassifier(5, warm_start=True).fit(X, y_binary)
     with pytest.raises(ValueError, match="ConformalClassifier"):
         continued.predict_set(X)
     with pytest.raises(ValueError, match="holds out no rows by itself"):
@@ -475,54 +479,54 @@ def test_what_was_not_held_out_is_said() -> None:
         ConformalRegressor(groups="town").fit(pd.DataFrame(X, columns=list("abc")), y)
 
 
-def test_rows_that_start_scores_or_an_earlier_fit_saw_are_not_held_out() -> None:
+def test_init_score_gives_no_held_out_rows_but_eval_set_does() -> None:
     X, y = numbers(100, 0)
     model = GradientBoostingRegressor(early_stopping=True, random_state=0)
     with pytest.raises(ValueError, match="without held-out rows"):
         model.fit(X, y, init_score=np.zeros(100)).predict_interval(X)
-    watched = numbers(80, 1)
-    model.fit(X, y, eval_set=watched)
+    validation = numbers(80, 1)
+    model.fit(X, y, eval_set=validation)
     assert "80 rows of eval_set" in model.interval_method_
-    assert inside(model.predict_interval(watched[0]), watched[1]).mean() >= 0.9
+    assert inside(model.predict_interval(validation[0]), validation[1]).mean() >= 0.9
 
 
-def test_counts_have_no_negative_ends() -> None:
+def test_poisson_intervals_are_not_negative() -> None:
     X, _ = numbers(300, 0)
     y = np.random.default_rng(0).poisson(np.exp(X[:, 0]))
     model = GradientBoostingRegressor(loss="poisson", random_state=0).fit(X, y)
     assert (model.predict_interval(X)[:, 0] >= 0).all()
 
 
-def test_one_class_is_the_set() -> None:
+def test_single_class_is_in_every_set() -> None:
     X, _ = numbers(60, 0)
     for model in (RandomForestClassifier(5), GradientBoostingClassifier(early_stopping=True)):
         assert model.fit(X, np.zeros(60)).predict_set(X).all()
 
 
-def test_several_outputs() -> None:
+def test_several_outputs_have_their_own_intervals() -> None:
     X, y = numbers(200, 0)
-    both = np.column_stack([y, 10 * y])
+    two_targets = np.column_stack([y, 10 * y])
     for model in (
         BaggingRegressor(random_state=0),
         KNeighborsRegressor(),
         LinearRegression(),
         GradientBoostingRegressor(random_state=0),
     ):
-        ends = model.fit(X, both).predict_interval(X)
-        assert ends.shape == (200, 2, 2)
-        assert np.ptp(ends[:, 1], axis=1).mean() > 5 * np.ptp(ends[:, 0], axis=1).mean()
+        intervals = model.fit(X, two_targets).predict_interval(X)
+        assert intervals.shape == (200, 2, 2)
+        assert np.ptp(intervals[:, 1], axis=1).mean() > 5 * np.ptp(intervals[:, 0], axis=1).mean()
 
 
-# ----- threads, files, fits again
+# ----- threads, files, refits
 
 
-def test_threads_change_nothing() -> None:
+def test_number_of_threads_does_not_change_intervals() -> None:
     X, y = numbers(300, 0)
-    for kind in (GradientBoostingRegressor, RandomForestRegressor, BaggingRegressor):
-        one, two = (
-            kind(random_state=0, n_jobs=n).fit(X, y).predict_interval(X[:50]) for n in (1, 2)
+    for estimator in (GradientBoostingRegressor, RandomForestRegressor, BaggingRegressor):
+        one_thread, two_threads = (
+            estimator(random_state=0, n_jobs=n).fit(X, y).predict_interval(X[:50]) for n in (1, 2)
         )
-        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one_thread, two_threads)
 
 
 @pytest.mark.parametrize(
@@ -530,25 +534,25 @@ def test_threads_change_nothing() -> None:
     [*REGRESSORS[3:12], *REGRESSORS[13:15], HistGradientBoostingRegressor(early_stopping=True)],
     ids=lambda m: f"{type(m).__name__}-{m!r}"[:60],
 )
-def test_files_keep_intervals(model: Any, tmp_path: Path) -> None:
+def test_saved_models_keep_their_intervals(model: Any, tmp_path: Path) -> None:
     X, y = numbers(120, 0)
     fitted = clone(model).fit(X, y)
     spinney.save(fitted, tmp_path / "model")
-    again = spinney.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_interval(X), fitted.predict_interval(X))
-    assert again.interval_method_ == fitted.interval_method_
+    loaded = spinney.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_interval(X), fitted.predict_interval(X))
+    assert loaded.interval_method_ == fitted.interval_method_
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda m: type(m).__name__)
-def test_files_keep_sets(model: Any, tmp_path: Path) -> None:
+def test_saved_models_keep_their_sets(model: Any, tmp_path: Path) -> None:
     X, y = classes(120, 0)
     fitted = clone(model).fit(X, y)
     spinney.save(fitted, tmp_path / "model")
-    again = spinney.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_set(X), fitted.predict_set(X))
+    loaded = spinney.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_set(X), fitted.predict_set(X))
 
 
-def test_a_model_from_before_says_what_it_lacks() -> None:
+def test_model_without_held_out_rows_raises() -> None:
     X, y = numbers(100, 0)
     model = GradientBoostingRegressor(random_state=0).fit(X, y)
     del model._held_out
@@ -571,12 +575,12 @@ def test_a_model_from_before_says_what_it_lacks() -> None:
     ],
     ids=lambda m: f"{type(m).__name__}-{m.method}",
 )
-def test_checks_of_estimators(model: Any) -> None:
-    run_estimator_checks(model, left_out=DIVIDES)
+def test_conformal_wrappers_pass_the_estimator_checks(model: Any) -> None:
+    run_estimator_checks(model, left_out=WEIGHT_CHECKS)
 
 
-def test_one_weight_for_all_rows() -> None:
+def test_scalar_weight_equals_equal_weights() -> None:
     X, y = numbers(300, 0)
     model = GradientBoostingRegressor(early_stopping=True, random_state=0)
-    ends = [model.fit(X, y, w).predict_interval(X) for w in (2.0, np.full(300, 2.0))]
-    np.testing.assert_array_equal(*ends)
+    intervals = [model.fit(X, y, w).predict_interval(X) for w in (2.0, np.full(300, 2.0))]
+    np.testing.assert_array_equal(*intervals)

@@ -1,4 +1,4 @@
-"""What spinney.data.table promises about categories, and about kinds that change."""
+"""Tables with categories, and columns whose kind changes after fit."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from support.frames import (
 # --------------------------------------------------------------------- categorical columns
 
 
-def words_as(values, how):
-    """The same words in each of the ways in which frames store them."""
+def strings_as(values, how):
+    """Return the strings in one of the types in which frames store them."""
     order = sorted({value for value in values if value is not None}, reverse=True)
     match how:
         case "pandas str":
@@ -92,32 +92,32 @@ STORAGES = [
 @pytest.mark.filterwarnings("ignore:X .*feature names")
 def test_categories_are_matched_by_value(stored, read_as):
     array = stored in ("numpy object", "list")
-    X = words_as(["pear", "fig", None, "plum", "fig"], stored)
+    X = strings_as(["pear", "fig", None, "plum", "fig"], stored)
     model, table, schema = fit(X, categorical_features=[0] if array else "from_dtype")
     assert schema.categories[0].tolist() == ["fig", "pear", "plum"]
     assert table.columns[0].dtype == np.int32
     assert table.columns[0].tolist() == [1, 0, -1, 2, 0]
-    other = words_as(["plum", "kiwi", "fig", None], read_as)
+    other = strings_as(["plum", "kiwi", "fig", None], read_as)
     assert read_table(model, other, schema).columns[0].tolist() == [2, -1, 0, -1]
 
 
 @settings(max_examples=80, deadline=None, database=None)
 @given(data=st.data(), stored=st.sampled_from(STORAGES), read_as=st.sampled_from(STORAGES))
 @pytest.mark.filterwarnings("ignore:X .*feature names")
-def test_codes_lead_back_to_the_values(data, stored, read_as):
+def test_codes_decode_to_the_values(data, stored, read_as):
     alphabet = st.characters(codec="utf-8", exclude_characters="\0")
-    word = st.one_of(st.none(), st.text(alphabet, max_size=4))
-    seen = data.draw(st.lists(word, min_size=1, max_size=12))
-    later = data.draw(st.permutations(seen))
-    later = [*later, *data.draw(st.lists(word, max_size=4))]
+    strings = st.one_of(st.none(), st.text(alphabet, max_size=4))
+    fit_values = data.draw(st.lists(strings, min_size=1, max_size=12))
+    new_values = data.draw(st.permutations(fit_values))
+    new_values = [*new_values, *data.draw(st.lists(strings, max_size=4))]
     array = stored in ("numpy object", "list")
-    X = words_as(seen, stored)
+    X = strings_as(fit_values, stored)
     model, table, schema = fit(X, categorical_features=[0] if array else ["a"])
     categories = schema.categories[0].tolist()
-    assert categories == sorted({value for value in seen if value is not None})
+    assert categories == sorted({value for value in fit_values if value is not None})
     for rows, read in (
-        (seen, table),
-        (later, read_table(model, words_as(later, read_as), schema)),
+        (fit_values, table),
+        (new_values, read_table(model, strings_as(new_values, read_as), schema)),
     ):
         for value, code in zip(rows, read.columns[0].tolist(), strict=True):
             assert (categories[code] == value) if value in categories else code == -1
@@ -129,17 +129,19 @@ def test_codes_lead_back_to_the_values(data, stored, read_as):
     relevels=st.permutations(["a", "b", "c", "d", "e"]),
     rows=st.lists(st.integers(0, 3), min_size=1, max_size=20),
 )
-def test_the_order_of_levels_does_not_matter(levels, relevels, rows):
+def test_order_of_levels_does_not_matter(levels, relevels, rows):
     values = ["abcd"[row] for row in rows]
     model, table, schema = fit(pd.DataFrame({"x": pd.Categorical(values, categories=levels)}))
     assert schema.categories[0].tolist() == sorted(set(values))
     decoded = schema.categories[0][table.columns[0]]
     assert decoded.tolist() == values
-    again = pd.DataFrame({"x": pd.Categorical(values, categories=relevels)})
-    np.testing.assert_array_equal(read_table(model, again, schema).columns[0], table.columns[0])
+    relevelled = pd.DataFrame({"x": pd.Categorical(values, categories=relevels)})
+    np.testing.assert_array_equal(
+        read_table(model, relevelled, schema).columns[0], table.columns[0]
+    )
 
 
-def test_a_polars_categorical_made_after_others():
+def test_polars_categorical_with_offset_codes():
     others = pl.Series([f"before {i}" for i in range(50)], dtype=pl.Categorical)
     X = pl.DataFrame({"a": pl.Series(["y", "x"], dtype=pl.Categorical)})
     _, table, schema = fit(X)
@@ -148,7 +150,7 @@ def test_a_polars_categorical_made_after_others():
     assert len(others) == 50
 
 
-def test_a_dictionary_with_repeated_entries():
+def test_dictionary_with_repeated_entries():
     codes = pa.array([0, 1, 2, None], pa.int8())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(["x", "y", "x"]))
     _, table, schema = fit(pa.table({"a": column}))
@@ -166,7 +168,7 @@ def test_mixed_categories_are_ordered_by_type_and_value():
             assert code == (-1 if value is None else categories.index(value))
 
 
-def test_categories_of_intervals():
+def test_intervals_are_categories():
     X = pd.DataFrame({"a": pd.cut(pd.Series([9.0, 1.0, 5.0, np.nan]), 3)})
     model, table, schema = fit(X)
     assert table.columns[0].tolist() == [2, 0, 1, -1]
@@ -174,7 +176,7 @@ def test_categories_of_intervals():
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int8, np.float64, np.float32, bool])
-def test_numbers_declared_categorical_in_an_array(dtype):
+def test_numbers_of_an_array_as_categories(dtype):
     X = np.array([[1, 0], [0, 1], [1, 1]]).astype(dtype)
     model, table, schema = fit(X, categorical_features=[1])
     assert schema.categories[0] is None
@@ -187,7 +189,7 @@ def test_numbers_declared_categorical_in_an_array(dtype):
 
 
 @any_frame
-def test_numbers_declared_categorical_in_a_frame(frame):
+def test_numbers_of_a_frame_as_categories(frame):
     floats = [0.5, None, 2.0, 0.5]
     X = frame({"id": [7, BIG + 1, BIG, 7], "b": [True, False, None, True], "c": floats})
     model, table, schema = fit(X, categorical_features=["id", "b", "c"])
@@ -204,7 +206,7 @@ def test_numbers_declared_categorical_in_a_frame(frame):
         ]
 
 
-def test_integers_with_nulls_stay_exact_as_categories():
+def test_large_integers_with_nulls_stay_exact_as_categories():
     values = [BIG + 1, None, BIG]
     frames = [
         pd.DataFrame({"a": pd.array(values, dtype="Int64")}),
@@ -246,14 +248,14 @@ def test_integer_categories_accept_integers_floats_and_category_dtypes():
         assert read_table(model, rows, schema).columns[0].tolist() == [0, 1, -1]
 
 
-def test_words_and_numbers_in_one_array():
+def test_strings_and_numbers_in_one_array():
     X = np.array([["x", 1.5, "p"], ["y", None, "q"]], dtype=object)
     model, table, schema = fit(X, categorical_features=[True, False, True])
     assert table.columns[0].tolist() == [0, 1]
     assert table.columns[2].tolist() == [0, 1]
     np.testing.assert_array_equal(table.columns[1], [1.5, np.nan])
-    again = read_table(model, [["y", 2, "p"], ["z", 3, None]], schema)
-    assert [column.tolist() for column in again.columns] == [[1, -1], [2.0, 3.0], [0, -1]]
+    new_table = read_table(model, [["y", 2, "p"], ["z", 3, None]], schema)
+    assert [column.tolist() for column in new_table.columns] == [[1, -1], [2.0, 3.0], [0, -1]]
     strings = np.array([["x", "1"], ["y", "2"]])
     assert fit(strings, categorical_features=[0, 1])[1].columns[1].tolist() == [0, 1]
     assert fit(strings, categorical_features=[0, 1])[2].categories[0].dtype == object
@@ -262,7 +264,7 @@ def test_words_and_numbers_in_one_array():
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_an_array_may_stand_for_the_frame_of_fit():
+def test_array_replaces_the_frame_of_fit():
     model, _, schema = fit(pl.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}))
     read = read_table(model, np.array([["y", 4.0]], dtype=object), schema)
     assert [column.tolist() for column in read.columns] == [[1], [4.0]]
@@ -278,7 +280,7 @@ def test_an_array_may_stand_for_the_frame_of_fit():
 
 
 @any_frame
-def test_a_changed_kind_is_an_error(frame):
+def test_changed_kind_raises(frame):
     model, _, schema = fit(frame({"n": [1.0, 2.0], "w": ["x", "y"]}))
     with pytest.raises(ValueError, match=r"column 'n': expected numbers, .* got categories"):
         read_table(model, frame({"n": ["1", "2"], "w": ["x", "y"]}), schema)
@@ -290,7 +292,7 @@ def test_a_changed_kind_is_an_error(frame):
         read_table(model, frame({"n": ["1", "2"]}), schema)
 
 
-def test_other_changes_of_kind():
+def test_other_changes_of_kind_raise_or_map_to_codes():
     model, _, schema = fit(pd.DataFrame({"n": [1, 2]}))
     for levels in ([1, 2], ["1", "2"]):
         with pytest.raises(ValueError, match=r"column 'n': expected numbers, .*Categorical"):
@@ -302,12 +304,12 @@ def test_other_changes_of_kind():
         ValueError, match=r"column 'i': expected categories like those in fit, .*\[1, 2\]"
     ):
         read_table(model, pd.DataFrame({"i": ["1", "2"]}), schema)
-    # Mixed categories go with either; a column that was all null at fit with anything.
+    # Mixed categories accept numbers and strings; a column without values accepts anything.
     model, _, schema = fit(pd.DataFrame({"m": pd.Series([1, "x"], dtype=object)}))
     assert read_table(model, pd.DataFrame({"m": [1, 2]}), schema).columns[0].tolist() == [0, -1]
     model, _, schema = fit(pl.DataFrame({"m": pl.Series([None], dtype=pl.String)}))
     assert read_table(model, pl.DataFrame({"m": [1]}), schema).columns[0].tolist() == [-1]
-    # Unused levels have no say.
+    # Unused levels are ignored.
     model, _, schema = fit(pd.DataFrame({"w": ["x", "y"]}))
     levels = pd.Categorical(["x"], categories=["x", 1, 2])
     assert read_table(model, pd.DataFrame({"w": levels}), schema).columns[0].tolist() == [0]
@@ -334,7 +336,7 @@ MOMENT = datetime.datetime(2020, 1, 2)
     ],
 )
 @pytest.mark.parametrize("option", ["from_dtype", None, ["when"]])
-def test_columns_of_no_known_kind(X, option):
+def test_columns_of_unsupported_types_raise(X, option):
     if option != "from_dtype" and isinstance(X, pd.DataFrame) and X["ok"].dtype == "str":
         option = ["ok", *(option or [])]
     with pytest.raises(ValueError, match=r"column 'when': expected .*, got "):
@@ -345,7 +347,7 @@ def test_columns_of_no_known_kind(X, option):
 
 
 @any_frame
-def test_ways_to_declare(frame):
+def test_categorical_features_option(frame):
     X = frame({"a": [1, 2], "b": [5, 6], "c": [1.5, 2.5]})
     for option in (
         [False, True, False],
@@ -387,32 +389,32 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(
     "X", [pd.DataFrame({"a": [1.0], "b": [2.0]}), pl.DataFrame({"a": ["x"], "b": [2.0]})]
 )
-def test_bad_declarations(X, option, kind, message):
+def test_invalid_categorical_features_raise(X, option, kind, message):
     with pytest.raises(kind, match=f"categorical_features.*({message})"):
         fit(X, categorical_features=option)
 
 
 @pytest.mark.parametrize(("option", "kind", "message"), BAD_OPTIONS)
-def test_bad_declarations_for_arrays(option, kind, message):
+def test_invalid_categorical_features_of_arrays_raise(option, kind, message):
     for X in (np.ones((2, 2)), [[1, 2]]):
         with pytest.raises(kind, match=f"categorical_features.*({message})"):
             fit(X, categorical_features=option)
 
 
-def test_an_array_has_no_column_names():
+def test_names_in_categorical_features_need_a_frame():
     with pytest.raises(ValueError, match=r"categorical_features.*without feature names"):
         fit(np.ones((2, 2)), categorical_features=["a"])
 
 
 @any_frame
-def test_words_that_are_not_declared(frame):
+def test_strings_that_are_not_declared_raise(frame):
     X = frame({"a": ["x", "y"], "b": ["p", "q"]})
     for option, name in ((None, "a"), (["a"], "b"), ([1], "a"), ([False, False], "a")):
         with pytest.raises(ValueError, match=f"column '{name}'.*categorical_features"):
             fit(X, categorical_features=option)
 
 
-def test_an_empty_declaration_reads_an_array_as_a_matrix():
+def test_empty_categorical_features_keep_the_matrix():
     X = np.ones((3, 2))
     for option in ([], [False, False]):
         table = fit(X, categorical_features=option)[1]

@@ -1,4 +1,4 @@
-"""What spinney.data.table promises about frames: names, numbers, nulls."""
+"""Tables from data frames: names, numbers, missing values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.frames import (
 
 
 @any_frame
-def test_names_are_scikit_learns(frame):
+def test_names_are_checked_like_in_scikit_learn(frame):
     X = frame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     model, table, schema = fit(X)
     assert schema.names.dtype == object
@@ -56,7 +56,7 @@ def test_names_are_scikit_learns(frame):
         read_table(model, frame({"a": [1.0]}), schema)
 
 
-def test_a_new_fit_forgets_the_names():
+def test_new_fit_removes_the_names():
     model = Model()
     fit_table(model, pd.DataFrame({"a": [1.0]}))
     assert model.feature_names_in_.tolist() == ["a"]
@@ -66,7 +66,7 @@ def test_a_new_fit_forgets_the_names():
     assert model.n_features_in_ == 2
 
 
-def test_names_that_are_not_strings():
+def test_names_that_are_not_strings_are_ignored():
     X = pd.DataFrame({0: [1.0], 1: ["a"]})
     model, table, schema = fit(X)
     assert schema.names is None
@@ -85,13 +85,13 @@ def test_names_that_are_not_strings():
         pa.table([[1.0], [2.0]], names=["twice", "twice"]),
     ],
 )
-def test_duplicate_names(X):
+def test_duplicate_names_raise(X):
     with pytest.raises(ValueError, match=r"(?s)unique column names.*'twice'"):
         fit(X)
 
 
 @any_frame
-def test_frames_without_rows_or_columns(frame):
+def test_frames_without_rows_or_columns_raise(frame):
     empty = pl.DataFrame({"a": [1.0], "b": ["x"]}) if frame is by_polars else None
     empty = frame({"a": [1.0], "b": ["x"]})[:0] if empty is None else empty[:0]
     with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 2\)\)"):
@@ -108,7 +108,7 @@ def test_frames_without_rows_or_columns(frame):
 
 
 @any_frame
-def test_numbers_in_frames(frame):
+def test_numeric_columns_become_floats(frame):
     X = frame(
         {
             "float": [0.5, None, 2.5],
@@ -139,7 +139,7 @@ def test_numbers_in_frames(frame):
             read.to_matrix()
 
 
-def test_precision_in_frames():
+def test_precision_of_columns_is_kept():
     data = {"f4": np.ones(2, np.float32), "f8": np.ones(2), "f2": np.ones(2, np.float16)}
     for X in (pd.DataFrame(data), pl.DataFrame(data), pa.table(data)):
         dtypes = [column.dtype for column in fit(X)[1].columns]
@@ -172,17 +172,17 @@ def test_frames_are_not_copied():
     assert np.shares_memory(fit(batch)[1].columns[0], arrow.to_numpy())
 
 
-def test_arrow_chunks():
+def test_arrow_chunks_are_joined():
     chunks = [pa.array([1.0, None]), pa.array([3.0])]
-    words = [pa.array(["b", None]).dictionary_encode(), pa.array(["a"]).dictionary_encode()]
-    X = pa.table({"a": pa.chunked_array(chunks), "b": pa.chunked_array(words)})
+    strings = [pa.array(["b", None]).dictionary_encode(), pa.array(["a"]).dictionary_encode()]
+    X = pa.table({"a": pa.chunked_array(chunks), "b": pa.chunked_array(strings)})
     _, table, schema = fit(X)
     np.testing.assert_array_equal(table.columns[0], [1.0, np.nan, 3.0])
     assert table.columns[1].tolist() == [1, -1, 0]
     assert schema.categories[1].tolist() == ["a", "b"]
 
 
-def test_pandas_sparse_columns_are_made_dense():
+def test_sparse_columns_of_pandas_become_dense():
     X = pd.DataFrame(
         {
             "a": pd.arrays.SparseArray([0.0, 1.5]),
@@ -207,7 +207,7 @@ def test_infinity_names_its_column(frame, value):
             read_table(model, frame({"a": good, "b": beside, "bad": bad}), schema)
 
 
-def test_infinity_beside_categories_in_an_array():
+def test_infinity_next_to_categories_raises():
     X = np.array([[1.0, 0.0], [np.inf, 1.0]])
     with pytest.raises(ValueError, match="contains infinity in column 0"):
         fit(X, categorical_features=[1])
@@ -236,20 +236,20 @@ NULLS = [
 
 @pytest.mark.parametrize("nulls", NULLS)
 @pytest.mark.parametrize("option", ["from_dtype", None, ["a"]])
-def test_columns_of_nothing_but_nulls(nulls, option):
+def test_columns_without_values(nulls, option):
     X = nulls if isinstance(nulls, pa.Table) else nulls.to_frame()
     fit(X, categorical_features=option)
     numeric = refit(pd.DataFrame({"a": [1.0, 2.0]}), X)
     assert np.isnan(numeric.to_matrix()).all()
     assert numeric.n_rows == 2
-    words = refit(pd.DataFrame({"a": ["x", "y"]}), X)
-    assert words.columns[0].tolist() == [-1, -1]
+    strings = refit(pd.DataFrame({"a": ["x", "y"]}), X)
+    assert strings.columns[0].tolist() == [-1, -1]
 
 
-def test_an_object_column_is_judged_by_all_its_values():
+def test_kind_of_object_columns_depends_on_all_values():
     late_number = [None] * 500 + [1.5]
-    late_word = [None] * 500 + ["x"]
-    X = pd.DataFrame({"a": late_number, "b": late_word}, dtype=object)
+    late_string = [None] * 500 + ["x"]
+    X = pd.DataFrame({"a": late_number, "b": late_string}, dtype=object)
     _, table, schema = fit(X)
     assert schema.is_categorical.tolist() == [False, True]
     assert table.columns[0][-1] == 1.5

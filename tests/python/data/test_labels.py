@@ -1,4 +1,4 @@
-"""Labels as codes, against np.unique."""
+"""Codes of labels, compared with np.unique."""
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -25,7 +25,7 @@ LABELS = st.sampled_from(["bool", "int8", "uint8", "int64", "uint64", "float64",
         )
     )
 )
-def test_as_unique(y):
+def test_encoded_labels_equal_np_unique(y):
     classes, codes = encode_labels(y)
     expected, expected_codes = np.unique(y, return_inverse=True)
     np.testing.assert_array_equal(classes, expected)

@@ -1,4 +1,4 @@
-"""What spinney.data.table promises about arrays and sparse matrices."""
+"""Tables from arrays and sparse matrices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from support.frames import (
 
 
 class NearestMean(ClassifierMixin, BaseEstimator):
-    """The least classifier that takes its rows from the tables, for scikit-learn's own checks."""
+    """Minimal classifier that reads its rows from tables, for scikit-learn's checks."""
 
     def __init__(self, allow=True):
         self.allow = allow
@@ -49,20 +49,20 @@ class NearestMean(ClassifierMixin, BaseEstimator):
         validate_data(self, X="no_validation", y=y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        rows = np.nan_to_num(table.to_matrix().astype(np.float64))
-        self.means_ = np.stack([rows[codes == k].mean(0) for k in range(len(self.classes_))])
+        X_dense = np.nan_to_num(table.to_matrix().astype(np.float64))
+        self.means_ = np.stack([X_dense[codes == k].mean(0) for k in range(len(self.classes_))])
         return self
 
     def predict(self, X):
         check_is_fitted(self)
         table = read_table(self, X, self.schema_, accept_sparse=self.allow, allow_nan=self.allow)
-        rows = np.nan_to_num(table.to_matrix().astype(np.float64))
-        distances = ((rows[:, None, :] - self.means_) ** 2).sum(-1)
+        X_dense = np.nan_to_num(table.to_matrix().astype(np.float64))
+        distances = ((X_dense[:, None, :] - self.means_) ** 2).sum(-1)
         return self.classes_[distances.argmin(1)]
 
 
 @parametrize_with_checks([NearestMean(), NearestMean(allow=False)])
-def test_scikit_learns_own_checks(estimator, check):
+def test_minimal_classifier_passes_the_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -106,7 +106,7 @@ def test_float_matrices_are_views(layout, dtype, missing):
     transpose=st.booleans(),
     dtype=st.sampled_from([np.float64, np.float32]),
 )
-def test_no_view_is_copied(n_rows, n_features, step, flip, transpose, dtype):
+def test_views_are_not_copied(n_rows, n_features, step, flip, transpose, dtype):
     base = np.arange(n_rows * step * n_features, dtype=dtype)
     X = base.reshape(n_rows * step, n_features)[::step]
     X = X[::-1] if flip else X
@@ -132,7 +132,7 @@ def test_no_view_is_copied(n_rows, n_features, step, flip, transpose, dtype):
         (object, np.float64),
     ],
 )
-def test_dtypes(source, target):
+def test_dtypes_are_converted_to_floats(source, target):
     X = np.array([[0, 1], [1, 0], [1, 1]]).astype(source)
     model, table, schema = fit(X)
     for read in (table, read_table(model, X, schema)):
@@ -147,14 +147,14 @@ def test_double_precision_is_kept():
     assert len(np.unique(fit(X.astype(">f8"))[1].matrix)) == 2
 
 
-def test_lists_and_objects():
+def test_lists_and_object_arrays():
     rows = [[1, 2.5], [None, 4]]
     expected = [[1.0, 2.5], [np.nan, 4.0]]
     for X in (rows, [tuple(row) for row in rows], np.array(rows, dtype=object)):
         np.testing.assert_array_equal(fit(X)[1].matrix, expected)
     with_na = np.array([[1, 2.5], [pd.NA, 4]], dtype=object)
     np.testing.assert_array_equal(fit(with_na)[1].matrix, expected)
-    assert with_na[1, 0] is pd.NA  # the caller's array is left alone
+    assert with_na[1, 0] is pd.NA  # the caller's array is unchanged
     decimals = np.array([[Decimal("0.5"), True]], dtype=object)
     np.testing.assert_array_equal(fit(decimals)[1].matrix, [[0.5, 1.0]])
 
@@ -174,14 +174,14 @@ def test_strings_in_arrays_name_their_column(X, option):
         fit(X, categorical_features=option)
 
 
-def test_numbers_spelled_as_strings_are_not_parsed():
+def test_numbers_as_strings_are_not_parsed():
     for X in ([["1.5"]], np.array([["1.5"]]), np.array([["1.5"]], dtype=object)):
         with pytest.raises(ValueError, match=r"'1.5' in column 0.*categorical_features"):
             fit(X)
 
 
 @pytest.mark.parametrize("dtype", ["M8[D]", "m8[s]"])
-def test_times_in_arrays_are_refused(dtype):
+def test_times_in_arrays_raise(dtype):
     X = np.array([[1, 2]]).astype(dtype)
     for option in ("from_dtype", None, [0]):
         with pytest.raises(ValueError, match=rf"column 0: expected numbers.*{dtype[3]}\]"):
@@ -189,7 +189,7 @@ def test_times_in_arrays_are_refused(dtype):
 
 
 @pytest.mark.parametrize("value", [BIG + 1, -BIG - 1, 2**62, -(2**63)])
-def test_integers_beyond_float64_are_refused(value):
+def test_integers_beyond_float64_raise(value):
     message = rf"column 1: expected integers .*2\*\*53.*got {value}.*categorical_features"
     for X in (np.array([[1, 2], [3, value]]), [[1, 2], [3, value]], [[0.5, 2], [0.5, value]]):
         with pytest.raises(ValueError, match=message):
@@ -204,7 +204,7 @@ def test_integers_beyond_float64_are_refused(value):
             fit(sp.csr_array(np.array([[0, 0], [0, value]])).asformat(form))
 
 
-def test_integers_at_the_bound_and_floats_beyond_are_kept():
+def test_integers_at_the_bound_and_large_floats_are_kept():
     assert fit(np.array([[BIG], [-BIG]]))[1].matrix.tolist() == [[float(BIG)], [-float(BIG)]]
     assert fit([[BIG, 2.0**60]])[1].matrix.tolist() == [[2.0**53, 2.0**60]]
     assert fit(np.array([[1e300], [2.0**60]]))[1].matrix[0, 0] == 1e300
@@ -216,7 +216,7 @@ def test_integers_at_the_bound_and_floats_beyond_are_kept():
 
 @any_frame
 @pytest.mark.parametrize("value", [BIG + 1, -BIG - 1])
-def test_integers_beyond_float64_are_refused_in_frames(frame, value):
+def test_integers_beyond_float64_in_frames_raise(frame, value):
     X = frame({"a": [1, 2], "id": [3, value]})
     with pytest.raises(ValueError, match=rf"column 'id': expected integers .*got {value}"):
         fit(X)
@@ -228,10 +228,10 @@ def test_integers_beyond_float64_are_refused_in_frames(frame, value):
     assert fit(frame({"a": [BIG], "b": ["x"]}))[1].columns[0].tolist() == [float(BIG)]
 
 
-# ------------------------------------------------------------- scikit-learn's words for errors
+# ------------------------------------------------------------- error messages of scikit-learn
 
 
-def _scikit_learns(X, fitted=None, **options):
+def scikit_learn_error(X, fitted=None, **options):
     model = Model()
     params = {"dtype": [np.float64, np.float32], "accept_sparse": "csc"}
     params |= {"ensure_all_finite": "allow-nan"} | options
@@ -241,10 +241,10 @@ def _scikit_learns(X, fitted=None, **options):
         validate_data(model, X, reset=fitted is None, **params)
     except (ValueError, TypeError) as error:
         return type(error), str(error)
-    raise AssertionError("scikit-learn has no objection")
+    raise AssertionError("scikit-learn accepts this input")
 
 
-WRONG = {
+INVALID = {
     "1-d": np.ones(3),
     "1-d list": [1.0, 2.0],
     "scalar": 3.0,
@@ -265,33 +265,33 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # in scikit-learn's own sum
-def test_errors_are_scikit_learns(case):
-    kind, message = _scikit_learns(WRONG[case])
+@pytest.mark.parametrize("case", INVALID)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # from a sum in scikit-learn
+def test_errors_equal_those_of_scikit_learn(case):
+    kind, message = scikit_learn_error(INVALID[case])
     with pytest.raises(kind) as caught:
-        fit(WRONG[case])
+        fit(INVALID[case])
     assert str(caught.value) == message
     model, _, schema = fit(np.ones((2, 3)))
-    kind, message = _scikit_learns(WRONG[case], np.ones((2, 3)))
+    kind, message = scikit_learn_error(INVALID[case], np.ones((2, 3)))
     with pytest.raises(kind) as caught:
-        read_table(model, WRONG[case], schema)
+        read_table(model, INVALID[case], schema)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("X", [np.ones((2, 2)), [[1, 2]], sp.csc_array(np.ones((2, 2)))])
-def test_number_of_features(X):
+def test_wrong_number_of_features_raises(X):
     model, _, schema = fit(np.ones((2, 3)))
-    kind, message = _scikit_learns(X, np.ones((2, 3)))
+    kind, message = scikit_learn_error(X, np.ones((2, 3)))
     assert "X has 2 features, but Model is expecting 3 features as input" in message
     with pytest.raises(kind) as caught:
         read_table(model, X, schema)
     assert str(caught.value) == message
 
 
-def test_nan_only_where_allowed():
+def test_nan_raises_unless_allowed():
     X = np.array([[1.0, np.nan]])
-    kind, message = _scikit_learns(X, ensure_all_finite=True)
+    kind, message = scikit_learn_error(X, ensure_all_finite=True)
     with pytest.raises(kind) as caught:
         fit(X, allow_nan=False)
     assert str(caught.value) == message
@@ -305,13 +305,13 @@ def test_nan_only_where_allowed():
             fit(frame, allow_nan=False)
     with pytest.raises(ValueError, match="contains NaN in column 'b'"):
         fit(pl.DataFrame({"a": [1.0, 2.0], "b": ["x", None]}), allow_nan=False)
-    # An unseen category is not a missing one.
+    # An unseen category is not a missing value.
     model, _, schema = fit(pl.DataFrame({"b": ["x", "y"]}), allow_nan=False)
     unseen = read_table(model, pl.DataFrame({"b": ["z"]}), schema, allow_nan=False)
     assert unseen.columns[0].tolist() == [-1]
 
 
-def test_large_values_are_finite():
+def test_large_values_count_as_finite():
     X = np.full((3, 2), np.finfo(float).max)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -320,7 +320,7 @@ def test_large_values_are_finite():
             assert fit(pl.DataFrame(X), allow_nan=allow_nan)[1].n_rows == 3
 
 
-def test_a_missing_target_is_refused_where_the_tags_require_it():
+def test_missing_target_raises_if_the_tags_require_it():
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         fit_table(NearestMean(), np.ones((2, 2)), None)
     for X in (np.array([[np.nan]]), np.array([["x"]], dtype=object), pl.DataFrame({"a": ["x"]})):
@@ -336,7 +336,7 @@ FORMATS = ["csc", "csr", "coo", "lil", "dok", "bsr", "dia"]
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
-def test_sparse(format, container, dtype):
+def test_sparse_formats_become_csc(format, container, dtype):
     dense = np.array([[0, 1, 0], [2, 0, 3]], dtype=dtype)
     X = container(dense).asformat(format)
     model, table, schema = fit(X)
@@ -350,22 +350,22 @@ def test_sparse(format, container, dtype):
         np.testing.assert_array_equal(read.to_matrix(), dense)
 
 
-def test_sparse_is_not_copied_where_it_need_not_be_and_never_changed():
+def test_sparse_matrix_is_copied_only_if_necessary():
     X = sp.csc_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
     assert np.shares_memory(fit(X)[1].sparse.data, X.data)
     indices, data = np.array([1, 0, 1, 0]), np.array([1.0, 2.0, 3.0, 4.0])
-    messy = sp.csc_array((data, indices, np.array([0, 3, 4])), shape=(2, 2))
-    read = fit(messy)[1].sparse
+    unsorted = sp.csc_array((data, indices, np.array([0, 3, 4])), shape=(2, 2))
+    read = fit(unsorted)[1].sparse
     assert read.has_sorted_indices
     assert read.nnz == 3
     np.testing.assert_array_equal(read.toarray(), [[2.0, 4.0], [4.0, 0.0]])
-    assert messy.indices.tolist() == [1, 0, 1, 0]
-    assert messy.data.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert unsorted.indices.tolist() == [1, 0, 1, 0]
+    assert unsorted.data.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_sparse_refusals():
+def test_sparse_matrices_that_are_not_accepted_raise():
     X = sp.csr_array(np.eye(2))
-    kind, message = _scikit_learns(X, accept_sparse=False)
+    kind, message = scikit_learn_error(X, accept_sparse=False)
     with pytest.raises(kind) as caught:
         fit(X, accept_sparse=False)
     assert str(caught.value) == message
@@ -382,10 +382,10 @@ def test_sparse_refusals():
         read_table(model, X, schema)
 
 
-# -------------------------------------------------------------------------------- the rest
+# -------------------------------------------------------------------------------- others
 
 
-def test_a_narwhals_frame():
+def test_narwhals_frames_are_accepted():
     for native in (pd.DataFrame({"a": [1.0], "b": ["x"]}), pl.DataFrame({"a": [1.0], "b": ["x"]})):
         X = nw.from_native(native)
         model, table, schema = fit(X)
@@ -402,7 +402,7 @@ def test_several_blocks_of_one_dtype():
     assert fit(X)[1].matrix.tolist() == [[1, 3], [2, 4]]
 
 
-def test_tables_and_schemas_do_not_change():
+def test_tables_and_schemas_are_frozen():
     _, table, schema = fit(np.ones((2, 2)))
     with pytest.raises(dataclasses.FrozenInstanceError):
         table.n_rows = 3
@@ -410,7 +410,7 @@ def test_tables_and_schemas_do_not_change():
         schema.names = None
 
 
-def test_to_matrix():
+def test_to_matrix_joins_columns():
     data = {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0], np.float32)}
     table = fit(pl.DataFrame(data))[1]
     assert table.matrix is None
@@ -421,14 +421,14 @@ def test_to_matrix():
 
 
 @any_frame
-def test_a_schema_survives_pickling(frame):
+def test_schema_can_be_pickled(frame):
     X = frame({"a": [1.0, 2.0], "b": ["x", "y"]})
     model, _, schema = fit(X)
-    again = pickle.loads(pickle.dumps(schema))
-    assert isinstance(again, Schema)
-    assert again.names.tolist() == ["a", "b"]
-    assert again.has_categories
-    assert again.is_categorical.tolist() == [False, True]
-    read = read_table(model, frame({"a": [1.0], "b": ["y"]}), again)
+    restored = pickle.loads(pickle.dumps(schema))
+    assert isinstance(restored, Schema)
+    assert restored.names.tolist() == ["a", "b"]
+    assert restored.has_categories
+    assert restored.is_categorical.tolist() == [False, True]
+    read = read_table(model, frame({"a": [1.0], "b": ["y"]}), restored)
     assert isinstance(read, Table)
     assert read.columns[1].tolist() == [1]

@@ -1,4 +1,4 @@
-"""The bundled data."""
+"""The bundled datasets."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_shape_names_and_description() -> None:
 
 
 def test_values_are_exact() -> None:
-    """Every value is the float64 of its decimal text, and together they are the known table."""
+    """Every value is the float64 of its decimal text; the checksum is known."""
     X, y = load_spam(return_X_y=True)
     assert np.array_equal(X, np.array([[float(f"{value:.3f}") for value in row] for row in X]))
-    # The extreme values that the source states.
+    # Extreme values as documented by the source.
     george = load_spam().feature_names.index("word_freq_george")
     assert X[:, george].max() == 33.33
     assert X[:, -3:].max(axis=0).tolist() == [1102.5, 9989.0, 15841.0]
@@ -42,7 +42,7 @@ def test_values_are_exact() -> None:
     assert digest == "005d3d4a9ba35f70fbb8008ce1151aa875504bb282b847db9b5db65fd2964bf9"
 
 
-def test_parts_of_the_book() -> None:
+def test_train_and_test_split_of_the_book() -> None:
     whole, train, test = load_spam(), load_spam(split="train"), load_spam(split="test")
     assert len(train.data) == 3065
     assert len(test.data) == 1536
@@ -52,7 +52,7 @@ def test_parts_of_the_book() -> None:
     assert test.target.sum() == 595
 
 
-def test_as_frame() -> None:
+def test_spam_as_frame() -> None:
     pd = pytest.importorskip("pandas")
     spam = load_spam(as_frame=True, split="test")
     assert isinstance(spam.data, pd.DataFrame)
@@ -62,6 +62,6 @@ def test_as_frame() -> None:
     assert np.array_equal(spam.data.to_numpy(), load_spam(split="test").data)
 
 
-def test_bad_split() -> None:
+def test_invalid_split_raises() -> None:
     with pytest.raises(ValueError, match="split must be"):
         load_spam(split="validation")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What holds for rows in any parts."""
+"""Properties of fits with any partition of the rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spinney.boosting._validation_split import split_rows
 from spinney.distributed.exchange import ThreadExchange
 from spinney.distributed.totals import Totals
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from support.shards import assert_same, cut, fit_alone, fit_together, run
+from support.shards import assert_same, cut, fit_alone, fit_together, run, split_rows
 
 
 @settings(max_examples=25, deadline=None)
@@ -24,7 +23,7 @@ from support.shards import assert_same, cut, fit_alone, fit_together, run
     weighted=st.booleans(),
     subsample=st.sampled_from([0.3, 1.0]),
 )
-def test_any_parts_give_the_same_model(
+def test_any_partition_gives_the_same_model(
     seed, n_rows, n_workers, loss, growth, scale, weighted, subsample
 ):
     rng = np.random.default_rng(seed)
@@ -36,15 +35,15 @@ def test_any_parts_give_the_same_model(
     if loss == "log_loss":
         y = rng.integers(0, 3, n_rows)
 
-        def make():
+        def create():
             return GradientBoostingClassifier(**common)
     else:
 
-        def make():
+        def create():
             return GradientBoostingRegressor(loss=loss, **common)
 
-    alone = fit_alone(make(), X, y, weights)
-    for model in fit_together(make, cut(n_rows, n_workers, rng), X, y, weights):
+    alone = fit_alone(create(), X, y, weights)
+    for model in fit_together(create, cut(n_rows, n_workers, rng), X, y, weights):
         assert_same(alone, model)
 
 
@@ -56,28 +55,26 @@ def test_any_parts_give_the_same_model(
     fraction=st.sampled_from([1, 0.1, 0.5]),
     n_classes=st.integers(1, 3),
 )
-def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_classes):
+def test_any_partition_has_the_same_validation_rows(seed, n_rows, n_workers, fraction, n_classes):
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n_rows)
-    every = split_rows(np.arange(n_rows), n_folds=1, fraction=fraction, classes=classes, seed=seed)[
-        0
-    ]
-    learned, watched = every.train_rows, every.validation_rows
-    assert sorted([*learned, *watched]) == list(range(n_rows))
-    assert len(watched) == (fraction if isinstance(fraction, int) else np.ceil(fraction * n_rows))
-    parts = cut(n_rows, n_workers, rng)
+    arguments = (1, fraction)
+    train_rows, validation_rows = split_rows(n_rows, *arguments, classes, None, None, seed)[0]
+    assert sorted([*train_rows, *validation_rows]) == list(range(n_rows))
+    assert len(validation_rows) == (
+        fraction if isinstance(fraction, int) else np.ceil(fraction * n_rows)
+    )
+    blocks = cut(n_rows, n_workers, rng)
     exchanges = ThreadExchange.of(n_workers)
 
     def work(rank):
-        rows = parts[rank]
+        rows = blocks[rank]
         numbers, totals = rows.astype(np.uint64), Totals(exchanges[rank])
-        fold = split_rows(
-            numbers, n_folds=1, fraction=fraction, classes=classes[rows], seed=seed, totals=totals
-        )[0]
-        return rows[fold.validation_rows]
+        worker_arguments = (classes[rows], None, None, seed, numbers, totals)
+        return rows[split_rows(len(rows), *arguments, *worker_arguments)[0][1]]
 
-    told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
-    assert sorted(np.concatenate(told)) == sorted(watched)
+    validation_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    assert sorted(np.concatenate(validation_of_workers)) == sorted(validation_rows)
 
 
 @settings(max_examples=40, deadline=None)
@@ -88,38 +85,46 @@ def test_any_parts_watch_the_same_rows(seed, n_rows, n_workers, fraction, n_clas
     n_folds=st.integers(2, 9),
     n_classes=st.integers(1, 3),
 )
-def test_any_parts_have_the_same_folds(seed, n_rows, n_workers, n_folds, n_classes):
+def test_any_partition_has_the_same_folds(seed, n_rows, n_workers, n_folds, n_classes):
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n_rows)
-    of_all = split_rows(
-        np.arange(n_rows), n_folds=n_folds, fraction=0.1, classes=classes, seed=seed
-    )
-    assert len(of_all) == min(n_folds, n_rows)
-    watched = [fold.validation_rows for fold in of_all]
-    assert sorted(np.concatenate(watched)) == list(range(n_rows))
-    assert np.ptp([len(one) for one in watched]) <= 1
+    folds = split_rows(n_rows, n_folds, 0.1, classes, None, None, seed)
+    assert len(folds) == min(n_folds, n_rows)
+    all_validation_rows = [all_validation_rows for _, all_validation_rows in folds]
+    assert sorted(np.concatenate(all_validation_rows)) == list(range(n_rows))
+    assert np.ptp([len(fold) for fold in all_validation_rows]) <= 1
     if np.bincount(classes, minlength=n_classes).min() >= n_folds:
-        counts = [np.bincount(classes[one], minlength=n_classes) for one in watched]
+        counts = [np.bincount(classes[fold], minlength=n_classes) for fold in all_validation_rows]
         assert np.ptp(counts, axis=0).max() <= 1
-    parts = cut(n_rows, n_workers, rng)
+    blocks = cut(n_rows, n_workers, rng)
     exchanges = ThreadExchange.of(n_workers)
 
     def work(rank):
-        rows = parts[rank]
-        folds = split_rows(
+        rows = blocks[rank]
+        worker_arguments = (
+            classes[rows],
+            None,
+            None,
+            seed,
             rows.astype(np.uint64),
-            n_folds=n_folds,
-            fraction=0.1,
-            classes=classes[rows],
-            seed=seed,
-            totals=Totals(exchanges[rank]),
+            Totals(exchanges[rank]),
         )
-        return [(rows[fold.train_rows], rows[fold.validation_rows]) for fold in folds]
+        return [
+            (rows[train_rows], rows[validation_rows])
+            for train_rows, validation_rows in split_rows(
+                len(rows), n_folds, 0.1, *worker_arguments
+            )
+        ]
 
-    told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
-    for k, fold in enumerate(of_all):
-        assert sorted(np.concatenate([one[k][0] for one in told])) == fold.train_rows.tolist()
-        assert sorted(np.concatenate([one[k][1] for one in told])) == fold.validation_rows.tolist()
+    folds_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    for k, (train_rows, validation_rows) in enumerate(folds):
+        assert (
+            sorted(np.concatenate([fold[k][0] for fold in folds_of_workers])) == train_rows.tolist()
+        )
+        assert (
+            sorted(np.concatenate([fold[k][1] for fold in folds_of_workers]))
+            == validation_rows.tolist()
+        )
 
 
 @settings(max_examples=40, deadline=None)
@@ -129,31 +134,35 @@ def test_any_parts_have_the_same_folds(seed, n_rows, n_workers, n_folds, n_class
     n_workers=st.integers(1, 4),
     n_folds=st.integers(1, 5),
 )
-def test_any_parts_have_the_same_groups_in_a_fold(seed, n_groups, n_workers, n_folds):
+def test_any_partition_has_the_same_groups_in_a_fold(seed, n_groups, n_workers, n_folds):
     rng = np.random.default_rng(seed)
     groups = rng.permutation(n_groups).repeat(rng.integers(1, 6, n_groups))
-    of_all = split_rows(
-        np.arange(len(groups)), n_folds=n_folds, fraction=0.3, groups=groups, seed=seed
-    )
-    assert len(of_all) == min(n_folds, n_groups)
-    for fold in of_all:
-        assert not set(groups[fold.train_rows]) & set(groups[fold.validation_rows])
+    folds = split_rows(len(groups), n_folds, 0.3, None, groups, None, seed)
+    assert len(folds) == min(n_folds, n_groups)
+    for train_rows, validation_rows in folds:
+        assert not set(groups[train_rows]) & set(groups[validation_rows])
     worker = rng.integers(0, n_workers, n_groups)[groups]
-    parts = [np.flatnonzero(worker == k) for k in range(n_workers)]
+    blocks = [np.flatnonzero(worker == k) for k in range(n_workers)]
     exchanges = ThreadExchange.of(n_workers)
 
     def work(rank):
-        rows = parts[rank]
-        folds = split_rows(
+        rows = blocks[rank]
+        worker_arguments = (
+            None,
+            groups[rows],
+            None,
+            seed,
             rows.astype(np.uint64),
-            n_folds=n_folds,
-            fraction=0.3,
-            groups=groups[rows],
-            seed=seed,
-            totals=Totals(exchanges[rank]),
+            Totals(exchanges[rank]),
         )
-        return [rows[fold.validation_rows] for fold in folds]
+        return [
+            rows[validation_rows]
+            for _, validation_rows in split_rows(len(rows), n_folds, 0.3, *worker_arguments)
+        ]
 
-    told = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
-    for k, fold in enumerate(of_all):
-        assert sorted(np.concatenate([one[k] for one in told])) == fold.validation_rows.tolist()
+    folds_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    for k, (_, validation_rows) in enumerate(folds):
+        assert (
+            sorted(np.concatenate([folds_of_worker[k] for folds_of_worker in folds_of_workers]))
+            == validation_rows.tolist()
+        )

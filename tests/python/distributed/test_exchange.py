@@ -1,4 +1,4 @@
-"""Boosters that several workers fit together: the same model as that of one worker."""
+"""Boosters fitted by several workers equal the booster of one worker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from support.shards import assert_same, cut, fit_alone, fit_together, fit_worker
 
 
 def make_rows(n, seed=0):
-    """Numbers, some missing, some tied, and a column of categories."""
+    """Create numbers, some missing, some tied, and a categorical column."""
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
@@ -49,7 +49,7 @@ REGRESSOR, CLASSIFIER = GradientBoostingRegressor, GradientBoostingClassifier
 CASES = {
     "squared": (REGRESSOR, {}, "numbers", False),
     "weights": (REGRESSOR, {"min_samples_leaf": 3}, "numbers", True),
-    "whole weights": (REGRESSOR, {"min_samples_leaf": 5}, "numbers", "whole"),
+    "whole weights": (REGRESSOR, {"min_samples_leaf": 5}, "numbers", "integer"),
     "absolute": (REGRESSOR, {"loss": "absolute_error"}, "numbers", False),
     "absolute, weights": (REGRESSOR, {"loss": "absolute_error"}, "numbers", True),
     "huber": (REGRESSOR, {"loss": "huber"}, "numbers", True),
@@ -90,7 +90,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_workers_fit_the_model_of_one(name):
+def test_workers_fit_the_model_of_one_process(name):
     kind, params, target, weighted = CASES[name]
     n = 120 if name == "few" else 900
     X, signal, weights = make_rows(n)
@@ -99,67 +99,78 @@ def test_workers_fit_the_model_of_one(name):
         "classes": np.where(signal > 1, "yes", "no"),
         "labels": np.digitize(signal, [0, 2]),
     }.get(target, signal)
-    weights = np.ceil(3 * weights) if weighted == "whole" else weights if weighted else None
+    weights = np.ceil(3 * weights) if weighted == "integer" else weights if weighted else None
     common = {"n_estimators": 6, "n_jobs": 2, **params}
     alone = fit_alone(kind(**common), X, y, weights)
     rng = np.random.default_rng(len(name))
     for n_workers in (1, 2, 3, 5):
-        parts = cut(n, n_workers, rng)
+        blocks = cut(n, n_workers, rng)
         if n_workers == 5:
-            parts[1], parts[2] = np.sort(np.concatenate(parts[1:3])), parts[2][:0]  # one has none
-        for model in fit_together(lambda: kind(**common), parts, X, y, weights):
+            # One worker has no rows.
+            blocks[1], blocks[2] = (
+                np.sort(np.concatenate(blocks[1:3])),
+                blocks[2][:0],
+            )
+        for model in fit_together(lambda: kind(**common), blocks, X, y, weights):
             assert_same(alone, model)
             assert "_workers" not in vars(model)
 
 
-def test_workers_watch_rows_of_their_own():
+def test_workers_have_their_own_validation_rows():
     X, y, _ = make_rows(800)
     common = {"n_estimators": 8, "early_stopping": True, "n_iter_no_change": 3}
     X_eval, y_eval, _ = make_rows(200, seed=1)
     alone = fit_alone(REGRESSOR(**common), X, y, eval_set=(X_eval, y_eval))
-    parts = cut(800, 3, np.random.default_rng(0))
+    blocks = cut(800, 3, np.random.default_rng(0))
     sets = [(X_eval[:150], y_eval[:150]), (X_eval[:0], y_eval[:0]), (X_eval[150:], y_eval[150:])]
-    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y, eval_set=sets):
+    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y, eval_set=sets):
         assert_same(alone, model)
 
 
 @pytest.mark.parametrize("loss", ["ndcg", "pairwise"])
-def test_workers_rank(loss):
+def test_workers_fit_the_ranker_of_one_process(loss):
     rng = np.random.default_rng(3)
     sizes = rng.integers(1, 12, 60)
     X = rng.normal(size=(sizes.sum(), 5))
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
     ends = np.r_[0, np.cumsum(sizes)]
-    bounds = [0, 20, 20, 60]  # groups; the second worker has none
-    parts = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
+    bounds = [0, 20, 20, 60]  # of groups; the second worker has none
+    blocks = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
     groups = [sizes[a:b] for a, b in pairwise(bounds)]
     common = {"loss": loss, "n_estimators": 5, "min_samples_leaf": 5}
     alone = fit_alone(GradientBoostingRanker(**common), X, y, group=sizes)
-    told = fit_together(lambda: GradientBoostingRanker(**common), parts, X, y, group=groups)
-    for model in told:
+    models = fit_together(lambda: GradientBoostingRanker(**common), blocks, X, y, group=groups)
+    for model in models:
         assert_same(alone, model)
 
 
-@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("early_stopping", [False, True])
 @pytest.mark.parametrize("kind", [REGRESSOR, CLASSIFIER])
-def test_a_fit_goes_on_from_its_last_tree(kind, stops):
+def test_fit_continues_from_a_tree(kind, early_stopping):
     X, y, _ = make_rows(600)
     y = y if kind is REGRESSOR else np.digitize(y, [0, 2])
-    common = {"n_estimators": 9, "subsample": 0.7, "early_stopping": stops, "n_iter_no_change": 4}
-    parts = cut(600, 2, np.random.default_rng(1))
-    kept = []
+    common = {
+        "n_estimators": 9,
+        "subsample": 0.7,
+        "early_stopping": early_stopping,
+        "n_iter_no_change": 4,
+    }
+    blocks = cut(600, 2, np.random.default_rng(1))
+    stored_rounds = []
 
     def keep(n_rounds, store, booster):
         per_round = len(store) // n_rounds
-        kept.append(pickle.dumps(store.part(per_round * (n_rounds - 1), per_round * n_rounds)))
+        stored_rounds.append(
+            pickle.dumps(store.part(per_round * (n_rounds - 1), per_round * n_rounds))
+        )
 
-    alone = fit_together(lambda: kind(**common), parts, X, y, after_round=[keep, None])[0]
-    start = pickle.loads(kept[0])
-    for more in kept[1:5]:
-        start.extend(pickle.loads(more))
+    alone = fit_together(lambda: kind(**common), blocks, X, y, after_round=[keep, None])[0]
+    start = pickle.loads(stored_rounds[0])
+    for stored in stored_rounds[1:5]:
+        start.extend(pickle.loads(stored))
     assert isinstance(start, ForestStore)
-    other = cut(600, 3, np.random.default_rng(2))
-    for model in fit_together(lambda: kind(**common), other, X, y, start=[[start]] * 3):
+    other_blocks = cut(600, 3, np.random.default_rng(2))
+    for model in fit_together(lambda: kind(**common), other_blocks, X, y, start=[[start]] * 3):
         assert_same(alone, model)
 
 
@@ -175,11 +186,11 @@ FOLDS = {
     "given folds": (REGRESSOR, {"n_folds": 3, "n_estimators": 9, "early_stopping": True}, "n", 0),
     "one fold": (CLASSIFIER, {"n_folds": 1}, "labels", True),
 }
-SOON = {"n_iter_no_change": 3, "learning_rate": 0.3, "n_jobs": 2}
+QUICK = {"n_iter_no_change": 3, "learning_rate": 0.3, "n_jobs": 2}
 
 
 @pytest.mark.parametrize("name", FOLDS)
-def test_automatic_defaults_are_those_of_one_worker(name):
+def test_automatic_settings_equal_those_of_one_process(name):
     kind, params, target, weighted = FOLDS[name]
     X, signal, weights = make_rows(310)
     y = {
@@ -187,52 +198,56 @@ def test_automatic_defaults_are_those_of_one_worker(name):
         "labels": np.digitize(signal, [0, 2]),
     }.get(target, signal)
     weights = weights if weighted else None
-    common = {**SOON, **params}
+    common = {**QUICK, **params}
     alone = fit_alone(kind(**common), X, y, weights)
     assert alone.fitted_model().n_boosters == {"given folds": 3, "one fold": 1}.get(
         name, params.get("n_folds", 8)
     )
     rng = np.random.default_rng(len(name))
     for n_workers in (2, 3):
-        parts = cut(310, n_workers, rng)
+        blocks = cut(310, n_workers, rng)
         if n_workers == 3:
-            parts[1], parts[2] = np.sort(np.concatenate(parts[1:])), parts[2][:0]  # one has none
-        for model in fit_together(lambda: kind(**common), parts, X, y, weights):
+            # One worker has no rows.
+            blocks[1], blocks[2] = (
+                np.sort(np.concatenate(blocks[1:])),
+                blocks[2][:0],
+            )
+        for model in fit_together(lambda: kind(**common), blocks, X, y, weights):
             assert_same(alone, model)
             if kind is REGRESSOR:
-                told, true = (one.predict_interval(X) for one in (model, alone))
+                actual, expected = (fitted.predict_interval(X) for fitted in (model, alone))
             else:
-                told, true = (one.predict_set(X) for one in (model, alone))
-            assert np.array_equal(told, true)
+                actual, expected = (fitted.predict_set(X) for fitted in (model, alone))
+            assert np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("n_folds", ["auto", 3, 1])
-def test_automatic_defaults_of_rankings_are_those_of_one_worker(n_folds):
+def test_automatic_settings_of_rankers_equal_those_of_one_process(n_folds):
     rng = np.random.default_rng(5)
     sizes = rng.integers(1, 9, 50)
     X = rng.normal(size=(sizes.sum(), 4))
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
-    names = rng.permutation(50).repeat(sizes)  # side by side, in any order
+    names = rng.permutation(50).repeat(sizes)  # consecutive rows, in any order
     ends = np.r_[0, np.cumsum(sizes)]
-    bounds = [0, 20, 20, 50]  # groups; the second worker has none
-    parts = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
-    common = {"n_folds": n_folds, **SOON}
+    bounds = [0, 20, 20, 50]  # of groups; the second worker has none
+    blocks = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
+    common = {"n_folds": n_folds, **QUICK}
     alone = fit_alone(GradientBoostingRanker(**common), X, y, group=names)
     assert alone.fitted_model().n_boosters == (8 if n_folds == "auto" else n_folds)
-    groups = [names[part] for part in parts]
-    told = fit_together(lambda: GradientBoostingRanker(**common), parts, X, y, group=groups)
-    for model in told:
+    groups = [names[block] for block in blocks]
+    models = fit_together(lambda: GradientBoostingRanker(**common), blocks, X, y, group=groups)
+    for model in models:
         assert_same(alone, model)
 
 
-@pytest.mark.parametrize("begun", [1, 12, 30, 40, 63])
-def test_a_fit_in_folds_goes_on_from_its_last_tree(begun):
-    """In the middle of a fold, of the first or of the second kind of trees."""
+@pytest.mark.parametrize("n_rounds_kept", [1, 12, 30, 40, 63])
+def test_fit_with_folds_continues_from_a_tree(n_rounds_kept):
+    """Continue inside a fold, with the first or the second kind of trees."""
     X, y, _ = make_rows(300)
     common = {"n_folds": 3, "n_iter_no_change": 4, "learning_rate": 0.4, "n_estimators": 11}
     common |= {"early_stopping": True, "subsample": 0.7}
 
-    def make():
+    def create():
         return REGRESSOR(**common)
 
     def both_growths(*given, **options):
@@ -241,58 +256,60 @@ def test_a_fit_in_folds_goes_on_from_its_last_tree(begun):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosting, "resolve_settings", both_growths)
-        parts = cut(300, 2, np.random.default_rng(1))
-        stores, seen = [], []
+        blocks = cut(300, 2, np.random.default_rng(1))
+        stores, boosters_seen = [], []
 
         def keep(n_rounds, store, booster):
-            if len(seen) == begun:
+            if len(boosters_seen) == n_rounds_kept:
                 return
-            seen.append(booster)
+            boosters_seen.append(booster)
             stores[booster:] = [store.part(0, n_rounds)]
 
-        alone = fit_together(make, parts, X, y, after_round=[keep, None])[0]
-        assert_same(fit_alone(make(), X, y), alone)
-        assert len(seen) == begun
-        other = cut(300, 3, np.random.default_rng(2))
-        for model in fit_together(make, other, X, y, start=[stores] * 3):
+        alone = fit_together(create, blocks, X, y, after_round=[keep, None])[0]
+        assert_same(fit_alone(create(), X, y), alone)
+        assert len(boosters_seen) == n_rounds_kept
+        other_blocks = cut(300, 3, np.random.default_rng(2))
+        for model in fit_together(create, other_blocks, X, y, start=[stores] * 3):
             assert_same(alone, model)
 
 
-def test_held_out_rows_are_thinned_as_one_worker_does(monkeypatch):
+def test_held_out_rows_are_sampled_like_by_one_process(monkeypatch):
     monkeypatch.setattr(_out_of_fold, "MOST_ROWS", 90)
     X, y, _ = make_rows(400)
     common = {"n_folds": 3, "n_estimators": 5, "early_stopping": True}
     alone = fit_alone(REGRESSOR(**common), X, y)
     assert len(alone._held_out) == 90
-    parts = cut(400, 3, np.random.default_rng(0))
-    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y):
+    blocks = cut(400, 3, np.random.default_rng(0))
+    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y):
         assert_same(alone, model)
 
 
-def test_few_exchanges_for_a_tree():
+def test_few_exchanges_per_tree():
     X, y, _ = make_rows(3000)
     X = X.drop(columns="kind").to_numpy()
     counts = []
     for n_rounds in (2, 12):
         exchanges = ThreadExchange.of(2)
-        parts = cut(3000, 2, np.random.default_rng(0))
-        fit_together(lambda n=n_rounds: REGRESSOR(n_estimators=n), parts, X, y, exchanges=exchanges)
+        blocks = cut(3000, 2, np.random.default_rng(0))
+        fit_together(
+            lambda n=n_rounds: REGRESSOR(n_estimators=n), blocks, X, y, exchanges=exchanges
+        )
         counts.append(exchanges[0].n_exchanges)
     assert (counts[1] - counts[0]) / 10 <= 15
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32))
-def test_any_tree_is_that_of_one_worker(seed):
-    """Small tables with equal gains, sides of few rows, and trees that are full or not."""
+def test_random_trees_equal_those_of_one_process(seed):
+    """Small tables with tied gains, small nodes, and trees that reach a limit or not."""
     rng = np.random.default_rng(seed)
     n, n_columns = int(rng.choice([40, 200, 900])), int(rng.integers(1, 6))
     X = rng.normal(size=(n, n_columns))
     if rng.random() < 0.6:
         X = np.round(X * rng.choice([1, 3, 30]))
     X[rng.random(X.shape) < rng.choice([0, 0.1])] = np.nan
-    known = np.nan_to_num(X)
-    y = known[:, 0] * known[:, -1] + rng.normal(size=n) * rng.choice([0, 0.1, 2])
+    X_filled = np.nan_to_num(X)
+    y = X_filled[:, 0] * X_filled[:, -1] + rng.normal(size=n) * rng.choice([0, 0.1, 2])
     kind, params = [
         (REGRESSOR, {}),
         (REGRESSOR, {"loss": "poisson"}),
@@ -309,19 +326,19 @@ def test_any_tree_is_that_of_one_worker(seed):
     }
     weights = [None, rng.random(n) + 0.01, rng.integers(1, 4, n).astype(float)][rng.integers(3)]
     alone = fit_alone(kind(**params), X, y, weights)
-    parts = cut(n, int(rng.integers(2, 5)), rng)
-    for model in fit_together(lambda: kind(**params), parts, X, y, weights):
+    blocks = cut(n, int(rng.integers(2, 5)), rng)
+    for model in fit_together(lambda: kind(**params), blocks, X, y, weights):
         assert_same(alone, model)
 
 
-def test_many_rows_are_sampled_as_one_worker_does():
+def test_bins_from_samples_equal_those_of_one_process():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=201_000), rng.integers(0, 1000, 201_000)])
     y = X[:, 0] + X[:, 1] / 500
     common = {"n_estimators": 2, "early_stopping": False, "max_leaf_nodes": 4}
     alone = fit_alone(REGRESSOR(**common), X, y)
-    parts = [np.arange(150_000), np.arange(150_000, 201_000)]
-    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y):
+    blocks = [np.arange(150_000), np.arange(150_000, 201_000)]
+    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y):
         assert_same(alone, model)
 
 
@@ -339,10 +356,10 @@ def test_many_rows_are_sampled_as_one_worker_does():
     ],
 )
 @pytest.mark.parametrize("kind", ["counts", "halves", "any numbers", "weighted"])
-def test_many_rows_are_packed_where_they_lie(kind, params):
-    """Beyond 65,536 rows sums take the place of derivatives; targets take 1 byte, 4 or 8.
+def test_many_rows_with_packed_targets_equal_one_process(kind, params):
+    """Use sums instead of derivatives, and targets of 1, 4 or 8 bytes.
 
-    Where they take one, columns are copied for large nodes.
+    This needs more than 65,536 rows. With one byte, columns of large nodes are copied.
     """
     rng = np.random.default_rng(2)
     n = 70_000
@@ -353,38 +370,38 @@ def test_many_rows_are_packed_where_they_lie(kind, params):
     weights = rng.uniform(0.5, 2, n) if kind == "weighted" else None
     common = {"n_estimators": 3, "early_stopping": False, "max_leaf_nodes": 9, **params}
     alone = fit_alone(REGRESSOR(n_folds=1, **common), X, y, weights)
-    parts = [np.arange(20_000), np.arange(20_000, 20_000), np.arange(20_000, n)]
-    for model in fit_together(lambda: REGRESSOR(**common), parts, X, y, weights):
+    blocks = [np.arange(20_000), np.arange(20_000, 20_000), np.arange(20_000, n)]
+    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y, weights):
         assert_same(alone, model)
 
 
-def test_more_columns_are_asked_about_than_are_copied():
+def test_more_columns_are_split_on_than_are_copied():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(70_000, 7))
-    # One after the other is the best question of the root.
+    # The best split of the root uses one column after the other.
     y = (X > 1.5) @ (3.0 ** np.arange(7)) + rng.normal(size=70_000) > 20
     common = {"n_estimators": 12, "early_stopping": False, "max_leaf_nodes": 2, "learning_rate": 1}
     alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
     assert np.count_nonzero(alone.feature_importances_) > 3
     for n_jobs in (1, 2):
-        parts = [np.arange(30_000), np.arange(30_000, 70_000)]
-        for model in fit_together(lambda n=n_jobs: CLASSIFIER(n_jobs=n, **common), parts, X, y):
+        blocks = [np.arange(30_000), np.arange(30_000, 70_000)]
+        for model in fit_together(lambda n=n_jobs: CLASSIFIER(n_jobs=n, **common), blocks, X, y):
             assert_same(alone, model)
 
 
-def test_many_rows_of_three_classes():
+def test_many_rows_of_three_classes_equal_one_process():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(70_000, 3))
     y = np.digitize(X[:, 0] + rng.normal(size=70_000), [-1, 1])
     common = {"n_estimators": 2, "early_stopping": True, "max_leaf_nodes": 5}
     alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
-    parts = [np.arange(30_000), np.arange(30_000, 70_000)]
-    for model in fit_together(lambda: CLASSIFIER(**common), parts, X, y):
+    blocks = [np.arange(30_000), np.arange(30_000, 70_000)]
+    for model in fit_together(lambda: CLASSIFIER(**common), blocks, X, y):
         assert_same(alone, model)
 
 
 def sketch_tables(n):
-    """Columns of several kinds, and classes that depend on them."""
+    """Yield tables with several distributions, and classes that depend on the columns."""
     for seed in range(2):
         rng = np.random.default_rng(seed)
         Z = rng.normal(size=(n, 6))
@@ -396,33 +413,35 @@ def sketch_tables(n):
         yield "few values", np.round(Z * [1, 2, 4, 8, 50, 1]), y
 
 
-def test_bins_from_a_sample_cost_little(monkeypatch):
-    """Bins of a fifth of the rows instead of all: the loss of other rows is the same to 0.2 %."""
+def test_bins_from_a_sample_hardly_increase_the_loss(monkeypatch):
+    """With bins from a fifth of the rows, the test loss increases by less than 0.2 %."""
     n, n_sampled = 20_000, 4_000
     common = {"n_estimators": 60, "learning_rate": 0.1, "max_leaf_nodes": 15, "subsample": 1.0}
     common |= {"early_stopping": False, "min_samples_leaf": 50, "max_features": 1.0}
-    every = agreement._core.sample_rows
+    all_rows = agreement._core.sample_rows
 
-    def some(n_rows):
+    def some_rows(n_rows):
         rng = np.random.default_rng(0)
         return np.sort(rng.choice(n_rows, n_sampled, replace=False)).astype(np.uint64)
 
-    more = []
+    increases = []
     for name, X, y in sketch_tables(2 * n):
         losses = []
-        for sample in (every, some):
+        for sample in (all_rows, some_rows):
             monkeypatch.setattr(agreement._core, "sample_rows", sample)
-            parts = [np.arange(n // 3), np.arange(n // 3, n)]
-            model = fit_together(lambda: CLASSIFIER(**common), parts, X[:n], y[:n])[0]
+            blocks = [np.arange(n // 3), np.arange(n // 3, n)]
+            model = fit_together(lambda: CLASSIFIER(**common), blocks, X[:n], y[:n])[0]
             losses.append(log_loss(y[n:], model.predict_proba(X[n:])))
-        more.append(losses[1] / losses[0] - 1)
-        print(f"{name}: {losses[0]:.5f} exact, {losses[1]:.5f} sampled, {100 * more[-1]:+.3f} %")
-    assert max(more) < 0.002
-    # They are other bins, and other models.
-    assert np.count_nonzero(more) >= 6
+        increases.append(losses[1] / losses[0] - 1)
+        print(
+            f"{name}: {losses[0]:.5f} exact, {losses[1]:.5f} sampled, {100 * increases[-1]:+.3f} %"
+        )
+    assert max(increases) < 0.002
+    # The bins and models are different.
+    assert np.count_nonzero(increases) >= 6
 
 
-# ----------------------------------------------------------------------- what cannot be, and errors
+# ----------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -435,110 +454,110 @@ def test_bins_from_a_sample_cost_little(monkeypatch):
         ({"learning_rate": -1.0}, "learning_rate"),
     ],
 )
-def test_what_workers_cannot_do_is_refused_by_name(params, message):
+def test_unsupported_options_raise_on_every_worker(params, message):
     X, y, _ = make_rows(100)
-    parts = cut(100, 2, np.random.default_rng(0))
-    for error in fit_together(lambda: REGRESSOR(n_estimators=2, **params), parts, X, y):
+    blocks = cut(100, 2, np.random.default_rng(0))
+    for error in fit_together(lambda: REGRESSOR(n_estimators=2, **params), blocks, X, y):
         assert isinstance(error, ValueError), repr(error)
         with pytest.raises(ValueError, match=message):
             raise error
 
 
-def test_parts_that_do_not_fit_together():
+def test_tables_with_other_columns_raise():
     X, y, _ = make_rows(100)
-    several = [np.arange(50), np.arange(50, 100)]
+    blocks = [np.arange(50), np.arange(50, 100)]
     wider = [X[:50], X[50:].assign(more=1.0)]
     numbers = [X[:50], X[50:].assign(kind=1.0)]
     for frames, message in ((wider, "same columns"), (numbers, "'kind'")):
         exchanges = ThreadExchange.of(2)
-        told = run(
+        errors = run(
             [
                 lambda k=k, frames=frames, exchanges=exchanges: fit_worker(
-                    *(REGRESSOR(n_estimators=2), frames[k], y[several[k]]),
+                    *(REGRESSOR(n_estimators=2), frames[k], y[blocks[k]]),
                     exchange=exchanges[k],
-                    row_ranges=row_ranges_of(several[k]),
+                    row_ranges=row_ranges_of(blocks[k]),
                     seed=0,
                 )
                 for k in range(2)
             ]
         )
-        for error in told:
+        for error in errors:
             with pytest.raises(ValueError, match=message):
                 raise error
 
 
 class _Billions(ThreadExchange):
-    """A worker that has heard of many more rows than there are."""
+    """An exchange that adds 2**30 rows to the row count."""
 
     def add(self, values):
         super().add(values)
-        if values.tolist() == [100]:  # the rows that there are
+        if values.tolist() == [100]:  # the row count
             values += 2**30
 
 
-def test_too_many_rows_are_refused():
+def test_too_many_rows_raise():
     X, y, _ = make_rows(100)
     exchanges = [_Billions(one._meeting, one.rank) for one in ThreadExchange.of(2)]
-    told = fit_together(
+    errors = fit_together(
         lambda: REGRESSOR(n_estimators=2),
         cut(100, 2, np.random.default_rng(0)),
         X,
         y,
         exchanges=exchanges,
     )
-    for error in told:
+    for error in errors:
         with pytest.raises(ValueError, match=r"X: expected fewer than 2\*\*30 rows, got"):
             raise error
 
 
-def test_nobody_has_rows():
+def test_workers_without_any_rows_raise():
     for error in fit_together(REGRESSOR, [np.arange(0)] * 2, np.empty((0, 2)), np.empty(0)):
         with pytest.raises(ValueError, match="at least one row"):
             raise error
 
 
-def test_an_error_at_one_worker_ends_the_others():
+def test_error_of_one_worker_stops_the_others():
     X, y, _ = make_rows(200)
 
     def fail(n_rounds, store, booster):
         if n_rounds == 2:
             raise KeyError("enough")
 
-    parts = cut(200, 3, np.random.default_rng(0))
-    told = fit_together(
-        lambda: REGRESSOR(n_estimators=50), parts, X, y, after_round=[None, fail, None]
+    blocks = cut(200, 3, np.random.default_rng(0))
+    results = fit_together(
+        lambda: REGRESSOR(n_estimators=50), blocks, X, y, after_round=[None, fail, None]
     )
-    assert isinstance(told[1], KeyError)
-    assert isinstance(told[0], ExchangeError)
-    assert isinstance(told[2], ExchangeError)
+    assert isinstance(results[1], KeyError)
+    assert isinstance(results[0], ExchangeError)
+    assert isinstance(results[2], ExchangeError)
 
 
-def test_all_workers_stop_where_a_callback_of_one_says_so():
+def test_callback_of_one_worker_stops_all():
     X, y, _ = make_rows(200)
-    told = fit_together(
+    models = fit_together(
         lambda: REGRESSOR(n_estimators=50, callbacks=lambda done, total: done >= 20),
         *(cut(200, 2, np.random.default_rng(0)), X, y),
     )
-    assert [model.n_estimators_ for model in told] == [20, 20]
+    assert [model.n_estimators_ for model in models] == [20, 20]
 
 
 # ------------------------------------------------------------------------------------------- totals
 
 
-def test_totals_are_right_and_the_same_for_any_parts():
+def test_totals_are_correct_and_equal_for_any_partition():
     rng = np.random.default_rng(0)
     values = np.r_[rng.normal(size=400) * 1e6, rng.normal(size=100), 0.0, -0.0]
     weights = rng.random(502) + 0.01
-    alone = Totals()
-    assert alone.mean(values, None)[0] == pytest.approx(values.mean(), rel=1e-14)
+    single = Totals()
+    assert single.mean(values, None)[0] == pytest.approx(values.mean(), rel=1e-14)
     weighted = np.average(values, weights=weights)
-    assert alone.mean(values, weights)[0] == pytest.approx(weighted, rel=1e-13)
+    assert single.mean(values, weights)[0] == pytest.approx(weighted, rel=1e-13)
     for level in (0.001, 0.3, 0.5, 0.999):
-        assert alone.quantile(values, None, level) == np.quantile(values, level)
+        assert single.quantile(values, None, level) == np.quantile(values, level)
         expected = np.quantile(values, level, weights=weights, method="inverted_cdf")
-        assert alone.quantile(values, weights, level) == expected
+        assert single.quantile(values, weights, level) == expected
 
-    def facts(totals, rows):
+    def statistics(totals, rows):
         return (
             totals.mean(values[rows], None)[0],
             totals.mean(values[rows], weights[rows])[0],
@@ -547,20 +566,20 @@ def test_totals_are_right_and_the_same_for_any_parts():
             totals.class_weights(rows % 3, weights[rows], 3).tolist(),
         )
 
-    expected = facts(alone, np.arange(502))
+    expected = statistics(single, np.arange(502))
     for n_workers in (2, 5):
         exchanges = ThreadExchange.of(n_workers)
-        parts = cut(502, n_workers, rng)
-        told = run(
+        blocks = cut(502, n_workers, rng)
+        results = run(
             [
-                lambda e=e, rows=rows: facts(Totals(e), rows)
-                for e, rows in zip(exchanges, parts, strict=True)
+                lambda exchange=exchange, rows=rows: statistics(Totals(exchange), rows)
+                for exchange, rows in zip(exchanges, blocks, strict=True)
             ]
         )
-        assert told == [expected] * n_workers
+        assert results == [expected] * n_workers
 
 
-def test_row_numbers():
+def test_row_numbers_of_ranges():
     assert RowNumbers([(0, 10), (2, 3)]).of(4).tolist() == [10, 11, 3, 4]
     assert RowNumbers().of(2).tolist() == [0, 1]
     assert RowNumbers([(0, 5)]).of(0).tolist() == []
@@ -570,40 +589,40 @@ def test_row_numbers():
 
 
 def connected(n, work, token=b"0123456789abcdef"):
-    """Call work(exchange) for each of n workers that talk over sockets, in threads."""
+    """Call work(exchange) for each of n workers connected by sockets, in threads."""
     listeners = [SocketExchange.listen() for _ in range(n)]
-    addresses = [one.getsockname() for one in listeners]
+    addresses = [run_worker.getsockname() for run_worker in listeners]
 
-    def one(rank):
+    def run_worker(rank):
         exchange = SocketExchange(listeners[rank], rank, addresses, token, timeout=30.0)
         try:
             return work(exchange)
         finally:
             exchange.close()
 
-    return run([lambda rank=rank: one(rank) for rank in range(n)])
+    return run([lambda rank=rank: run_worker(rank) for rank in range(n)])
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 4, 5, 7])
 @pytest.mark.parametrize("size", [0, 1, 1000, 100_003])
-def test_sockets_add_up(n_workers, size):
+def test_sockets_reduce_and_gather(n_workers, size):
     def work(exchange):
         rng = np.random.default_rng(exchange.rank)
-        whole = rng.integers(-(2**40), 2**40, size)
-        real = rng.normal(size=size)
-        exchange.add(whole)
-        exchange.max(real)
-        return whole.tobytes(), real.tobytes(), exchange.gather(bytes([exchange.rank]) * 3)
+        integers = rng.integers(-(2**40), 2**40, size)
+        floats = rng.normal(size=size)
+        exchange.add(integers)
+        exchange.max(floats)
+        return integers.tobytes(), floats.tobytes(), exchange.gather(bytes([exchange.rank]) * 3)
 
     streams = [np.random.default_rng(rank) for rank in range(n_workers)]
-    whole = sum(rng.integers(-(2**40), 2**40, size) for rng in streams)
-    real = np.max([rng.normal(size=size) for rng in streams], axis=0)
+    integers = sum(rng.integers(-(2**40), 2**40, size) for rng in streams)
+    floats = np.max([rng.normal(size=size) for rng in streams], axis=0)
     messages = [bytes([rank]) * 3 for rank in range(n_workers)]
-    expected = (np.asarray(whole).tobytes(), real.tobytes(), messages)
+    expected = (np.asarray(integers).tobytes(), floats.tobytes(), messages)
     assert connected(n_workers, work) == [expected] * n_workers
 
 
-def test_workers_out_of_step_are_told():
+def test_different_calls_of_workers_raise():
     def work(exchange):
         exchange.add(np.zeros(3 + exchange.rank, dtype=np.int64))
 
@@ -611,7 +630,7 @@ def test_workers_out_of_step_are_told():
         assert isinstance(error, ExchangeError)
 
 
-def test_strangers_are_turned_away():
+def test_unknown_connections_are_rejected():
     listeners = [SocketExchange.listen() for _ in range(2)]
     addresses = [one.getsockname() for one in listeners]
     with socket.create_connection(addresses[0]) as stranger:
@@ -631,19 +650,19 @@ def test_strangers_are_turned_away():
         SocketExchange(SocketExchange.listen(), 2, [("127.0.0.1", 1)], b"a" * 16)
 
 
-def test_processes():
+def test_workers_in_processes_and_a_lost_worker():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
     for rank in range(3):
-        here, there = context.Pipe()
-        process = context.Process(target=fit_in_process, args=(rank, there), daemon=True)
+        our_end, their_end = context.Pipe()
+        process = context.Process(target=fit_in_process, args=(rank, their_end), daemon=True)
         process.start()
-        there.close()
-        pipes.append(here)
+        their_end.close()
+        pipes.append(our_end)
         processes.append(process)
-    told = {False: [], True: []}
+    results = {False: [], True: []}
     for killed in (False, True):
         addresses = [pipe.recv() for pipe in pipes]
         for pipe, rows in zip(pipes, cut(500, 3, rng), strict=True):
@@ -654,11 +673,11 @@ def test_processes():
                 with pytest.raises(EOFError):
                     pipe.recv()
             else:
-                told[killed].append(pipe.recv())
+                results[killed].append(pipe.recv())
     for process in processes:
         process.join(30)
         assert not process.is_alive()
     alone = fit_alone(REGRESSOR(n_estimators=6), X, y)
-    for model in told[False]:
+    for model in results[False]:
         assert_same(alone, model)
-    assert told[True] == ["another worker was lost"] * 2
+    assert results[True] == ["another worker was lost"] * 2

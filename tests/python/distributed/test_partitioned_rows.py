@@ -1,4 +1,4 @@
-"""Rows that are read a part at a time give the model of rows that are there at once."""
+"""Rows read block by block give the same model as rows in memory."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from support.shards import assert_same, fit_alone, fit_worker
 @given(
     seed=st.integers(0, 2**16),
     n_rows=st.integers(3, 120),
-    n_parts=st.integers(1, 6),
+    n_blocks=st.integers(1, 6),
     begun=st.integers(0, 4),
     weighted=st.booleans(),
 )
-def test_parts_do_not_change_the_model(seed, n_rows, n_parts, begun, weighted):
+def test_number_of_blocks_does_not_change_the_model(seed, n_rows, n_blocks, begun, weighted):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"a": rng.normal(size=n_rows), "b": rng.integers(0, 4, n_rows)})
     frame["town"] = np.array(["Ulm", "Bonn", None, "Jena"], dtype=object)[
         rng.integers(0, 4, n_rows)
     ]
     frame.loc[rng.random(n_rows) < 0.1, "a"] = np.nan
-    frame.loc[::3, "town"] = "Bonn"  # a column of nothing but missing values is no category
+    frame.loc[::3, "town"] = "Bonn"  # a column without values is not categorical
     y = rng.normal(size=n_rows)
     weights = rng.exponential(size=n_rows) if weighted else None
-    ends = np.sort(rng.integers(0, n_rows // 3 + 1, n_parts - 1)) * 3  # parts may be empty
-    parts = [frame.iloc[a:b] for a, b in zip([0, *ends], [*ends, n_rows], strict=True)]
-    rows = PartedRows([lambda part=part: part for part in parts], [len(part) for part in parts])
+    ends = np.sort(rng.integers(0, n_rows // 3 + 1, n_blocks - 1)) * 3  # blocks may be empty
+    blocks = [frame.iloc[a:b] for a, b in zip([0, *ends], [*ends, n_rows], strict=True)]
+    rows = PartedRows(
+        [lambda block=block: block for block in blocks], [len(block) for block in blocks]
+    )
 
-    def make():
+    def create():
         return GradientBoostingRegressor(
             n_estimators=5, n_folds=1, min_samples_leaf=2, categorical_features=["town"],
             early_stopping=False, max_set_categories=None, max_bins=2 if weighted else 255,
         )  # fmt: skip
 
-    alone = fit_alone(make(), frame, y, weights)
+    alone = fit_alone(create(), frame, y, weights)
+    options = {"exchange": ThreadExchange.of(1)[0], "row_ranges": [(0, 0)]}
+    options["sample_weight"] = weights
     start = [alone.fitted_model().store.part(0, begun)] if begun else []
-    together = fit_worker(
-        make(), rows, y, exchange=ThreadExchange.of(1)[0], row_ranges=[(0, 0)],
-        sample_weight=weights, start=start,
-    )  # fmt: skip
-    assert_same(alone, together)
+    assert_same(alone, fit_worker(create(), rows, y, start=start, **options))

@@ -1,4 +1,4 @@
-"""Bagging: Spinney's trees in the core, anything else through scikit-learn."""
+"""Bagging: trees of Spinney in the core, other estimators through scikit-learn."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_prediction_is_the_mean_of_the_trees(base, options):
     )
     np.testing.assert_allclose(model.predict_proba(X), mean, rtol=1e-12)
     np.testing.assert_array_equal(model.predict(X), mean.argmax(axis=1))
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
 
 
-def test_samples_are_scikit_learns():
+def test_samples_equal_those_of_scikit_learn():
     X, y = classes()
     options = {"n_estimators": 5, "max_samples": 0.7, "max_features": 0.5, "random_state": 3}
     ours = BaggingClassifier(**options).fit(X, y)
@@ -69,15 +69,15 @@ def test_samples_are_scikit_learns():
 
 
 @pytest.mark.parametrize("base", [None, ExtraTreeRegressor(), DecisionTreeRegressor(max_depth=4)])
-def test_out_of_bag_of_numbers(base):
+def test_out_of_bag_scores_of_regression(base):
     X, y = load_diabetes(return_X_y=True)
     model = BaggingRegressor(base, n_estimators=25, oob_score=True, random_state=0).fit(X, y)
     total = np.zeros(len(X))
     counts = np.zeros(len(X))
     for tree, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
-        out = np.setdiff1d(np.arange(len(X)), rows)
-        total[out] += tree.predict(X[out])
-        counts[out] += 1
+        out_of_bag = np.setdiff1d(np.arange(len(X)), rows)
+        total[out_of_bag] += tree.predict(X[out_of_bag])
+        counts[out_of_bag] += 1
     np.testing.assert_allclose(model.oob_prediction_, total / counts)
     assert model.oob_score_ == pytest.approx(r2_score(y, total / counts))
     assert model.oob_curve_[-1] == pytest.approx(model.oob_score_)
@@ -86,7 +86,7 @@ def test_out_of_bag_of_numbers(base):
     )
 
 
-def test_out_of_bag_of_classes():
+def test_out_of_bag_scores_of_classification():
     X, y = classes()
     model = BaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.oob_decision_function_.sum(axis=1), 1.0)
@@ -95,19 +95,21 @@ def test_out_of_bag_of_classes():
     with pytest.warns(UserWarning, match="OOB scores"):
         few = BaggingClassifier(n_estimators=1, oob_score=True, random_state=0).fit(X, y)
     assert np.isnan(few.oob_decision_function_).any()
-    by_kappa = BaggingClassifier(n_estimators=9, oob_score=lambda a, b: 7.0, random_state=0)
-    assert by_kappa.fit(X, y).oob_score_ == 7.0
+    with_metric = BaggingClassifier(n_estimators=9, oob_score=lambda a, b: 7.0, random_state=0)
+    assert with_metric.fit(X, y).oob_score_ == 7.0
 
 
-def test_same_bits_for_any_number_of_threads_and_trees():
+def test_threads_and_warm_start_give_the_same_bits():
     X, y = classes()
-    one = BaggingClassifier(n_estimators=6, random_state=0, n_jobs=1).fit(X, y)
-    two = BaggingClassifier(n_estimators=6, random_state=0, n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-    grown = BaggingClassifier(n_estimators=2, random_state=0, warm_start=True).fit(X, y)
-    grown.set_params(n_estimators=6).fit(X, y)
-    np.testing.assert_array_equal(one.predict_proba(X), grown.predict_proba(X))
-    np.testing.assert_array_equal(one.estimators_samples_[5], grown.estimators_samples_[-1])
+    one_thread = BaggingClassifier(n_estimators=6, random_state=0, n_jobs=1).fit(X, y)
+    two_threads = BaggingClassifier(n_estimators=6, random_state=0, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one_thread.predict_proba(X), two_threads.predict_proba(X))
+    continued = BaggingClassifier(n_estimators=2, random_state=0, warm_start=True).fit(X, y)
+    continued.set_params(n_estimators=6).fit(X, y)
+    np.testing.assert_array_equal(one_thread.predict_proba(X), continued.predict_proba(X))
+    np.testing.assert_array_equal(
+        one_thread.estimators_samples_[5], continued.estimators_samples_[-1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_same_bits_for_any_number_of_threads_and_trees():
         sklearn.tree.DecisionTreeClassifier(max_depth=2),
     ],
 )
-def test_any_other_learner(base):
+def test_other_base_estimators_equal_scikit_learn(base):
     X, y = classes()
     options = {"n_estimators": 4, "random_state": 0}
     ours = BaggingClassifier(base, **options).fit(X, y)
@@ -137,7 +139,7 @@ def test_any_other_learner(base):
     )
 
 
-def test_a_fit_with_another_learner_leaves_nothing_behind():
+def test_refit_with_another_base_estimator():
     X, y = classes()
     model = BaggingClassifier(n_estimators=3, random_state=0).fit(X, y)
     model.set_params(estimator=KNeighborsClassifier()).fit(X, y)
@@ -146,7 +148,7 @@ def test_a_fit_with_another_learner_leaves_nothing_behind():
     assert isinstance(model.estimators_[0], DecisionTreeClassifier)
 
 
-def test_hard_voting_of_trees():
+def test_hard_voting_counts_the_trees():
     X, y = classes()
     base = DecisionTreeClassifier(max_depth=2)
     model = BaggingClassifier(base, n_estimators=7, voting="hard", random_state=0).fit(X, y)
@@ -156,7 +158,7 @@ def test_hard_voting_of_trees():
     np.testing.assert_allclose(model.predict_proba(X), votes / 7)
 
 
-def test_categories_and_missing_values():
+def test_bagging_with_categories_and_missing_values():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(list("abcdef"), 400), "x": rng.normal(size=400)})
@@ -164,13 +166,13 @@ def test_categories_and_missing_values():
     frame.loc[rng.random(400) < 0.1, "x"] = np.nan
     model = BaggingClassifier(n_estimators=20, random_state=0).fit(frame[:300], y[:300])
     assert model.score(frame[300:], y[300:]) > 0.9
-    half = BaggingClassifier(n_estimators=20, max_features=1, random_state=0).fit(frame, y)
-    assert half.predict(frame).shape == (400,)
-    tree, columns = half.estimators_[0], half.estimators_features_[0]
+    one_column = BaggingClassifier(n_estimators=20, max_features=1, random_state=0).fit(frame, y)
+    assert one_column.predict(frame).shape == (400,)
+    tree, columns = one_column.estimators_[0], one_column.estimators_features_[0]
     assert tree.n_features_in_ == len(columns) == 1
 
 
-def test_tree_parameters_are_used():
+def test_parameters_of_the_tree_are_used():
     X, y = classes()
     base = DecisionTreeClassifier(max_depth=2, min_samples_leaf=9, class_weight="balanced")
     model = BaggingClassifier(base, n_estimators=3, random_state=0).fit(X, y)
@@ -185,7 +187,7 @@ def test_tree_parameters_are_used():
         BaggingClassifier(KNeighborsClassifier(), oob_score=accuracy_score).fit(X, y)
 
 
-def test_several_outputs():
+def test_several_outputs_are_predicted():
     X, y = load_diabetes(return_X_y=True)
     Y = np.column_stack([y, -y])
     model = BaggingRegressor(n_estimators=5, random_state=0).fit(X, Y)

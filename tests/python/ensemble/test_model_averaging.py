@@ -1,4 +1,4 @@
-"""Bayesian model averaging: BIC by hand, the law of total variance, what was used is said."""
+"""Bayesian model averaging: weights by hand, variance, choice of the method."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ CLASSIFIERS = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_dept
         ),
     ],
 )
-def test_estimator_checks(model):
+def test_estimator_checks_pass(model):
     run_estimator_checks(model)
 
 
@@ -46,16 +46,16 @@ def test_weights_by_bic():
     expected = np.exp(-0.5 * (np.array(bic) - min(bic)))
     np.testing.assert_allclose(model.weights_, expected / expected.sum())
     prior = BayesianModelAveragingRegressor(REGRESSORS, prior=[1, 3]).fit(X, y)
-    both = expected * [0.25, 0.75]
-    np.testing.assert_allclose(prior.weights_, both / both.sum())
+    with_prior = expected * [0.25, 0.75]
+    np.testing.assert_allclose(prior.weights_, with_prior / with_prior.sum())
 
 
-def test_weights_by_rows_left_out():
+def test_weights_by_cross_validation():
     X, y = load_iris(return_X_y=True)
     folds = KFold(4, shuffle=True, random_state=0)
     model = BayesianModelAveragingClassifier(CLASSIFIERS, cv=folds).fit(X, y)
     assert model.method_ == "cv"
-    logs = [
+    log_likelihoods = [
         np.log(
             np.maximum(
                 cross_val_predict(base, X, y, cv=folds, method="predict_proba")[np.arange(150), y],
@@ -64,33 +64,37 @@ def test_weights_by_rows_left_out():
         ).sum()
         for _, base in CLASSIFIERS
     ]
-    np.testing.assert_allclose(model.log_evidence_, logs)
-    expected = np.exp(np.array(logs) - max(logs))
+    np.testing.assert_allclose(model.log_evidence_, log_likelihoods)
+    expected = np.exp(np.array(log_likelihoods) - max(log_likelihoods))
     np.testing.assert_allclose(model.weights_, expected / expected.sum())
-    told = sum(
-        w * clone(base).fit(X, y).predict_proba(X)
-        for w, (_, base) in zip(model.weights_, CLASSIFIERS, strict=True)
+    expected_proba = sum(
+        weight * clone(base).fit(X, y).predict_proba(X)
+        for weight, (_, base) in zip(model.weights_, CLASSIFIERS, strict=True)
     )
-    np.testing.assert_allclose(model.predict_proba(X), told)
+    np.testing.assert_allclose(model.predict_proba(X), expected_proba)
 
 
-def test_variance_has_two_parts():
+def test_variance_is_within_plus_between():
     X, y = load_diabetes(return_X_y=True)
     models = [("line", LinearRegression()), ("forest", RandomForestRegressor(20, random_state=0))]
     model = BayesianModelAveragingRegressor(models).fit(X, y)
     model.weights_ = np.array([0.3, 0.7])
-    parts = model.predict_variance(X)
-    a, b = (m.predict(X) for m in model.estimators_)
-    np.testing.assert_allclose(parts.between, 0.21 * (a - b) ** 2, atol=1e-8)
-    np.testing.assert_allclose(parts.within, [0.3, 0.7] @ model.noise_variances_)
-    np.testing.assert_allclose(parts.total, parts.within + parts.between)
-    classes = BayesianModelAveragingClassifier(CLASSIFIERS).fit(*load_iris(return_X_y=True))
-    p = classes.predict_proba(load_iris().data)
-    told = classes.predict_variance(load_iris().data)
-    np.testing.assert_allclose(told.total, p * (1 - p), atol=1e-12)
+    variance = model.predict_variance(X)
+    line_predicted, forest_predicted = (m.predict(X) for m in model.estimators_)
+    np.testing.assert_allclose(
+        variance.between, 0.21 * (line_predicted - forest_predicted) ** 2, atol=1e-8
+    )
+    np.testing.assert_allclose(variance.within, [0.3, 0.7] @ model.noise_variances_)
+    np.testing.assert_allclose(variance.total, variance.within + variance.between)
+    classifier = BayesianModelAveragingClassifier(CLASSIFIERS).fit(*load_iris(return_X_y=True))
+    probabilities = classifier.predict_proba(load_iris().data)
+    class_variance = classifier.predict_variance(load_iris().data)
+    np.testing.assert_allclose(
+        class_variance.total, probabilities * (1 - probabilities), atol=1e-12
+    )
 
 
-def test_the_true_model_wins():
+def test_true_model_gets_the_weight():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, -2.0, 0.5] + rng.normal(size=400)
@@ -98,7 +102,7 @@ def test_the_true_model_wins():
     assert BayesianModelAveragingRegressor(models).fit(X, y).weights_[0] > 0.99
 
 
-def test_bad_input_is_named():
+def test_invalid_input_raises():
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(ValueError, match="estimators: expected at least one"):
         BayesianModelAveragingRegressor([]).fit(X, y)

@@ -1,8 +1,8 @@
-"""The writers of fitted trees: text, rules, graphviz, matplotlib, SVG.
+"""Export of fitted trees: text, rules, Graphviz, Matplotlib, SVG.
 
-Three kinds of tree: scikit-learn's own (numeric, where our text must be theirs letter for letter),
-hand-made ones with categories and missing directions, whose `apply` below is the slow twin of the
-rules, and at the end Spinney's.
+The tests use three kinds of trees. For numeric trees of scikit-learn, the text must be identical to
+the text of scikit-learn. Hand-made trees have categories and directions for missing values; their
+`apply_row` is a slow reference for the rules. The last tests use trees of Spinney.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 class FakeTree(SimpleNamespace):
-    """scikit-learn's parallel arrays and Spinney's categories, from nested dicts."""
+    """Arrays of a scikit-learn tree plus Spinney's categories, from nested dicts."""
 
     def __init__(self, root, n_features, n_classes):
         nodes = []
@@ -103,7 +103,7 @@ class FakeEstimator(BaseEstimator):
         return self
 
     def apply_row(self, row):
-        """The leaf of a row, by the words of the contract."""
+        """Return the leaf of a row, by definition."""
         tree, node = self.tree_, 0
         while tree.children_left[node] >= 0:
             value = row[tree.feature[node]]
@@ -113,9 +113,9 @@ class FakeEstimator(BaseEstimator):
                 if not is_missing(value):
                     goes_left = value <= tree.threshold[node]
             else:
-                known = list(self.categories_[tree.feature[node]])
-                if not is_missing(value) and value in known:
-                    code = known.index(value)
+                known_values = list(self.categories_[tree.feature[node]])
+                if not is_missing(value) and value in known_values:
+                    code = known_values.index(value)
                     goes_left = tree.n_node_samples[left] > tree.n_node_samples[right]
                     if code in tree.left_categories(node):
                         goes_left = True
@@ -142,7 +142,7 @@ COLOURS = np.array(["blue", "green", "red", "white", "yellow"], dtype=object)
 
 
 def colour_tree():
-    """Three questions about colour and two about age; white never reaches the lower ones."""
+    """Return a tree with three splits on colour and two splits on age."""
     root = {
         "feature": 0, "codes": ([0, 2], [1, 3, 4]), "missing": True,
         "left": {
@@ -160,7 +160,7 @@ def colour_tree():
 
 
 def wide_tree():
-    """A regression tree over 40 towns with long names."""
+    """Return a regression tree with 40 towns with long names."""
     towns = np.array([f"Llanfair-upon-{chr(65 + i % 26)}{i:02d}" for i in range(40)], dtype=object)
     days = np.array(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], dtype=object)
     root = {
@@ -184,7 +184,7 @@ def wide_tree():
 
 
 def random_tree(rng):
-    """Any questions in any order, also ones that contradict those above them."""
+    """Return a tree of random splits; some of them contradict their ancestors."""
     categories = [COLOURS, None, np.array([1, 2, 3]), None]
 
     def grow(depth):
@@ -195,7 +195,8 @@ def random_tree(rng):
         if categories[feature] is None:
             spec["threshold"] = np.inf if rng.random() < 0.1 else float(rng.integers(-5, 5)) / 2
         else:
-            side = rng.integers(0, 3, len(categories[feature]))  # 2: not in this node's rows
+            # Side 2 means: not among the rows of this node.
+            side = rng.integers(0, 3, len(categories[feature]))
             spec["codes"] = (np.flatnonzero(side == 0).tolist(), np.flatnonzero(side == 1).tolist())
         return spec | {"left": grow(depth - 1), "right": grow(depth - 1)}
 
@@ -215,19 +216,19 @@ def random_row(rng):
     ]
 
 
-# --- scikit-learn's trees: letter for letter ------------------------------------------------------
+# --- trees of scikit-learn: identical text ------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def numeric_trees():
     rng = np.random.default_rng(0)
     iris, diabetes = load_iris(), load_diabetes()
-    holes = np.where(rng.random(iris.data.shape) < 0.2, np.nan, iris.data)
+    with_missing = np.where(rng.random(iris.data.shape) < 0.2, np.nan, iris.data)
     weights = rng.random(150)
     two = np.c_[iris.target, iris.target > 1]
     return [
         sk.DecisionTreeClassifier(random_state=0).fit(iris.data, iris.target),
-        sk.DecisionTreeClassifier(random_state=0).fit(holes, iris.target_names[iris.target]),
+        sk.DecisionTreeClassifier(random_state=0).fit(with_missing, iris.target_names[iris.target]),
         sk.DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=7, random_state=0).fit(
             iris.data, iris.target, sample_weight=weights
         ),
@@ -250,7 +251,7 @@ def numeric_trees():
         {"show_weights": True, "decimals": 4},
     ],
 )
-def test_text_is_that_of_scikit_learn(numeric_trees, options):
+def test_text_equals_that_of_scikit_learn(numeric_trees, options):
     for tree in numeric_trees:
         assert export_text(tree, **options) == sk.export_text(tree, **options)
         names = [f"name {i}" for i in range(tree.n_features_in_)]
@@ -269,7 +270,7 @@ def test_text_is_that_of_scikit_learn(numeric_trees, options):
         {"label": "none", "impurity": False, "fontname": "sans"},
     ],
 )
-def test_graphviz_is_that_of_scikit_learn(numeric_trees, options):
+def test_graphviz_equals_that_of_scikit_learn(numeric_trees, options):
     for tree in numeric_trees:
         assert export_graphviz(tree, **options) == sk.export_graphviz(tree, **options)
         names = [f'"name" {i}' for i in range(tree.n_features_in_)]
@@ -292,7 +293,7 @@ def pyplot():
     "options",
     [{}, {"filled": True, "rounded": True, "max_depth": 1}, {"node_ids": True, "fontsize": 7}],
 )
-def test_plot_is_that_of_scikit_learn(pyplot, numeric_trees, options):
+def test_plot_equals_that_of_scikit_learn(pyplot, numeric_trees, options):
     for tree in numeric_trees:
         drawn = []
         for plot in (plot_tree, sk.plot_tree):
@@ -304,25 +305,25 @@ def test_plot_is_that_of_scikit_learn(pyplot, numeric_trees, options):
         assert drawn[0] == drawn[1]
 
 
-def test_errors():
+def test_invalid_arguments_raise():
     tree = sk.DecisionTreeClassifier()
     writers = (export_text, export_graphviz, export_rules, export_svg, plot_tree)
-    for write in writers:
+    for export in writers:
         with pytest.raises(NotFittedError):
-            write(tree)
+            export(tree)
     tree.fit([[0, 1], [1, 0]], [0, 1])
-    for write in writers:
+    for export in writers:
         with pytest.raises(TypeError, match="is not an estimator instance"):
-            write(tree.tree_)
+            export(tree.tree_)
         with pytest.raises(ValueError, match="feature_names"):
-            write(tree, feature_names=["a"])
+            export(tree, feature_names=["a"])
     with pytest.raises(TypeError, match="decision_tree"):
         export_text(LinearRegression().fit([[0], [1]], [0, 1]))
-    for write in (export_text, export_rules, export_svg):
+    for export in (export_text, export_rules, export_svg):
         with pytest.raises(ValueError, match="Got 1 while the tree was fitted with 2 classes"):
-            write(tree, class_names=["a"])
+            export(tree, class_names=["a"])
         with pytest.raises(ValueError, match="show_missing"):
-            write(tree, show_missing="sometimes")
+            export(tree, show_missing="sometimes")
     with pytest.raises(ValueError, match="All feature names must be strings"):
         export_graphviz(tree, feature_names=["a", 1])
     with pytest.raises(ValueError, match="max_rules"):
@@ -330,7 +331,7 @@ def test_errors():
 
 
 def chain_tree(depth):
-    """A tree that cuts off one leaf at each level."""
+    """Return a tree that separates one leaf at each level."""
     estimator = FakeRegressor(criterion="squared_error").fit(leaf(1.0, n=1), ["x"], None)
     tree, n = estimator.tree_, 2 * depth + 1
     inner = np.arange(n) % 2 == 0
@@ -349,18 +350,18 @@ def chain_tree(depth):
     return estimator
 
 
-def test_deep_trees_do_not_exhaust_the_stack():
+def test_export_of_deep_trees_does_not_overflow_the_stack():
     tree = chain_tree(1500)
     assert export_text(tree, max_depth=None).count("value") == 1501
     assert export_graphviz(tree).count("->") == 3000
     assert len(export_rules(tree)) == 1501
-    assert len(cards(export_svg(tree))) == 3001
+    assert len(node_boxes(export_svg(tree))) == 3001
 
 
 # --- categories and missing values ----------------------------------------------------------------
 
 
-def test_text_of_categories():
+def test_text_of_categories_and_missing_values():
     expected = """\
 |--- colour in {blue, red}
 |   |--- age <= 30.50
@@ -380,21 +381,21 @@ def test_text_of_categories():
 |   |   |--- class: no
 """
     assert export_text(colour_tree()) == expected
-    shown = export_text(colour_tree(), show_missing=True).splitlines()
-    assert shown[0] == "|--- colour in {blue, red} or missing"
-    assert shown[1] == "|   |--- age <= 30.50"
-    assert shown[3] == "|   |--- age >  30.50 or missing"
-    assert export_text(colour_tree(), show_missing="auto").splitlines() == shown
+    with_missing = export_text(colour_tree(), show_missing=True).splitlines()
+    assert with_missing[0] == "|--- colour in {blue, red} or missing"
+    assert with_missing[1] == "|   |--- age <= 30.50"
+    assert with_missing[3] == "|   |--- age >  30.50 or missing"
+    assert export_text(colour_tree(), show_missing="auto").splitlines() == with_missing
     assert "feature_0 in" in export_text(colour_tree(), feature_names=["feature_0", "feature_1"])
 
 
-def test_long_sets_are_cut():
+def test_long_sets_are_abbreviated():
     text = export_text(wide_tree())
     assert "… (+12)}" in text
     assert "day of the week in {Sat, Sun}" in text
 
 
-def test_numeric_trees_keep_generic_names():
+def test_text_of_numeric_trees_uses_generic_names():
     data = load_iris(as_frame=True)
     tree = sk.DecisionTreeClassifier(random_state=0).fit(data.data, data.target)
     assert "petal" not in export_text(tree)
@@ -402,7 +403,7 @@ def test_numeric_trees_keep_generic_names():
     assert "petal" in export_svg(tree)
 
 
-def test_rules_in_words():
+def test_rules_as_text():
     rules = export_rules(colour_tree())
     assert [str(rule) for rule in rules] == [
         "IF colour in {blue, red} or missing AND age <= 30.5 THEN no (p=0.95, n=42)",
@@ -423,17 +424,17 @@ def test_rules_in_words():
     assert [rule.n_samples for rule in largest] == [51, 42]
 
 
-def test_rules_of_numbers():
+def test_rules_of_regression_trees():
     texts = [str(rule) for rule in export_rules(wide_tree())]
     assert texts[-1].endswith("price is missing THEN 22 (n=40)")
     assert texts[-2].endswith("price is not missing THEN 1 (n=10)")
-    alone = sk.DecisionTreeRegressor().fit([[0], [1]], [2.5, 2.5])
-    assert [str(rule) for rule in export_rules(alone)] == ["IF true THEN 2.5 (n=2)"]
+    single_leaf = sk.DecisionTreeRegressor().fit([[0], [1]], [2.5, 2.5])
+    assert [str(rule) for rule in export_rules(single_leaf)] == ["IF true THEN 2.5 (n=2)"]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_exactly_one_rule_covers_any_row(seed):
+def test_exactly_one_rule_covers_a_row(seed):
     rng = np.random.default_rng(seed)
     estimator = random_tree(rng)
     rules = export_rules(estimator)
@@ -472,13 +473,16 @@ def test_graphviz_and_plot_of_categories(pyplot):
     assert "day of the week in {Sat, Sun}" in html
     boxes = plot_tree(colour_tree(), class_names=["N", "Y"], filled=True)
     assert boxes[0].get_text().startswith("colour in {blue, red}\ngini = ")
-    odd = colour_tree()
-    odd.categories_ = [np.array(['a"b', "\\", "<c>", "d", "e"], dtype=object), None]
-    assert '{a\\"b, <c>}' in export_graphviz(odd)
-    assert '{a"b, &lt;c&gt;}' in export_graphviz(odd, special_characters=True)
+    with_special_characters = colour_tree()
+    with_special_characters.categories_ = [
+        np.array(['a"b', "\\", "<c>", "d", "e"], dtype=object),
+        None,
+    ]
+    assert '{a\\"b, <c>}' in export_graphviz(with_special_characters)
+    assert '{a"b, &lt;c&gt;}' in export_graphviz(with_special_characters, special_characters=True)
 
 
-def test_graphviz_writes_files(tmp_path):
+def test_graphviz_writes_to_paths_and_streams(tmp_path):
     tree, path, stream = colour_tree(), tmp_path / "tree.dot", io.StringIO()
     assert export_graphviz(tree, str(path)) is None
     assert export_graphviz(tree, stream) is None
@@ -492,26 +496,26 @@ def svg_texts(svg):
     return [element.text for element in ET.fromstring(svg).iter(SVG + "text")]
 
 
-def cards(svg):
-    """The boxes of the nodes, as (x, y, width, height)."""
+def node_boxes(svg):
+    """Return the boxes of the nodes, as (x, y, width, height)."""
     boxes = [group.find(SVG + "rect") for group in ET.fromstring(svg).iter(SVG + "g")]
     return [tuple(float(b.get(k)) for k in ("x", "y", "width", "height")) for b in boxes]
 
 
-def overlapping(boxes):
+def overlapping_pairs(boxes):
     boxes = np.array(boxes)
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-    apart = (low[:, None] >= high[None]) | (low[None] >= high[:, None])
-    return np.argwhere(np.triu(~apart.any(axis=2), 1))
+    separated = (low[:, None] >= high[None]) | (low[None] >= high[:, None])
+    return np.argwhere(np.triu(~separated.any(axis=2), 1))
 
 
 def test_svg_shows_every_node(numeric_trees):
     for tree in [*numeric_trees, colour_tree(), wide_tree()]:
         svg = export_svg(tree)
         assert svg == export_svg(tree)
-        boxes = cards(svg)
+        boxes = node_boxes(svg)
         assert len(boxes) == tree.tree_.node_count
-        assert len(overlapping(boxes)) == 0
+        assert len(overlapping_pairs(boxes)) == 0
         root = ET.fromstring(svg)
         width, height = float(root.get("width")), float(root.get("height"))
         assert all(x >= 0 and y >= 0 for x, y, _, _ in boxes)
@@ -519,13 +523,13 @@ def test_svg_shows_every_node(numeric_trees):
         assert len(list(root.iter(SVG + "title"))) == len(boxes)
 
 
-def test_svg_refers_to_nothing_outside():
+def test_svg_has_no_external_references():
     svg = export_svg(colour_tree())
     assert re.findall(r"https?://[^\"]*", svg) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<(script|style|image|use|link)|href|url\(| id=", svg)
 
 
-def test_svg_of_a_large_tree_is_a_page():
+def test_svg_of_a_large_tree_fits_a_page():
     X, y = load_diabetes(return_X_y=True)
     tree = sk.DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, y)
     root = ET.fromstring(export_svg(tree))
@@ -533,10 +537,10 @@ def test_svg_of_a_large_tree_is_a_page():
     assert float(root.get("height")) < 40 * tree.get_n_leaves()
 
 
-def test_svg_of_categories_and_missing():
+def test_svg_of_categories_and_missing_values():
     texts = svg_texts(export_svg(colour_tree()))
     assert {"blue, red", "green, white, yellow", "≤ 30.5", "> 30.5"} <= set(texts)
-    assert texts.count("?") == 5 + 1  # each question, and the legend
+    assert texts.count("?") == 5 + 1  # each split, and the legend
     assert "missing values go here" in texts
     assert "?" not in svg_texts(export_svg(colour_tree(), show_missing=False))
     texts = svg_texts(export_svg(wide_tree()))
@@ -544,24 +548,24 @@ def test_svg_of_categories_and_missing():
     assert any("… (+19)" in text for text in texts)
 
 
-def test_svg_marks_missing_only_where_it_says_something():
+def test_svg_marks_missing_values_only_where_needed():
     X, y = load_breast_cancer(return_X_y=True)
     tree = sk.DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
     assert "?" not in svg_texts(export_svg(tree))
     assert "?" in svg_texts(export_svg(tree, show_missing=True))
 
 
-def test_svg_cut_at_a_depth():
+def test_svg_with_a_maximal_depth():
     X, y = load_diabetes(return_X_y=True)
     tree = sk.DecisionTreeRegressor(max_depth=5, random_state=0).fit(X, y)
     for depth in range(6):
         svg = export_svg(tree, max_depth=depth)
         hidden = [int(n) for n in re.findall(r"… (\d+) more nodes", svg)]
-        assert sum(hidden) + len(cards(svg)) == tree.tree_.node_count
+        assert sum(hidden) + len(node_boxes(svg)) == tree.tree_.node_count
     assert hidden == []
 
 
-def test_svg_escapes_and_cuts_names():
+def test_svg_escapes_and_abbreviates_names():
     X, y = load_iris(return_X_y=True)
     tree = sk.DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
     names = ["a<b>&\"c'", "tab\tand\x00nul\x1b", "\ud800 lone", "very long name " * 20]
@@ -571,10 +575,10 @@ def test_svg_escapes_and_cuts_names():
     assert any(text.startswith("very long") and text.endswith("…") for text in texts)
     titles = [element.text for element in ET.fromstring(svg).iter(SVG + "title")]
     assert any("very long name " * 20 in title for title in titles)
-    assert len(overlapping(cards(svg))) == 0
+    assert len(overlapping_pairs(node_boxes(svg))) == 0
 
 
-def test_svg_size_and_files(tmp_path):
+def test_svg_width_paths_and_streams(tmp_path):
     tree, path, stream = colour_tree(), tmp_path / "tree.svg", io.StringIO()
     natural = ET.fromstring(export_svg(tree, out_file=path))
     svg = export_svg(tree, width=500, out_file=stream)
@@ -592,10 +596,10 @@ def test_svg_of_many_classes_and_outputs():
     assert "… (+36)" in svg_texts(export_svg(tree))
     tree = sk.DecisionTreeClassifier(max_depth=3).fit(X, rng.integers(0, 3, (300, 6)))
     assert {"output 0:", "output 2:"} <= set(svg_texts(export_svg(tree)))
-    assert len(overlapping(cards(export_svg(tree)))) == 0
+    assert len(overlapping_pairs(node_boxes(export_svg(tree)))) == 0
 
 
-# --- small parts ----------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 @settings(max_examples=100, deadline=None)
@@ -610,20 +614,20 @@ def test_layout_never_overlaps_and_centres_parents(seed):
             children.append([])
             depth.append(depth[parent] + 1)
     sizes = rng.uniform(0.5, 3, len(children))
-    places = np.array(tidy_layout(children, sizes, 0.25, 0.5))
-    assert np.isclose((places - sizes / 2).min(), 0)
+    positions = np.array(tidy_layout(children, sizes, 0.25, 0.5))
+    assert np.isclose((positions - sizes / 2).min(), 0)
     for level in set(depth):
         on_level = np.flatnonzero(np.array(depth) == level)
-        order = on_level[np.argsort(places[on_level])]
-        gaps = (places - sizes / 2)[order[1:]] - (places + sizes / 2)[order[:-1]]
-        assert np.all(gaps >= 0.25 - 1e-9)
+        order = on_level[np.argsort(positions[on_level])]
+        distances = (positions - sizes / 2)[order[1:]] - (positions + sizes / 2)[order[:-1]]
+        assert np.all(distances >= 0.25 - 1e-9)
     for node, pair in enumerate(children):
         if pair:
-            assert np.isclose(places[node], places[pair].mean())
-            assert places[pair[0]] < places[pair[1]]
+            assert np.isclose(positions[node], positions[pair].mean())
+            assert positions[pair[0]] < positions[pair[1]]
 
 
-def test_numbers():
+def test_numbers_are_formatted():
     assert [format_number(x, 2) for x in (1.5, 100.0, -0.001, 1e-9, 0.0)] == [
         "1.5", "100", "-0.001", "1e-09", "0",
     ]  # fmt: skip
@@ -635,13 +639,13 @@ def test_numbers():
     assert format_set([], 3) == "{}"
 
 
-def test_what_is_missing():
+def test_missing_values_are_recognized():
     pandas = pytest.importorskip("pandas")
     assert all(is_missing(x) for x in (None, np.nan, float("nan"), pandas.NA, pandas.NaT))
     assert not any(is_missing(x) for x in (0, "", "nan", np.inf))
 
 
-# --- Spinney's own trees --------------------------------------------------------------------------
+# --- trees of Spinney -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -652,17 +656,17 @@ def spinney_tree():
 
 
 def as_scikit_learn(estimator):
-    """A tree of scikit-learn's class around our arrays, for its own writers."""
+    """Return a tree of scikit-learn's class with our arrays, for its export functions."""
     kind = sk.DecisionTreeClassifier if hasattr(estimator, "classes_") else sk.DecisionTreeRegressor
-    twin = kind(criterion=estimator.criterion)
+    sklearn_tree = kind(criterion=estimator.criterion)
     for name in ("tree_", "classes_", "n_features_in_", "n_outputs_"):
         if hasattr(estimator, name):
-            setattr(twin, name, getattr(estimator, name))
-    return twin
+            setattr(sklearn_tree, name, getattr(estimator, name))
+    return sklearn_tree
 
 
 @pytest.mark.parametrize("task", ["classes", "two outputs", "numbers"])
-def test_real_numeric_tree(spinney_tree, pyplot, task):
+def test_export_of_numeric_trees(spinney_tree, pyplot, task):
     if task == "numbers":
         X, y = load_diabetes(return_X_y=True)
         tree = spinney_tree.DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
@@ -670,16 +674,19 @@ def test_real_numeric_tree(spinney_tree, pyplot, task):
         X, y = load_iris(return_X_y=True)
         y = y if task == "classes" else np.c_[y, y > 1]
         tree = spinney_tree.DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
-    twin = as_scikit_learn(tree)
+    sklearn_tree = as_scikit_learn(tree)
     assert spinney_tree.export_text(tree, show_weights=True) == sk.export_text(
-        twin, show_weights=True
+        sklearn_tree, show_weights=True
     )
-    assert spinney_tree.export_graphviz(tree, filled=True) == sk.export_graphviz(twin, filled=True)
+    assert spinney_tree.export_graphviz(tree, filled=True) == sk.export_graphviz(
+        sklearn_tree, filled=True
+    )
     texts = [
-        [b.get_text() for b in plot(t)] for plot, t in ((plot_tree, tree), (sk.plot_tree, twin))
+        [b.get_text() for b in plot(t)]
+        for plot, t in ((plot_tree, tree), (sk.plot_tree, sklearn_tree))
     ]
     assert texts[0] == texts[1]
-    assert len(cards(spinney_tree.export_svg(tree))) == tree.tree_.node_count
+    assert len(node_boxes(spinney_tree.export_svg(tree))) == tree.tree_.node_count
     rules = spinney_tree.export_rules(tree)
     for row, node, predicted in zip(X, tree.apply(X), tree.predict(X), strict=True):
         (rule,) = [rule for rule in rules if rule.covers(row)]
@@ -688,7 +695,7 @@ def test_real_numeric_tree(spinney_tree, pyplot, task):
 
 
 def mixed_frame(rng, n):
-    """Colours, towns and a number, all with missing values; some towns are rare."""
+    """Return a table of colours, towns (some rare) and ages, with missing values."""
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -705,10 +712,10 @@ def mixed_frame(rng, n):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("task", ["two classes", "four classes", "numbers"])
-def test_real_tree_with_categories(spinney_tree, pyplot, task, seed):
+def test_export_of_trees_with_categories(spinney_tree, pyplot, task, seed):
     rng = np.random.default_rng(seed)
     train, other = mixed_frame(rng, 300), mixed_frame(rng, 200)
-    # Towns that the training rows never had, and a tree that asks about them deep down.
+    # Towns that are not in the training rows, and a tree that splits on towns deep down.
     other["town"] = other["town"].cat.add_categories(["elsewhere"])
     other.loc[:20, "town"] = "elsewhere"
     score = (
@@ -729,8 +736,8 @@ def test_real_tree_with_categories(spinney_tree, pyplot, task, seed):
             assert rule.node == node
             assert rule.prediction == pytest.approx(predicted)
     svg = spinney_tree.export_svg(tree)
-    assert len(cards(svg)) == tree.tree_.node_count
-    assert len(overlapping(cards(svg))) == 0
+    assert len(node_boxes(svg)) == tree.tree_.node_count
+    assert len(overlapping_pairs(node_boxes(svg))) == 0
     assert re.search(r"(colour|town) (not )?in \{", spinney_tree.export_text(tree))
     assert "nan" not in spinney_tree.export_graphviz(tree)
     assert spinney_tree.plot_tree(tree)

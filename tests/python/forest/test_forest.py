@@ -1,4 +1,4 @@
-"""Random forests and extra trees: against their trees, brute force and what must always hold."""
+"""Random forests and extra trees against their trees and slow references."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]
 FORESTS = CLASSIFIERS + REGRESSORS
 
-# As for scikit-learn's classes of the same name: a sample that is drawn cannot treat weights as
-# repeats.
-NOT_REPEATS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "rows are drawn, so weights are no repeats"
+# As in scikit-learn's classes of the same name: resampling rows by weight is not the same as
+# repeating rows.
+EXPECTED_FAILURES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "resampling by weight does not repeat rows"
     for kind in ("dense", "sparse")
 }
-DRAWN = (
+RESAMPLING = (
     RandomForestClassifier,
     RandomForestRegressor,
     BaggingClassifier,
@@ -52,7 +52,7 @@ DRAWN = (
 
 
 def expected_failures(estimator):
-    return NOT_REPEATS if isinstance(estimator, DRAWN) else {}
+    return EXPECTED_FAILURES if isinstance(estimator, RESAMPLING) else {}
 
 
 @parametrize_with_checks(
@@ -69,7 +69,7 @@ def expected_failures(estimator):
     ],
     expected_failed_checks=expected_failures,
 )
-def test_scikit_learn_checks(estimator, check):
+def test_forests_pass_the_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -82,7 +82,7 @@ def data_for(cls, n=400, seed=0):
 
 
 @contextmanager
-def quiet():
+def without_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -92,10 +92,10 @@ def output(model, X):
     return model.predict_proba(X) if is_classifier(model) else model.predict(X)
 
 
-# ---------------------------------------------------------------------------------- the lectures
+# ------------------------------------------------------------------------------ published errors
 
 
-def test_spam_forest_and_bagging():
+def test_errors_on_spam_equal_published_ones():
     X, y = load_spam(return_X_y=True, split="train")
     X_test, y_test = load_spam(return_X_y=True, split="test")
     forest = RandomForestClassifier(300, oob_score=True, random_state=0).fit(X, y)
@@ -106,11 +106,11 @@ def test_spam_forest_and_bagging():
     assert abs(1 - bagging.score(X_test, y_test) - 0.054) < 0.012  # ESL: 5.4 %
 
 
-# ------------------------------------------------------------------------------- the same, always
+# ------------------------------------------------------------------------------- reproducibility
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_same_bits_for_any_number_of_threads(cls):
+def test_number_of_threads_does_not_change_bits(cls):
     X, y = data_for(cls, 1500)
     models = [
         cls(8, random_state=3, n_jobs=n_jobs, bootstrap=True, oob_score=True).fit(X, y)
@@ -126,38 +126,40 @@ def test_same_bits_for_any_number_of_threads(cls):
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_a_tree_does_not_depend_on_the_number_of_trees(cls):
+def test_trees_do_not_depend_on_the_number_of_trees(cls):
     X, y = data_for(cls)
     few, many = (cls(n, random_state=1).fit(X, y) for n in (3, 9))
-    for a, b in zip(few.estimators_, many.estimators_[:3], strict=True):
-        np.testing.assert_array_equal(a.tree_.threshold, b.tree_.threshold)
-        np.testing.assert_array_equal(a.tree_.value, b.tree_.value)
+    for tree_of_few, tree_of_many in zip(few.estimators_, many.estimators_[:3], strict=True):
+        np.testing.assert_array_equal(tree_of_few.tree_.threshold, tree_of_many.tree_.threshold)
+        np.testing.assert_array_equal(tree_of_few.tree_.value, tree_of_many.tree_.value)
 
 
 @pytest.mark.parametrize("cls", FORESTS)
 @pytest.mark.parametrize("oob_score", [False, True])
 def test_warm_start_equals_one_fit(cls, oob_score):
     X, y = data_for(cls)
-    whole = cls(10, random_state=1, bootstrap=True, oob_score=oob_score).fit(X, y)
-    grown = cls(4, random_state=1, bootstrap=True, oob_score=oob_score, warm_start=True).fit(X, y)
-    first = grown.estimators_[0]
-    grown.set_params(n_estimators=10).fit(X, y)
-    assert grown.estimators_[0] is first
-    np.testing.assert_array_equal(output(whole, X), output(grown, X))
+    one_fit = cls(10, random_state=1, bootstrap=True, oob_score=oob_score).fit(X, y)
+    continued = cls(4, random_state=1, bootstrap=True, oob_score=oob_score, warm_start=True).fit(
+        X, y
+    )
+    first = continued.estimators_[0]
+    continued.set_params(n_estimators=10).fit(X, y)
+    assert continued.estimators_[0] is first
+    np.testing.assert_array_equal(output(one_fit, X), output(continued, X))
     if oob_score:
-        assert whole.oob_score_ == grown.oob_score_
-        np.testing.assert_array_equal(whole.oob_curve_, grown.oob_curve_)
+        assert one_fit.oob_score_ == continued.oob_score_
+        np.testing.assert_array_equal(one_fit.oob_curve_, continued.oob_curve_)
 
 
-def test_warm_start_that_begins_without_out_of_bag():
+def test_warm_start_that_adds_oob_score():
     X, y = data_for(RandomForestClassifier)
-    whole = RandomForestClassifier(10, random_state=1, oob_score=True).fit(X, y)
-    grown = RandomForestClassifier(4, random_state=1, warm_start=True).fit(X, y)
-    grown.set_params(n_estimators=10, oob_score=True).fit(X, y)
-    np.testing.assert_allclose(whole.oob_decision_function_, grown.oob_decision_function_)
+    one_fit = RandomForestClassifier(10, random_state=1, oob_score=True).fit(X, y)
+    continued = RandomForestClassifier(4, random_state=1, warm_start=True).fit(X, y)
+    continued.set_params(n_estimators=10, oob_score=True).fit(X, y)
+    np.testing.assert_allclose(one_fit.oob_decision_function_, continued.oob_decision_function_)
 
 
-def test_warm_start_refuses_other_columns_and_fewer_trees():
+def test_warm_start_with_other_columns_or_fewer_trees():
     X, y = data_for(RandomForestClassifier)
     model = RandomForestClassifier(4, warm_start=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="larger or equal"):
@@ -171,19 +173,21 @@ def test_warm_start_refuses_other_columns_and_fewer_trees():
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_refitting_a_tree_on_its_sample_gives_the_same_tree(cls):
+def test_refitted_tree_equals_the_tree_of_the_forest(cls):
     X, y = data_for(cls, 150)
-    y = np.round(y)  # sums of integers are exact, whatever the order
+    y = np.round(y)  # sums of integers are exact in any order
     forest = cls(3, max_features=0.5, bootstrap=True, random_state=0).fit(X, y)
     codes = np.unique(y, return_inverse=True)[1] if is_classifier(forest) else y
     for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-        again = clone(tree).fit(X[rows], codes[rows])
-        np.testing.assert_array_equal(tree.tree_.feature, again.tree_.feature)
-        np.testing.assert_allclose(tree.tree_.value, again.tree_.value, rtol=1e-12)
-        np.testing.assert_allclose(tree.tree_.threshold, again.tree_.threshold, rtol=1e-6)
-        np.testing.assert_allclose(tree.tree_.impurity, again.tree_.impurity, rtol=1e-9, atol=1e-12)
+        refitted = clone(tree).fit(X[rows], codes[rows])
+        np.testing.assert_array_equal(tree.tree_.feature, refitted.tree_.feature)
+        np.testing.assert_allclose(tree.tree_.value, refitted.tree_.value, rtol=1e-12)
+        np.testing.assert_allclose(tree.tree_.threshold, refitted.tree_.threshold, rtol=1e-6)
+        np.testing.assert_allclose(
+            tree.tree_.impurity, refitted.tree_.impurity, rtol=1e-9, atol=1e-12
+        )
         np.testing.assert_array_equal(
-            tree.tree_.weighted_n_node_samples, again.tree_.weighted_n_node_samples
+            tree.tree_.weighted_n_node_samples, refitted.tree_.weighted_n_node_samples
         )
 
 
@@ -218,7 +222,7 @@ def test_hard_voting_counts_the_trees(cls):
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_leaves_and_paths(cls):
+def test_apply_and_decision_path_equal_those_of_the_trees(cls):
     X, y = data_for(cls)
     model = cls(5, max_depth=4, random_state=0).fit(X, y)
     leaves = model.apply(X)
@@ -226,12 +230,12 @@ def test_leaves_and_paths(cls):
     assert paths.shape == (len(X), starts[-1])
     for t, tree in enumerate(model.estimators_):
         np.testing.assert_array_equal(leaves[:, t], tree.apply(X))
-        own = paths[:, starts[t] : starts[t + 1]]
-        assert (own != tree.decision_path(X)).nnz == 0
-        assert own.shape[1] == tree.tree_.node_count
+        tree_paths = paths[:, starts[t] : starts[t + 1]]
+        assert (tree_paths != tree.decision_path(X)).nnz == 0
+        assert tree_paths.shape[1] == tree.tree_.node_count
 
 
-def test_several_outputs():
+def test_several_outputs_average_the_trees():
     X, y = make_classification(300, 10, n_informative=6, n_classes=3, random_state=0)
     Y = np.column_stack([y, (X[:, 0] > 0).astype(int), np.array(["a", "b"])[y % 2] == "a"])
     for cls in CLASSIFIERS:
@@ -253,30 +257,30 @@ def test_several_outputs():
         assert model.predict_interval(X).shape == (300, 2, 2)
 
 
-# ------------------------------------------------------------------------------------- out of bag
+# ------------------------------------------------------------------------------------- out-of-bag
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_out_of_bag_against_the_trees(cls):
+def test_out_of_bag_scores_equal_those_of_the_trees(cls):
     X, y = data_for(cls, 200)
     model = cls(15, bootstrap=True, oob_score=True, random_state=0)
-    with quiet():
+    with without_warnings():
         model.fit(X, y)
     total = 0.0
     counts = np.zeros(len(X))
     for k, (tree, rows) in enumerate(
         zip(model.estimators_, model.estimators_samples_, strict=True), start=1
     ):
-        out = np.setdiff1d(np.arange(len(X)), rows)
+        out_of_bag = np.setdiff1d(np.arange(len(X)), rows)
         values = np.zeros_like(output(model, X))
-        values[out] = output(tree, X[out])
+        values[out_of_bag] = output(tree, X[out_of_bag])
         total = total + values
-        counts[out] += 1
-        seen = counts > 0
+        counts[out_of_bag] += 1
+        has_score = counts > 0
         if is_classifier(model):
-            expected = accuracy_score(y[seen], total[seen].argmax(axis=1))
+            expected = accuracy_score(y[has_score], total[has_score].argmax(axis=1))
         else:
-            expected = r2_score(y[seen], total[seen] / counts[seen])
+            expected = r2_score(y[has_score], total[has_score] / counts[has_score])
         assert model.oob_curve_[k - 1] == pytest.approx(expected, rel=1e-9)
     if is_classifier(model):
         mean = total / np.maximum(counts, 1)[:, None]
@@ -287,20 +291,20 @@ def test_out_of_bag_against_the_trees(cls):
         assert model.oob_score_ == pytest.approx(r2_score(y, total / np.maximum(counts, 1)))
 
 
-def test_out_of_bag_with_any_metric():
+def test_out_of_bag_score_with_any_metric():
     X, y = data_for(RandomForestClassifier)
     model = RandomForestClassifier(60, oob_score=balanced_accuracy_score, random_state=0).fit(X, y)
     expected = balanced_accuracy_score(y, model.oob_decision_function_.argmax(axis=1))
     assert model.oob_score_ == expected
 
 
-def test_out_of_bag_is_close_to_the_test_error():
+def test_out_of_bag_score_is_near_the_test_score():
     X, y = make_friedman1(3000, noise=1.0, random_state=0)
     model = RandomForestRegressor(100, oob_score=True, random_state=0).fit(X[:1000], y[:1000])
     assert abs(model.oob_score_ - model.score(X[1000:], y[1000:])) < 0.03
 
 
-def test_out_of_bag_with_many_categories():
+def test_out_of_bag_score_with_many_categories():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     n = 3000
@@ -308,14 +312,14 @@ def test_out_of_bag_with_many_categories():
     y = (frame["x"] + rng.normal(size=n) > 0).astype(int)
     options = {"random_state": 0, "min_samples_leaf": 2}
     model = RandomForestClassifier(150, oob_score=True, **options).fit(frame[:1000], y[:1000])
-    # The rows that tell a tree the order of the categories know too much about themselves.
+    # Rows that determine a tree's order of categories must not be used for its out-of-bag score.
     assert abs(model.oob_score_ - model.score(frame[1000:], y[1000:])) < 0.03
-    grown = RandomForestClassifier(60, warm_start=True, **options).fit(frame[:1000], y[:1000])
-    grown.set_params(n_estimators=150, oob_score=True).fit(frame[:1000], y[:1000])
-    np.testing.assert_allclose(grown.oob_decision_function_, model.oob_decision_function_)
+    continued = RandomForestClassifier(60, warm_start=True, **options).fit(frame[:1000], y[:1000])
+    continued.set_params(n_estimators=150, oob_score=True).fit(frame[:1000], y[:1000])
+    np.testing.assert_allclose(continued.oob_decision_function_, model.oob_decision_function_)
 
 
-def test_too_few_trees_for_out_of_bag():
+def test_too_few_trees_for_out_of_bag_scores_warn():
     X, y = data_for(RandomForestClassifier)
     with pytest.warns(UserWarning, match="do not have OOB scores"):
         RandomForestClassifier(2, oob_score=True, random_state=0).fit(X, y)
@@ -334,7 +338,7 @@ def test_impurity_importance_is_the_mean_of_the_trees(cls):
 
 
 def with_noise(seed=0):
-    """A weak binary column, and a useless one of many values."""
+    """Create a weak binary column and a random column with many values."""
     rng = np.random.default_rng(seed)
     binary = rng.integers(0, 2, 600)
     y = np.where(rng.random(600) < 0.7, binary, 1 - binary)
@@ -347,9 +351,9 @@ def test_importances_without_bias_toward_many_values(kind, target):
     X, y = with_noise()
     cls = RandomForestClassifier if target == "classes" else RandomForestRegressor
     biased = cls(200, max_features=1, random_state=0).fit(X, y).feature_importances_
-    fair = cls(200, max_features=1, random_state=0, importance_type=kind).fit(X, y)
-    assert biased[1] > biased[0]  # the useless column seems the better one
-    useful, useless = fair.feature_importances_
+    unbiased = cls(200, max_features=1, random_state=0, importance_type=kind).fit(X, y)
+    assert biased[1] > biased[0]  # biased towards the useless column
+    useful, useless = unbiased.feature_importances_
     assert useful > 0.02
     assert abs(useless) < 0.25 * useful
 
@@ -362,31 +366,32 @@ def test_corrected_importance_by_hand(cls):
     for t, (tree, rows) in enumerate(
         zip(model.estimators_, model.estimators_samples_, strict=True)
     ):
-        out = np.setdiff1d(np.arange(len(X)), rows)
+        out_of_bag = np.setdiff1d(np.arange(len(X)), rows)
         nodes = tree.tree_
-        stack = [(0, out)]
+        stack = [(0, out_of_bag)]
         while stack:
-            node, here = stack.pop()
-            if nodes.children_left[node] < 0 or len(here) == 0:
+            node, node_rows = stack.pop()
+            if nodes.children_left[node] < 0 or len(node_rows) == 0:
                 continue
-            f = nodes.feature[node]
-            left = X[here, f] <= nodes.threshold[node]
+            column = nodes.feature[node]
+            left = X[node_rows, column] <= nodes.threshold[node]
             targets = np.eye(len(model.classes_))[y] if is_classifier(model) else y[:, np.newaxis]
-            off = targets - targets[here].mean(axis=0)  # of rows out of the bag, not the tree's
-            for child, some in (
-                (nodes.children_left[node], here[left]),
-                (nodes.children_right[node], here[~left]),
+            # Use the mean of the out-of-bag rows, not the mean of the tree.
+            centred = targets - targets[node_rows].mean(axis=0)
+            for child, child_rows in (
+                (nodes.children_left[node], node_rows[left]),
+                (nodes.children_right[node], node_rows[~left]),
             ):
                 change = nodes.value[child, 0] - nodes.value[node, 0]
-                expected[t, f] += (change * off[some]).sum()
-                stack.append((child, some))
-        expected[t] /= len(out)
+                expected[t, column] += (change * centred[child_rows]).sum()
+                stack.append((child, child_rows))
+        expected[t] /= len(out_of_bag)
     np.testing.assert_allclose(
         model.feature_importances_, expected.mean(axis=0), rtol=1e-7, atol=1e-10
     )
 
 
-def test_importances_out_of_the_bag_need_a_bag():
+def test_out_of_bag_importances_need_bootstrap():
     X, y = data_for(ExtraTreesClassifier)
     with pytest.raises(ValueError, match=r"importance_type='corrected'.*bootstrap=True"):
         ExtraTreesClassifier(importance_type="corrected").fit(X, y)
@@ -411,39 +416,39 @@ def test_quantiles_by_hand(cls, min_samples_leaf, bootstrap):
     model = cls(7, min_samples_leaf=min_samples_leaf, bootstrap=bootstrap, random_state=0).fit(X, y)
     X_new = make_friedman1(20, random_state=1)[0]
     q = [0.0, 0.1, 0.5, 0.77, 1.0]
-    got = model.predict_quantiles(X_new, q)
-    for i, x in enumerate(X_new):
+    predicted = model.predict_quantiles(X_new, q)
+    for i, row in enumerate(X_new):
         values, weights = [], []
         for tree, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
-            leaf = tree.apply(x[None])[0]
-            own = y[rows][tree.apply(X[rows]) == leaf]
-            if len(np.unique(own)) == 1:
-                own = own[:1]
-            values += list(own)
-            weights += [1 / len(own)] * len(own)
-        np.testing.assert_allclose(got[i], quantile_by_hand(values, weights, q), atol=1e-9)
-    assert np.all(np.diff(got, axis=1) >= 0)
+            leaf = tree.apply(row[None])[0]
+            leaf_targets = y[rows][tree.apply(X[rows]) == leaf]
+            if len(np.unique(leaf_targets)) == 1:
+                leaf_targets = leaf_targets[:1]
+            values += list(leaf_targets)
+            weights += [1 / len(leaf_targets)] * len(leaf_targets)
+        np.testing.assert_allclose(predicted[i], quantile_by_hand(values, weights, q), atol=1e-9)
+    assert np.all(np.diff(predicted, axis=1) >= 0)
 
 
-def test_quantiles_of_weighted_rows_equal_repeated_rows():
+def test_quantiles_of_integer_weights_equal_repeated_rows():
     X, y = make_friedman1(100, random_state=0)
     weights = np.random.default_rng(0).integers(1, 4, 100)
     rows = np.repeat(np.arange(100), weights)
     options = {"min_samples_leaf": 10, "max_depth": 2, "random_state": 0}
-    once = ExtraTreesRegressor(1, **options).fit(X, y, sample_weight=weights)
-    if once.estimators_[0].tree_.node_count == 1:
+    weighted = ExtraTreesRegressor(1, **options).fit(X, y, sample_weight=weights)
+    if weighted.estimators_[0].tree_.node_count == 1:
         pytest.skip("nothing to compare")
-    leaf = once.estimators_[0].apply(X)
+    leaf = weighted.estimators_[0].apply(X)
     repeated_leaf = leaf[rows]
-    got = once.predict_quantiles(X[:5], 0.3)[:, 0]
+    predicted = weighted.predict_quantiles(X[:5], 0.3)[:, 0]
     for i in range(5):
-        own = y[rows][repeated_leaf == leaf[i]]
-        values, counts = np.unique(own, return_counts=True)
-        assert got[i] == pytest.approx(quantile_by_hand(values, counts / counts.sum(), 0.3))
+        leaf_targets = y[rows][repeated_leaf == leaf[i]]
+        values, counts = np.unique(leaf_targets, return_counts=True)
+        assert predicted[i] == pytest.approx(quantile_by_hand(values, counts / counts.sum(), 0.3))
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
-def test_conformal_coverage_on_new_rows(coverage):
+def test_conformal_intervals_have_the_coverage(coverage):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (6000, 4))
     y = X[:, 0] ** 2 + (0.2 + np.abs(X[:, 1])) * rng.standard_t(4, 6000)  # uneven, heavy tails
@@ -455,19 +460,19 @@ def test_conformal_coverage_on_new_rows(coverage):
     assert width[np.abs(X[2000:, 1]) > 1.5].mean() > 1.5 * width[np.abs(X[2000:, 1]) < 0.5].mean()
 
 
-def test_coverage_of_a_forest_without_a_bag():
+def test_intervals_of_a_forest_without_bootstrap_need_calibration():
     X, y = make_friedman1(6000, noise=1.0, random_state=0)
     model = ExtraTreesRegressor(50, random_state=0).fit(X[:2000], y[:2000])
     interval = model.predict_interval(X[4000:], 0.8, calibration=(X[2000:4000], y[2000:4000]))
     inside = (interval[:, 0] <= y[4000:]) & (y[4000:] <= interval[:, 1])
     assert abs(inside.mean() - 0.8) < 0.02 + 2 * np.sqrt(0.8 * 0.2 / 2000)
-    two = ExtraTreesRegressor(20, random_state=0).fit(X[:500], np.c_[y, -y][:500])
-    both = two.predict_interval(X[:9], calibration=(X[500:900], np.c_[y, -y][500:900]))
-    assert both.shape == (9, 2, 2)
+    two_outputs = ExtraTreesRegressor(20, random_state=0).fit(X[:500], np.c_[y, -y][:500])
+    intervals = two_outputs.predict_interval(X[:9], calibration=(X[500:900], np.c_[y, -y][500:900]))
+    assert intervals.shape == (9, 2, 2)
     with pytest.raises(ValueError, match="calibration: expected one target for each of its 9 rows"):
         model.predict_interval(X, calibration=(X[:9], y[:8]))
     with pytest.raises(ValueError, match="calibration: expected y of shape"):
-        two.predict_interval(X, calibration=(X[:9], y[:9]))
+        two_outputs.predict_interval(X, calibration=(X[:9], y[:9]))
     with pytest.raises(ValueError, match="calibration: y must be numeric"):
         model.predict_interval(X, calibration=(X[:2], ["a", "b"]))
     with pytest.raises(ValueError, match="calibration: y contains NaN"):
@@ -494,7 +499,7 @@ def test_intervals_of_few_rows_are_infinite(kind):
     assert np.isinf(forest.predict_interval(X, 0.8, calibration=(X[10:15], y[10:15]))).all()
 
 
-def test_intervals_that_cannot_be_are_refused():
+def test_impossible_intervals_raise():
     X, y = make_friedman1(60, random_state=0)
     with pytest.raises(ValueError, match="got 1 with 3 rows and 5 trees; fit more rows"):
         RandomForestRegressor(5, random_state=3).fit(X[:3], y[:3]).predict_interval(X)
@@ -503,7 +508,7 @@ def test_intervals_that_cannot_be_are_refused():
         large.predict_interval(X)
 
 
-def test_interval_methods():
+def test_methods_of_intervals():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(30, random_state=0).fit(X, y)
     by_quantiles = forest.predict_interval(X[:9], 0.8, method="quantile")
@@ -511,11 +516,11 @@ def test_interval_methods():
     np.testing.assert_array_equal(
         forest.predict_interval(X[:9], 0.8), forest.predict_interval(X[:9], 0.8, "conformal")
     )
-    extra = ExtraTreesRegressor(30, random_state=0).fit(X, y)
+    without_bootstrap = ExtraTreesRegressor(30, random_state=0).fit(X, y)
     with pytest.warns(UserWarning, match="nothing corrects the coverage"):
-        assert extra.predict_interval(X[:9]).shape == (9, 2)
+        assert without_bootstrap.predict_interval(X[:9]).shape == (9, 2)
     with pytest.raises(ValueError, match="bootstrap=True"):
-        extra.predict_interval(X[:9], method="conformal")
+        without_bootstrap.predict_interval(X[:9], method="conformal")
     for coverage in (90, "0.9", None, [0.5, 0.9]):
         with pytest.raises(ValueError, match="coverage: expected a number between 0 and 1, got"):
             forest.predict_interval(X, coverage)
@@ -529,14 +534,14 @@ def test_interval_methods():
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_categories_and_missing_values(cls):
+def test_forests_with_categories_and_missing_values(cls):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     n = 600
     town = rng.choice([f"t{i}" for i in range(40)], n)
-    good = {f"t{i}": i % 2 for i in range(40)}
+    effect = {f"t{i}": i % 2 for i in range(40)}
     x = rng.normal(size=n)
-    signal_ = np.array([good[t] for t in town]) + (x > 0)
+    signal_ = np.array([effect[t] for t in town]) + (x > 0)
     frame = pd.DataFrame({"town": pd.Categorical(town), "x": x, "noise": rng.normal(size=n)})
     frame.loc[rng.random(n) < 0.1, "x"] = np.nan
     frame.loc[rng.random(n) < 0.05, "town"] = None
@@ -545,17 +550,19 @@ def test_categories_and_missing_values(cls):
     assert model.score(frame[400:], y[400:]) > 0.6
     as_text = frame[400:].astype({"town": object})
     np.testing.assert_array_equal(output(model, frame[400:]), output(model, as_text))
-    new = frame[400:420].copy()
-    new["town"] = "elsewhere"  # not seen in fit: as if missing
-    gone = new.copy()
-    gone["town"] = None
-    np.testing.assert_array_equal(output(model, new), output(model, gone.astype({"town": object})))
+    unseen = frame[400:420].copy()
+    unseen["town"] = "elsewhere"  # unseen in fit: treated as missing
+    missing = unseen.copy()
+    missing["town"] = None
+    np.testing.assert_array_equal(
+        output(model, unseen), output(model, missing.astype({"town": object}))
+    )
     codes = frame[400:].assign(town=frame["town"].cat.codes[400:])
     with pytest.raises(ValueError, match="town"):
         model.predict(codes)
 
 
-def test_many_rare_categories_are_not_learned_by_heart():
+def test_many_rare_categories_do_not_overfit():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     n = 1000
@@ -572,24 +579,24 @@ def test_sparse_equals_dense(cls):
     X, y = data_for(cls)
     X = np.where(np.abs(X) < 0.7, 0.0, X)
     dense = cls(8, random_state=0).fit(X, y)
-    for make in (sparse.csr_matrix, sparse.csc_array):
-        thin = cls(8, random_state=0).fit(make(X), y)
-        np.testing.assert_array_equal(output(dense, X), output(thin, make(X)))
-        np.testing.assert_array_equal(output(dense, X), output(thin, X))
+    for create in (sparse.csr_matrix, sparse.csc_array):
+        of_sparse = cls(8, random_state=0).fit(create(X), y)
+        np.testing.assert_array_equal(output(dense, X), output(of_sparse, create(X)))
+        np.testing.assert_array_equal(output(dense, X), output(of_sparse, X))
 
 
 @pytest.mark.parametrize("cls", FORESTS)
 def test_layouts_and_dtypes_agree(cls):
     X, y = data_for(cls)
     X = X.astype(np.float32)
-    want = output(cls(5, random_state=0).fit(X, y), X)
+    expected = output(cls(5, random_state=0).fit(X, y), X)
     wide = np.zeros((len(X), 2 * X.shape[1]), dtype=np.float32)
     wide[:, ::2] = X
-    frozen = X.copy()
-    frozen.flags.writeable = False
-    for other in (np.asfortranarray(X), X.astype(np.float64), wide[:, ::2], frozen, X.tolist()):
-        model = cls(5, random_state=0).fit(other, y)
-        np.testing.assert_array_equal(output(model, other), want)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for table in (np.asfortranarray(X), X.astype(np.float64), wide[:, ::2], read_only, X.tolist()):
+        model = cls(5, random_state=0).fit(table, y)
+        np.testing.assert_array_equal(output(model, table), expected)
 
 
 def test_float64_neighbours_are_separated():
@@ -603,14 +610,14 @@ def test_float64_neighbours_are_separated():
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_bad_input(cls):
+def test_invalid_input_raises(cls):
     X, y = data_for(cls, 50)
-    bad = X.copy()
-    bad[3, 2] = np.inf
+    infinite = X.copy()
+    infinite[3, 2] = np.inf
     model = cls(3, random_state=0).fit(X, y)
-    for use in (lambda: cls(3).fit(bad, y), lambda: model.predict(bad)):
+    for call in (lambda: cls(3).fit(infinite, y), lambda: model.predict(infinite)):
         with pytest.raises(ValueError, match="infinity"):
-            use()
+            call()
     with pytest.raises(ValueError, match="12"):
         model.predict(X[:, :5])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
@@ -632,7 +639,7 @@ def test_bad_input(cls):
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_small_and_strange_tables(cls):
+def test_small_and_unusual_tables(cls):
     one_row = cls(5, random_state=0).fit([[1.0, 2.0]], [3])
     assert one_row.predict([[9.0, 9.0]])[0] == 3
     constant = cls(5, random_state=0).fit(np.ones((10, 3)), np.arange(10) % 2)
@@ -643,12 +650,12 @@ def test_small_and_strange_tables(cls):
     huge = np.array([[1e300], [-1e300], [1e-300], [0.0]])
     model = cls(20, bootstrap=False, random_state=0).fit(huge, [0, 1, 2, 2])
     assert (model.predict(huge) == [0, 1, 2, 2]).all()
-    blank = cls(5, random_state=0).fit(np.full((20, 2), np.nan), np.arange(20) % 2)
-    assert np.isfinite(output(blank, np.full((2, 2), np.nan))).all()
+    all_missing = cls(5, random_state=0).fit(np.full((20, 2), np.nan), np.arange(20) % 2)
+    assert np.isfinite(output(all_missing, np.full((2, 2), np.nan))).all()
 
 
 @pytest.mark.parametrize("cls", [*FORESTS, BaggingClassifier, IsolationForest])
-def test_categories_that_tell_nothing(cls):
+def test_uninformative_categories(cls):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
         {
@@ -661,10 +668,10 @@ def test_categories_that_tell_nothing(cls):
     assert model.predict(frame).shape == (60,)
 
 
-def test_one_class():
+def test_single_class_is_always_predicted():
     X, _ = data_for(RandomForestClassifier)
     model = RandomForestClassifier(3, oob_score=True, random_state=0)
-    with quiet():
+    with without_warnings():
         model.fit(X, ["yes"] * len(X))
     assert (model.predict(X) == "yes").all()
     assert model.oob_score_ == 1.0
@@ -674,19 +681,19 @@ def test_one_class():
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_rows_of_weight_zero_are_not_there(cls):
+def test_rows_of_weight_zero_are_ignored(cls):
     X, y = data_for(cls, 200)
     weights = np.random.default_rng(0).integers(0, 2, 200).astype(float)
     kept = weights > 0
     model = cls(8, bootstrap=False, random_state=0).fit(X, y, sample_weight=weights)
-    alone = cls(8, bootstrap=False, random_state=0).fit(X[kept], y[kept])
-    np.testing.assert_allclose(output(model, X), output(alone, X), rtol=1e-12)
-    drawn = cls(8, bootstrap=True, random_state=0).fit(X, y, sample_weight=weights)
-    for rows in drawn.estimators_samples_:
+    without_rows = cls(8, bootstrap=False, random_state=0).fit(X[kept], y[kept])
+    np.testing.assert_allclose(output(model, X), output(without_rows, X), rtol=1e-12)
+    resampled = cls(8, bootstrap=True, random_state=0).fit(X, y, sample_weight=weights)
+    for rows in resampled.estimators_samples_:
         assert kept[rows].all()
 
 
-def test_weights_are_odds_of_being_drawn():
+def test_weights_are_resampling_probabilities():
     X, y = data_for(RandomForestClassifier, 100)
     weights = np.linspace(0.0, 3.0, 100)
     model = RandomForestClassifier(400, max_depth=1, random_state=0)
@@ -701,22 +708,22 @@ def test_weights_are_odds_of_being_drawn():
 def test_class_weights_help_the_rare_class(cls, class_weight):
     X, y = make_classification(1500, 8, weights=[0.95], flip_y=0.05, random_state=0)
     plain = cls(50, max_depth=4, bootstrap=True, random_state=0).fit(X[:800], y[:800])
-    fair = clone(plain).set_params(class_weight=class_weight).fit(X[:800], y[:800])
+    weighted = clone(plain).set_params(class_weight=class_weight).fit(X[:800], y[:800])
     rare = y[800:] == 1
-    assert fair.predict(X[800:])[rare].mean() > plain.predict(X[800:])[rare].mean() + 0.1
+    assert weighted.predict(X[800:])[rare].mean() > plain.predict(X[800:])[rare].mean() + 0.1
 
 
-def test_max_samples_is_a_share_or_a_number():
+def test_max_samples_is_a_fraction_or_a_number():
     X, y = data_for(RandomForestClassifier, 200)
     for max_samples, n in ((0.25, 50), (30, 30), (None, 200), (2.0, 400)):
         model = RandomForestClassifier(3, max_samples=max_samples, random_state=0).fit(X, y)
         assert [len(rows) for rows in model.estimators_samples_] == [n] * 3
 
 
-# ---------------------------------------------------------------------------------- how it is done
+# ---------------------------------------------------------------------------------- tree growth
 
 
-def test_large_nodes_are_cut_almost_as_well_as_possible():
+def test_coarse_splits_of_large_nodes_are_nearly_optimal():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 6))
     y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + rng.normal(size=20_000) > 0.3).astype(int)
@@ -726,18 +733,18 @@ def test_large_nodes_are_cut_almost_as_well_as_possible():
     ):
         coarse = forest(1, max_depth=1, max_features=None, bootstrap=False).fit(X, labels)
         exact = tree(max_depth=1).fit(X, labels)
-        a, b = coarse.estimators_[0].tree_, exact.tree_
-        assert a.feature[0] == b.feature[0]
+        coarse_tree, exact_tree = coarse.estimators_[0].tree_, exact.tree_
+        assert coarse_tree.feature[0] == exact_tree.feature[0]
 
-        def gain(t):
-            w = t.weighted_n_node_samples
-            return t.impurity[0] - (w[1:] * t.impurity[1:]).sum() / w[0]
+        def gain(grown):
+            weights = grown.weighted_n_node_samples
+            return grown.impurity[0] - (weights[1:] * grown.impurity[1:]).sum() / weights[0]
 
-        assert gain(a) > 0.999 * gain(b)
+        assert gain(coarse_tree) > 0.999 * gain(exact_tree)
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_trees_grown_to_the_end_are_pure(cls):
+def test_unlimited_trees_are_pure(cls):
     X, y = data_for(cls, 3000)
     model = cls(3, bootstrap=False, random_state=0).fit(X, y)
     assert model.score(X, y) == 1.0
@@ -746,7 +753,7 @@ def test_trees_grown_to_the_end_are_pure(cls):
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_limits_hold(cls):
+def test_trees_respect_their_limits(cls):
     X, y = data_for(cls, 1200)
     model = cls(4, max_depth=6, min_samples_leaf=20, random_state=0).fit(X, y)
     for tree in model.estimators_:
@@ -757,20 +764,20 @@ def test_limits_hold(cls):
 
 
 @pytest.mark.parametrize("cls", FORESTS)
-def test_pruning_of_each_tree(cls):
+def test_pruning_applies_to_each_tree(cls):
     X, y = data_for(cls, 200)
     full = cls(3, bootstrap=False, random_state=0).fit(X, y)
     pruned = cls(3, bootstrap=False, random_state=0, ccp_alpha=0.02).fit(X, y)
     codes = np.unique(y, return_inverse=True)[1] if is_classifier(full) else y
-    for tree, whole in zip(pruned.estimators_, full.estimators_, strict=True):
-        assert tree.tree_.node_count < whole.tree_.node_count
-        again = clone(tree).fit(X, codes)
-        assert again.ccp_alpha == 0.02
-        assert again.tree_.node_count == tree.tree_.node_count
+    for tree, full_tree in zip(pruned.estimators_, full.estimators_, strict=True):
+        assert tree.tree_.node_count < full_tree.tree_.node_count
+        refitted = clone(tree).fit(X, codes)
+        assert refitted.ccp_alpha == 0.02
+        assert refitted.tree_.node_count == tree.tree_.node_count
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "misclassification", "absolute_error", "poisson"])
-def test_other_criteria(criterion):
+def test_criteria_of_trees_and_forests_agree(criterion):
     classes = criterion in ("entropy", "misclassification")
     for cls in CLASSIFIERS if classes else REGRESSORS:
         X, y = data_for(cls, 500)
@@ -779,13 +786,13 @@ def test_other_criteria(criterion):
         assert model.score(X[350:], y[350:]) > 0.5
         tree = model.estimators_[0]
         assert tree.criterion == criterion
-        again = clone(tree).fit(
+        refitted = clone(tree).fit(
             X[:350][model.estimators_samples_[0]], y[:350][model.estimators_samples_[0]]
         )
-        np.testing.assert_allclose(tree.tree_.impurity[0], again.tree_.impurity[0], rtol=1e-9)
+        np.testing.assert_allclose(tree.tree_.impurity[0], refitted.tree_.impurity[0], rtol=1e-9)
 
 
-def test_monotonic_constraint():
+def test_monotonic_constraint_holds():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(400, 2))
     y = X[:, 0] + 0.3 * np.sin(20 * X[:, 0]) + 0.2 * rng.normal(size=400)
@@ -804,12 +811,12 @@ def test_pickle_is_small_and_exact(cls):
     theirs = getattr(sklearn.ensemble, cls.__name__)(20, random_state=0).fit(X, y)
     data = pickle.dumps(model)
     assert len(data) < 0.25 * len(pickle.dumps(theirs)) + 4000
-    again = pickle.loads(data)
-    np.testing.assert_array_equal(output(again, X), output(model, X))
-    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+    restored = pickle.loads(data)
+    np.testing.assert_array_equal(output(restored, X), output(model, X))
+    np.testing.assert_array_equal(restored.feature_importances_, model.feature_importances_)
 
 
-def test_a_damaged_pickle_is_refused():
+def test_damaged_pickle_raises():
     X, y = data_for(RandomForestClassifier)
     store = RandomForestClassifier(3, random_state=0).fit(X, y).fitted_model().store
 
@@ -830,13 +837,13 @@ def test_a_damaged_pickle_is_refused():
 def test_predict_from_many_threads():
     X, y = data_for(RandomForestClassifier)
     model = RandomForestClassifier(30, random_state=0).fit(X, y)
-    want = model.predict_proba(X)
-    wrong = []
+    expected = model.predict_proba(X)
+    failures = []
 
     def work():
         for _ in range(20):
-            if not np.array_equal(model.predict_proba(X), want):
-                wrong.append(1)
+            if not np.array_equal(model.predict_proba(X), expected):
+                failures.append(1)
             model.estimators_[3].predict(X[:5])
 
     threads = [threading.Thread(target=work) for _ in range(6)]
@@ -844,15 +851,17 @@ def test_predict_from_many_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong
+    assert not failures
 
 
-def test_progress_is_told_in_trees_and_may_end_the_fit():
+def test_callbacks_count_trees_and_can_stop_the_fit():
     X, y = data_for(RandomForestClassifier, 2000)
-    seen = []
-    RandomForestClassifier(1500, callbacks=lambda *news: seen.append(news), n_jobs=1).fit(X, y)
-    assert seen
-    assert all(0 <= done <= total == 1500 for done, total in seen)
+    calls = []
+    RandomForestClassifier(
+        1500, callbacks=lambda *arguments: calls.append(arguments), n_jobs=1
+    ).fit(X, y)
+    assert calls
+    assert all(0 <= done <= total == 1500 for done, total in calls)
 
     def stop(done, total):
         raise RuntimeError("enough")
@@ -864,10 +873,10 @@ def test_progress_is_told_in_trees_and_may_end_the_fit():
 @pytest.mark.parametrize(
     "cls", [RandomForestClassifier, ExtraTreesRegressor, BaggingClassifier, IsolationForest]
 )
-def test_a_fit_that_fails_leaves_the_earlier_one(cls):
+def test_failed_fit_keeps_the_previous_model(cls):
     X, y = data_for(RandomForestClassifier, 2000)
     model = cls(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
-    want = model.predict(X)
+    expected = model.predict(X)
 
     def stop(done, total):
         raise RuntimeError("enough")
@@ -875,16 +884,16 @@ def test_a_fit_that_fails_leaves_the_earlier_one(cls):
     model.set_params(n_estimators=3000, callbacks=stop)
     with pytest.raises(RuntimeError, match="enough"):
         model.fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), want)
+    np.testing.assert_array_equal(model.predict(X), expected)
     assert len(model.estimators_) == 5
     model.set_params(n_estimators=6, callbacks=None).fit(X, y)
-    again = clone(model).set_params(warm_start=False).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    refitted = clone(model).set_params(warm_start=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), refitted.predict(X))
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_ends_a_long_fit(n_jobs):
+def test_ctrl_c_interrupts_a_long_fit(n_jobs):
     X, y = data_for(RandomForestClassifier, 2000)
 
     def interrupt(*_):
@@ -903,7 +912,7 @@ def test_ctrl_c_ends_a_long_fit(n_jobs):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit of memory")
-def test_out_of_memory_is_an_error_and_no_more():
+def test_out_of_memory_raises_and_later_fits_work():
     code = """
         import resource
         import numpy as np
@@ -930,7 +939,7 @@ def test_out_of_memory_is_an_error_and_no_more():
     assert run.stdout.split() == ["MemoryError", "True"], run.stderr
 
 
-def test_frames_keep_names():
+def test_frames_keep_feature_names():
     pd = pytest.importorskip("pandas")
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = RandomForestClassifier(10, random_state=0).fit(X, y)

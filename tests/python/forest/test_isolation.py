@@ -1,4 +1,4 @@
-"""Isolation forests and the embedding by random trees."""
+"""Isolation forests and the embedding of random trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def with_outliers(seed=0):
 
 
 def path_length(n):
-    """Mean number of random questions that part a row from n - 1 others."""
+    """Return the mean number of random splits that separate a row from n - 1 others."""
     if n <= 1:
         return 0.0
     if n == 2:
@@ -51,17 +51,20 @@ def test_scores_by_hand(max_features, bootstrap):
     np.testing.assert_array_equal(model.predict(X), np.where(expected + 0.5 < 0, -1, 1))
 
 
-def test_outliers_are_found_as_well_as_by_scikit_learn():
+def test_outliers_are_detected_as_well_as_by_scikit_learn():
     ours, theirs = [], []
     for seed in range(5):
         X, outlier = with_outliers(seed)
-        for cls, scores in ((IsolationForest, ours), (sklearn.ensemble.IsolationForest, theirs)):
-            model = cls(random_state=seed).fit(X)
+        for forest_class, scores in (
+            (IsolationForest, ours),
+            (sklearn.ensemble.IsolationForest, theirs),
+        ):
+            model = forest_class(random_state=seed).fit(X)
             scores.append(roc_auc_score(outlier, -model.score_samples(X)))
     assert np.mean(ours) > np.mean(theirs) - 0.005
 
 
-def test_samples():
+def test_samples_of_trees():
     X, _ = with_outliers()
     model = IsolationForest(n_estimators=5, max_samples=40, random_state=0).fit(X)
     for rows, tree in zip(model.estimators_samples_, model.estimators_, strict=True):
@@ -86,25 +89,25 @@ def test_contamination_sets_the_threshold():
     assert (IsolationForest(contamination=0.1, random_state=0).fit_predict(X) == -1).sum() > 40
 
 
-def test_the_same_for_threads_trees_pickles_and_sparse():
+def test_threads_warm_start_pickles_and_sparse_give_the_same_scores():
     X, _ = with_outliers()
-    one, two = (IsolationForest(random_state=0, n_jobs=n).fit(X) for n in (1, 2))
-    want = one.score_samples(X)
-    np.testing.assert_array_equal(want, two.score_samples(X))
-    np.testing.assert_array_equal(want, pickle.loads(pickle.dumps(one)).score_samples(X))
-    grown = IsolationForest(n_estimators=30, random_state=0, warm_start=True).fit(X)
-    grown.set_params(n_estimators=100).fit(X)
-    np.testing.assert_array_equal(want, grown.score_samples(X))
-    thin = np.where(np.abs(X) < 1, 0, X)
+    one_thread, two_threads = (IsolationForest(random_state=0, n_jobs=n).fit(X) for n in (1, 2))
+    expected = one_thread.score_samples(X)
+    np.testing.assert_array_equal(expected, two_threads.score_samples(X))
+    np.testing.assert_array_equal(expected, pickle.loads(pickle.dumps(one_thread)).score_samples(X))
+    continued = IsolationForest(n_estimators=30, random_state=0, warm_start=True).fit(X)
+    continued.set_params(n_estimators=100).fit(X)
+    np.testing.assert_array_equal(expected, continued.score_samples(X))
+    with_zeros = np.where(np.abs(X) < 1, 0, X)
     np.testing.assert_array_equal(
-        IsolationForest(random_state=0).fit(thin).score_samples(thin),
+        IsolationForest(random_state=0).fit(with_zeros).score_samples(with_zeros),
         IsolationForest(random_state=0)
-        .fit(sparse.csc_matrix(thin))
-        .score_samples(sparse.csr_matrix(thin)),
+        .fit(sparse.csc_matrix(with_zeros))
+        .score_samples(sparse.csr_matrix(with_zeros)),
     )
 
 
-def test_categories_and_missing_values():
+def test_rare_categories_and_missing_values_are_outliers():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400), "x": rng.normal(size=400)})
@@ -116,7 +119,7 @@ def test_categories_and_missing_values():
     assert np.isfinite(model.score_samples(pd.DataFrame({"c": ["new"], "x": [np.nan]}))).all()
 
 
-def test_strange_tables():
+def test_unusual_and_invalid_tables():
     assert IsolationForest(random_state=0).fit([[1.0]]).score_samples([[1.0]]).shape == (1,)
     same = np.ones((50, 2))
     assert np.unique(IsolationForest(random_state=0).fit(same).score_samples(same)).size == 1
@@ -126,17 +129,17 @@ def test_strange_tables():
         IsolationForest(max_features=3).fit(same)
 
 
-def test_embedding():
+def test_embedding_encodes_leaves():
     X, _ = with_outliers()
     model = RandomTreesEmbedding(n_estimators=12, max_depth=3, random_state=0)
-    out = model.fit_transform(X)
-    assert sparse.issparse(out)
-    np.testing.assert_array_equal(np.asarray(out.sum(axis=1)).ravel(), 12)
-    np.testing.assert_array_equal(model.transform(X).toarray(), out.toarray())
+    embedded = model.fit_transform(X)
+    assert sparse.issparse(embedded)
+    np.testing.assert_array_equal(np.asarray(embedded.sum(axis=1)).ravel(), 12)
+    np.testing.assert_array_equal(model.transform(X).toarray(), embedded.toarray())
     leaves = np.column_stack([tree.apply(X) for tree in model.estimators_])
     np.testing.assert_array_equal(leaves, model.apply(X))
     names = model.get_feature_names_out()
-    assert len(names) == out.shape[1]
+    assert len(names) == embedded.shape[1]
     assert names[0].startswith("randomtreesembedding_0_")
     dense = RandomTreesEmbedding(5, sparse_output=False, random_state=0).fit(X).transform(X)
     assert isinstance(dense, np.ndarray)
@@ -144,4 +147,4 @@ def test_embedding():
         tree.tree_.feature[0]
         for tree in RandomTreesEmbedding(600, random_state=0).fit(X).estimators_
     ]
-    assert np.all(np.abs(np.bincount(roots) - 200) < 60)  # any column, whatever a target might say
+    assert np.all(np.abs(np.bincount(roots) - 200) < 60)  # every column is equally probable

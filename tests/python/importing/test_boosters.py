@@ -1,4 +1,4 @@
-"""Boosters of other libraries: files that are kept here, and their libraries where they are."""
+"""Boosters of other libraries, read from stored files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import spinney
 from spinney.importing._ubjson import read_ubjson
 from support.imported_models import FOLDER, predict_like_source, read_expected
 
-ROWS, TOLD = read_expected()
+ROWS, EXPECTED = read_expected()
 READERS = {
     "catboost": spinney.from_catboost,
     "lightgbm": spinney.from_lightgbm,
@@ -25,20 +25,20 @@ def _read(name):
     return READERS[name.split("_")[0]](FOLDER / name)
 
 
-@pytest.mark.parametrize("name", sorted(TOLD))
-def test_file_says_what_its_library_says(name):
-    """Sums in single precision (XGBoost's) are equal up to their rounding, others entirely."""
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_file_predicts_like_its_library(name):
+    """Sums in single precision (XGBoost) are equal up to rounding, others exactly."""
     model = _read(name)
     rounding = 2e-6 if name.startswith("xgboost") else 1e-12
     for X in (ROWS, ROWS.astype(np.float32), np.asfortranarray(ROWS), ROWS[:1]):
-        told = TOLD[name][: len(X)]
-        got = predict_like_source(model, X, told)
-        np.testing.assert_allclose(got, told, rtol=rounding, atol=rounding)
+        expected = EXPECTED[name][: len(X)]
+        actual = predict_like_source(model, X, expected)
+        np.testing.assert_allclose(actual, expected, rtol=rounding, atol=rounding)
 
 
-@pytest.mark.parametrize("name", sorted(TOLD))
-def test_model_is_a_whole_one(name, tmp_path):
-    """Files, pickles, stages, trees and importances serve as for a model of one's own."""
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_imported_model_is_complete(name, tmp_path):
+    """Saving, pickling, stages, trees and importances work like for a fitted model."""
     model = _read(name)
     raw = model._raw(ROWS)
     spinney.save(model, tmp_path / "model.spinney")
@@ -53,7 +53,7 @@ def test_model_is_a_whole_one(name, tmp_path):
     assert tree.max_depth <= 10
 
 
-def test_categories_that_no_tree_knows_are_on_the_right():
+def test_unseen_categories_go_right():
     model = _read("lightgbm_binary.txt")
     rows = np.repeat(ROWS[:1], 3, axis=0)
     rows[:, 4] = [99, -1, np.nan]
@@ -61,7 +61,7 @@ def test_categories_that_no_tree_knows_are_on_the_right():
     assert raw[0] == raw[1] == raw[2]
 
 
-def test_parameters_and_loss_come_along():
+def test_parameters_and_loss_are_imported():
     model = _read("lightgbm_zero.txt")
     assert (model.loss, model.alpha, model.n_estimators) == ("quantile", 0.3, 3)
     assert model.learning_rate == 0.1
@@ -69,7 +69,7 @@ def test_parameters_and_loss_come_along():
     assert _read("lightgbm_multiclass.txt").classes_.tolist() == [0, 1, 2]
 
 
-def test_boosting_goes_on_from_an_imported_model():
+def test_boosting_continues_from_an_imported_model():
     model = _read("lightgbm_binary.txt")
     before = model.decision_function(ROWS)
     y = ROWS[:, 4] > 5
@@ -82,11 +82,11 @@ def test_boosting_goes_on_from_an_imported_model():
     np.testing.assert_allclose(stages[-1], before, rtol=1e-12)
 
 
-# ---------------------------------------------------------------- files that are not in order
+# ---------------------------------------------------------------- invalid files
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "message"),
     [
         ("tree\n", "forest\n", "begins with 'tree'"),
         ("end of trees", "", "truncated"),
@@ -105,12 +105,12 @@ def test_boosting_goes_on_from_an_imported_model():
         ("pandas_categorical:null", "pandas_categorical:[", "JSON"),
     ],
 )
-def test_lightgbm_file_out_of_order(tmp_path, old, new, words):
+def test_invalid_lightgbm_file_raises(tmp_path, old, new, message):
     text = (FOLDER / "lightgbm_binary.txt").read_text()
     assert old in text
     path = tmp_path / "model.txt"
     path.write_text(text.replace(old, new))
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         spinney.from_lightgbm(path)
 
 
@@ -121,7 +121,7 @@ def _change(document, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda m, t: t.update(left_children=[0, *t["left_children"][1:]]), "more than one"),
         (lambda m, t: t.update(left_children=t["left_children"][:-1]), "equal length"),
@@ -136,11 +136,11 @@ def _change(document, change):
         (lambda m, t: m["learner_model_param"].update(base_score="[nan]"), "numbers"),
     ],
 )
-def test_xgboost_file_out_of_order(tmp_path, change, words):
+def test_invalid_xgboost_file_raises(tmp_path, change, message):
     document = json.loads((FOLDER / "xgboost_binary.json").read_text())
     path = tmp_path / "model.json"
     path.write_text(json.dumps(_change(document, change)))
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         spinney.from_xgboost(path)
 
 
@@ -148,32 +148,32 @@ def test_xgboost_file_out_of_order(tmp_path, change, words):
     "name",
     ["catboost_binary.json", "lightgbm_binary.txt", "xgboost_binary.json", "xgboost_classes.ubj"],
 )
-def test_cut_or_changed_files_are_errors_or_models(tmp_path, name):
-    """Whatever stands in a file, it is a ValueError or a model that predicts."""
+def test_truncated_or_changed_files_raise_or_predict(tmp_path, name):
+    """Any file content raises ValueError or gives a model that predicts."""
     content = (FOLDER / name).read_bytes()
     rng = np.random.default_rng(0)
     path = tmp_path / name
-    refused = 0
+    n_errors = 0
     for trial in range(150):
         changed = bytearray(content)
         if trial % 3 == 0:
             del changed[rng.integers(len(content)) :]
         else:
-            for at in rng.integers(0, len(content), 1 + trial % 4):
-                changed[at] = rng.integers(32, 127)
+            for position in rng.integers(0, len(content), 1 + trial % 4):
+                changed[position] = rng.integers(32, 127)
         path.write_bytes(bytes(changed))
         try:
             model = READERS[name.split("_")[0]](path)
         except ValueError:
-            refused += 1
+            n_errors += 1
             continue
         if model.n_features_in_ == ROWS.shape[1] and not hasattr(model, "feature_names_in_"):
             model.predict(ROWS)
-    assert refused >= 50
+    assert n_errors >= 50
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda m: m["features_info"].update(categorical_features=[{}]), "only numeric columns"),
         (
@@ -195,16 +195,16 @@ def test_cut_or_changed_files_are_errors_or_models(tmp_path, name):
         (lambda m: m.update(scale_and_bias=[1, [0, 0]]), "leaves"),
     ],
 )
-def test_catboost_file_out_of_order(tmp_path, change, words):
+def test_invalid_catboost_file_raises(tmp_path, change, message):
     document = json.loads((FOLDER / "catboost_binary.json").read_text())
     change(document)
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         spinney.from_catboost(path)
 
 
-def test_no_such_file_and_no_such_model(tmp_path):
+def test_missing_files_and_other_types_raise(tmp_path):
     with pytest.raises(FileNotFoundError):
         spinney.from_lightgbm(tmp_path / "none.txt")
     for reader in READERS.values():
@@ -212,16 +212,16 @@ def test_no_such_file_and_no_such_model(tmp_path):
             reader(pd.DataFrame())
 
 
-def test_ubjson_of_every_kind():
+def test_ubjson_values_of_every_type():
     content = (
         b"{U\x01a[Zi\xffU\xffI\x01\x00TFCx]U\x01bSU\x02hi"
         b"U\x01c[$l#U\x02\x00\x00\x00\x01\xff\xff\xff\xffU\x01d[#U\x01D\x3f\xf0\0\0\0\0\0\0}"
     )
-    read = read_ubjson(content)
-    assert read["a"] == [None, -1, 255, 256, True, False, "x"]
-    assert read["b"] == "hi"
-    assert read["c"].tolist() == [1, -1]
-    assert read["d"] == [1.0]
+    values = read_ubjson(content)
+    assert values["a"] == [None, -1, 255, 256, True, False, "x"]
+    assert values["b"] == "hi"
+    assert values["c"].tolist() == [1, -1]
+    assert values["d"] == [1.0]
     for end in range(len(content)):
         with pytest.raises(ValueError, match="UBJSON"):
             read_ubjson(content[:end])

@@ -1,4 +1,4 @@
-"""Every kind of model that the other libraries fit: the same answers, or a refusal by name."""
+"""Kinds of models of other libraries: same predictions, or an error with the kind."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
 
 
 def check_xgboost(theirs, tmp_path, **options):
-    """Compare the model, and both kinds of its files, with what it says of its rows."""
+    """Compare the model and both kinds of its files with the predictions of XGBoost."""
     xgboost = pytest.importorskip("xgboost")
-    told = theirs.predict(xgboost.DMatrix(X, **options))
+    expected = theirs.predict(xgboost.DMatrix(X, **options))
     models = [spinney.from_xgboost(theirs)]
     for ending in ("json", "ubj"):
         path = tmp_path / f"model.{ending}"
         theirs.save_model(path)
         models.append(spinney.from_xgboost(path))
-    for ours in models:
-        got = predict_like_source(ours, X, told)
-        np.testing.assert_allclose(got, told, rtol=1e-5, atol=2e-6)
+    for imported in models:
+        actual = predict_like_source(imported, X, expected)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-6)
     return models[0]
 
 
@@ -43,7 +43,7 @@ def check_xgboost(theirs, tmp_path, **options):
             {"multi_strategy": "multi_output_tree", "objective": "multi:softprob", "num_class": 3},
             THREE,
         ),
-        ({}, np.c_[SCORE + 30, SCORE - 7]),  # another score to start from for each column
+        ({}, np.c_[SCORE + 30, SCORE - 7]),  # each column has its own base score
         ({"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.8]}, SCORE),
         ({"objective": "reg:logistic"}, 1 / (1 + np.exp(-SCORE))),
         ({"grow_policy": "lossguide", "max_leaves": 9, "max_depth": 0}, SCORE),
@@ -51,26 +51,26 @@ def check_xgboost(theirs, tmp_path, **options):
     ],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else "y",
 )
-def test_xgboost_kinds(params, y, tmp_path):
+def test_xgboost_models_predict_the_same(params, y, tmp_path):
     xgboost = pytest.importorskip("xgboost")
     common = {"max_depth": 4, "nthread": 1, "seed": 1}
     check_xgboost(xgboost.train({**common, **params}, xgboost.DMatrix(X, y), 6), tmp_path)
 
 
-@pytest.mark.parametrize("most_one_hot", [1, 100])
-def test_xgboost_categories_one_by_one_and_in_sets(most_one_hot, tmp_path):
+@pytest.mark.parametrize("max_one_hot", [1, 100])
+def test_xgboost_categories_one_hot_and_in_sets(max_one_hot, tmp_path):
     xgboost = pytest.importorskip("xgboost")
     kinds = {"feature_types": ["q", "q", "q", "c"], "enable_categorical": True}
-    params = {"max_depth": 5, "nthread": 1, "max_cat_to_onehot": most_one_hot}
+    params = {"max_depth": 5, "nthread": 1, "max_cat_to_onehot": max_one_hot}
     theirs = xgboost.train(params, xgboost.DMatrix(X, SCORE, **kinds), 6)
     sizes = [len(s) for s in theirs.trees_to_dataframe().Category.dropna()]
     assert sizes
-    assert (max(sizes) > 1) == (most_one_hot == 1)
+    assert (max(sizes) > 1) == (max_one_hot == 1)
     check_xgboost(theirs, tmp_path, **kinds)
 
 
 @pytest.mark.parametrize("objective", ["rank:ndcg", "rank:pairwise", "rank:map"])
-def test_xgboost_rankings(objective, tmp_path):
+def test_xgboost_rankers_predict_the_same(objective, tmp_path):
     xgboost = pytest.importorskip("xgboost")
     data = xgboost.DMatrix(X, THREE if objective != "rank:map" else THREE > 1, group=GROUPS)
     ours = check_xgboost(xgboost.train({"objective": objective, "nthread": 1}, data, 5), tmp_path)
@@ -78,7 +78,7 @@ def test_xgboost_rankings(objective, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("params", "y", "words"),
+    ("params", "y", "message"),
     [
         ({"booster": "gblinear"}, SCORE, "gblinear"),
         ({"objective": "survival:cox"}, np.exp(SCORE), "survival:cox"),
@@ -90,11 +90,11 @@ def test_xgboost_rankings(objective, tmp_path):
         ),
     ],
 )
-def test_xgboost_refused_by_name(params, y, words):
+def test_unsupported_xgboost_models_raise(params, y, message):
     xgboost = pytest.importorskip("xgboost")
     filled = xgboost.DMatrix(np.nan_to_num(X), y)
     theirs = xgboost.train({"nthread": 1, **params}, filled, 3)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         spinney.from_xgboost(theirs)
 
 
@@ -116,20 +116,20 @@ LIGHT = {"num_leaves": 8, "min_data_in_leaf": 3, "verbose": -1, "num_threads": 1
     ],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else "y",
 )
-def test_lightgbm_kinds(params, y, tmp_path):
+def test_lightgbm_models_predict_the_same(params, y, tmp_path):
     lightgbm = pytest.importorskip("lightgbm")
     y = SCORE > 0 if np.ndim(y) == 0 else y
     data = lightgbm.Dataset(FRAME, y, categorical_feature=["d"])
     theirs = lightgbm.train({**LIGHT, **params}, data, 6)
     theirs.save_model(tmp_path / "model.txt")
-    told = theirs.predict(FRAME)
+    expected = theirs.predict(FRAME)
     for model in (theirs, tmp_path / "model.txt"):
-        got = predict_like_source(spinney.from_lightgbm(model), FRAME, told)
-        np.testing.assert_allclose(got, told, rtol=1e-10)
+        actual = predict_like_source(spinney.from_lightgbm(model), FRAME, expected)
+        np.testing.assert_allclose(actual, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("objective", ["lambdarank", "rank_xendcg"])
-def test_lightgbm_rankings(objective):
+def test_lightgbm_rankers_predict_the_same(objective):
     lightgbm = pytest.importorskip("lightgbm")
     data = lightgbm.Dataset(X, THREE, group=GROUPS)
     theirs = lightgbm.train({**LIGHT, "objective": objective}, data, 5)
@@ -138,7 +138,7 @@ def test_lightgbm_rankings(objective):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-10, atol=1e-12)
 
 
-def test_lightgbm_stops_at_the_best_round():
+def test_lightgbm_uses_the_best_round():
     lightgbm = pytest.importorskip("lightgbm")
     noise = np.random.default_rng(0).normal(size=len(X))
     theirs = lightgbm.LGBMRegressor(n_estimators=30, n_jobs=1, verbose=-1)
@@ -149,30 +149,30 @@ def test_lightgbm_stops_at_the_best_round():
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-10, atol=1e-12)
 
 
-def test_lightgbm_objective_of_one_s_own():
+def test_lightgbm_with_a_custom_objective():
     lightgbm = pytest.importorskip("lightgbm")
 
     def squared(scores, data):
         return scores - data.get_label(), np.ones_like(scores)
 
     theirs = lightgbm.train({**LIGHT, "objective": squared}, lightgbm.Dataset(X, SCORE), 5)
-    ours = spinney.from_lightgbm(theirs)  # scores are the predictions, as there
+    ours = spinney.from_lightgbm(theirs)  # scores are the predictions, as in LightGBM
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("params", "words"),
+    ("params", "message"),
     [
         ({"linear_tree": True}, "linear"),
         ({"objective": "multiclassova", "num_class": 3}, "multiclassova"),
     ],
 )
-def test_lightgbm_refused_by_name(params, words):
+def test_unsupported_lightgbm_models_raise(params, message):
     lightgbm = pytest.importorskip("lightgbm")
     y = THREE if "num_class" in params else SCORE
     data = lightgbm.Dataset(np.nan_to_num(X), y, params={**LIGHT, **params})
     theirs = lightgbm.train({**LIGHT, **params}, data, 3)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         spinney.from_lightgbm(theirs)
 
 
@@ -193,22 +193,22 @@ CAT = {"iterations": 5, "depth": 4, "verbose": 0, "thread_count": 1, "allow_writ
     ],
     ids=lambda value: value if isinstance(value, str) else "y",
 )
-def test_catboost_kinds(loss, y, tmp_path):
+def test_catboost_models_predict_the_same(loss, y, tmp_path):
     catboost = pytest.importorskip("catboost")
     group = {"group_id": np.repeat(np.arange(10), 25)} if loss == "YetiRank" else {}
     theirs = catboost.CatBoost({**CAT, "loss_function": loss})
     theirs.fit(catboost.Pool(X, y, **group))
     theirs.save_model(str(tmp_path / "model.json"), format="json")
-    told = theirs.predict(X, prediction_type="RawFormulaVal")
+    expected = theirs.predict(X, prediction_type="RawFormulaVal")
     for model in (theirs, tmp_path / "model.json"):
         raw = np.squeeze(spinney.from_catboost(model)._raw(X))
-        if loss == "MultiClass":  # scores count up to a constant in each row
-            raw, told = raw - raw[:, :1], told - told[:, :1]
-        np.testing.assert_allclose(raw, told, rtol=1e-10, atol=1e-12)
+        if loss == "MultiClass":  # scores are defined up to a constant per row
+            raw, expected = raw - raw[:, :1], expected - expected[:, :1]
+        np.testing.assert_allclose(raw, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["cat", "text", "embedding"])
-def test_catboost_refused_by_name(kind):
+def test_catboost_models_with_other_columns_raise(kind):
     catboost = pytest.importorskip("catboost")
     words = np.array(["red apple tree", "green pear tree", "blue plum bush"])[THREE]
     column = {"cat": words, "text": words, "embedding": list(np.nan_to_num(X[:, :3]))}[kind]
@@ -219,7 +219,7 @@ def test_catboost_refused_by_name(kind):
         spinney.from_catboost(theirs)
 
 
-def test_catboost_with_a_threshold_of_its_own():
+def test_catboost_with_its_own_probability_threshold_raises():
     catboost = pytest.importorskip("catboost")
     theirs = catboost.CatBoostClassifier(**CAT).fit(X, (SCORE > 0).astype(int))
     theirs.set_probability_threshold(0.8)

@@ -1,4 +1,4 @@
-"""Models that the other libraries fit now, where they are installed."""
+"""Models that installed libraries fit, compared with the imported models."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import spinney
 from support.imported_models import make_rows, predict_like_source
 
 
-def make_questions(X, thresholds, seed):
-    """Rows at thresholds and next to them, huge and tiny ones, and some as they were."""
+def rows_near_thresholds(X, thresholds, seed):
+    """Return rows at and next to thresholds, huge and tiny rows, and unchanged rows."""
     rng = np.random.default_rng(seed)
-    rows = X.copy()
-    rows[:100, :3] = rng.choice(thresholds, (100, 3))
-    rows[:50, :3] *= 1 + rng.integers(-3, 4, (50, 3)) * 2e-8
-    rows[100:150, :3] *= 10.0 ** rng.integers(-40, 30, (50, 3))
-    return rows
+    changed = X.copy()
+    changed[:100, :3] = rng.choice(thresholds, (100, 3))
+    changed[:50, :3] *= 1 + rng.integers(-3, 4, (50, 3)) * 2e-8
+    changed[100:150, :3] *= 10.0 ** rng.integers(-40, 30, (50, 3))
+    return changed
 
 
 TARGETS = {
@@ -39,23 +39,25 @@ TARGETS = {
         ("tweedie", "positive"),
     ],
 )
-@pytest.mark.parametrize("more", [{}, {"zero_as_missing": True}, {"use_missing": False}])
-def test_lightgbm(objective, target, more):
+@pytest.mark.parametrize("options", [{}, {"zero_as_missing": True}, {"use_missing": False}])
+def test_lightgbm_models_predict_the_same(objective, target, options):
     lightgbm = pytest.importorskip("lightgbm")
     for seed in range(3):
         X, score = make_rows(seed)
         params = {"objective": objective, "num_leaves": 12, "min_data_in_leaf": 3, "verbose": -1}
-        params |= {"num_threads": 1, "min_data_per_group": 3, "cat_smooth": 1, **more}
+        params |= {"num_threads": 1, "min_data_per_group": 3, "cat_smooth": 1, **options}
         if objective == "multiclass":
             params["num_class"] = 3
         data = lightgbm.Dataset(X, TARGETS[target](score), categorical_feature=[3])
         theirs = lightgbm.train(params, data, 5)
         ours = spinney.from_lightgbm(theirs)
-        limits = pd.to_numeric(theirs.trees_to_dataframe().threshold, errors="coerce").dropna()
-        rows = make_questions(X, limits.to_numpy(), seed)
-        for asked in (X, rows, X.astype(np.float32)):
-            told = theirs.predict(asked)
-            np.testing.assert_allclose(predict_like_source(ours, asked, told), told, rtol=1e-10)
+        thresholds = pd.to_numeric(theirs.trees_to_dataframe().threshold, errors="coerce").dropna()
+        near_thresholds = rows_near_thresholds(X, thresholds.to_numpy(), seed)
+        for asked in (X, near_thresholds, X.astype(np.float32)):
+            expected = theirs.predict(asked)
+            np.testing.assert_allclose(
+                predict_like_source(ours, asked, expected), expected, rtol=1e-10
+            )
             raw = theirs.predict(asked, raw_score=True)
             np.testing.assert_allclose(np.squeeze(ours._raw(asked)), raw, rtol=1e-10, atol=1e-12)
         gains = theirs.feature_importance("gain")
@@ -73,13 +75,13 @@ def test_lightgbm(objective, target, more):
         ("reg:tweedie", "positive"),
     ],
 )
-@pytest.mark.parametrize("more", [{}, {"base_score": 0.3}, {"num_parallel_tree": 2}])
-def test_xgboost(objective, target, more):
+@pytest.mark.parametrize("options", [{}, {"base_score": 0.3}, {"num_parallel_tree": 2}])
+def test_xgboost_models_predict_the_same(objective, target, options):
     xgboost = pytest.importorskip("xgboost")
     kinds = ["q", "q", "q", "c"]
     for seed in range(3):
         X, score = make_rows(seed)
-        params = {"objective": objective, "max_depth": 4, "nthread": 1, "subsample": 0.8, **more}
+        params = {"objective": objective, "max_depth": 4, "nthread": 1, "subsample": 0.8, **options}
         if objective == "multi:softprob":
             params["num_class"] = 3
         data = xgboost.DMatrix(
@@ -87,16 +89,16 @@ def test_xgboost(objective, target, more):
         )
         theirs = xgboost.train(params, data, 5)
         ours = spinney.from_xgboost(theirs)
-        limits = pd.to_numeric(theirs.trees_to_dataframe().Split, errors="coerce").dropna()
-        rows = make_questions(X, limits.to_numpy(), seed)
-        for asked in (X, rows, X.astype(np.float32)):
-            table = xgboost.DMatrix(asked, feature_types=kinds, enable_categorical=True)
-            told = theirs.predict(table)
-            got = predict_like_source(ours, asked, told)
-            np.testing.assert_allclose(got, told, rtol=1e-5, atol=2e-6)
+        thresholds = pd.to_numeric(theirs.trees_to_dataframe().Split, errors="coerce").dropna()
+        near_thresholds = rows_near_thresholds(X, thresholds.to_numpy(), seed)
+        for values in (X, near_thresholds, X.astype(np.float32)):
+            table = xgboost.DMatrix(values, feature_types=kinds, enable_categorical=True)
+            expected = theirs.predict(table)
+            actual = predict_like_source(ours, values, expected)
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-6)
 
 
-def test_xgboost_takes_the_best_rounds_of_an_estimator():
+def test_xgboost_estimator_uses_its_best_rounds():
     xgboost = pytest.importorskip("xgboost")
     X, score = make_rows(0)
     theirs = xgboost.XGBClassifier(n_estimators=9, early_stopping_rounds=2, n_jobs=1)
@@ -131,14 +133,15 @@ def test_categories_of_a_frame_are_matched_by_value(library):
         ours = spinney.from_xgboost(theirs)
     assert ours.feature_names_in_.tolist() == list("abcde")
     np.testing.assert_allclose(ours.predict_proba(frame), theirs.predict_proba(frame), atol=1e-6)
-    part = frame.iloc[:7].assign(d=pd.Categorical(letters[:7]))  # other codes, the same values
-    got, told = ours.predict_proba(part), theirs.predict_proba(frame.iloc[:7])
-    np.testing.assert_allclose(got, told, atol=1e-6)
+    # The category codes differ, the values are the same.
+    first_rows = frame.iloc[:7].assign(d=pd.Categorical(letters[:7]))
+    actual, expected = ours.predict_proba(first_rows), theirs.predict_proba(frame.iloc[:7])
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", ["SymmetricTree", "Lossguide"])
 @pytest.mark.parametrize("mode", ["Min", "Max"])
-def test_catboost(policy, mode):
+def test_catboost_models_predict_the_same(policy, mode):
     catboost = pytest.importorskip("catboost")
     X, score = make_rows(0)
     common = {"iterations": 5, "depth": 4, "grow_policy": policy, "nan_mode": mode}
@@ -146,8 +149,10 @@ def test_catboost(policy, mode):
     for kind, y in (("Classifier", score > 0), ("Regressor", score)):
         theirs = getattr(catboost, f"CatBoost{kind}")(**common).fit(X, y)
         ours = spinney.from_catboost(theirs)
-        rows = make_questions(X, np.concatenate(list(theirs.get_borders().values())), 0)
-        for asked in (X, rows, X.astype(np.float32)):
+        near_thresholds = rows_near_thresholds(
+            X, np.concatenate(list(theirs.get_borders().values())), 0
+        )
+        for asked in (X, near_thresholds, X.astype(np.float32)):
             told = theirs.predict(asked, prediction_type="RawFormulaVal")
             np.testing.assert_allclose(ours._raw(asked)[:, 0], told, rtol=1e-10, atol=1e-12)
         changes = theirs.get_feature_importance(type="PredictionValuesChange")

@@ -22,11 +22,11 @@ GROUP_SIZES = np.full(10, 20)
 
 
 def check_refit(imported, y):
-    """Fit a clone with the imported parameters and require predictions of the same form."""
+    """Fit a clone with the imported parameters; check the form of its predictions."""
     group = {"group": GROUP_SIZES} if hasattr(imported, "ndcg_at") else {}
-    again = clone(imported).fit(X, y, **group) if y is not None else clone(imported).fit(X)
-    assert type(again) is type(imported)
-    before, after = imported.predict(X), again.predict(X)
+    refitted = clone(imported).fit(X, y, **group) if y is not None else clone(imported).fit(X)
+    assert type(refitted) is type(imported)
+    before, after = imported.predict(X), refitted.predict(X)
     assert after.shape == before.shape
     if before.dtype.kind == "f":
         assert np.isfinite(after).all()
@@ -107,30 +107,30 @@ def name_of(value):
 
 
 @pytest.mark.parametrize(("params", "y"), XGBOOST, ids=name_of)
-def test_xgboost(params, y):
+def test_imported_xgboost_models_can_be_refitted(params, y):
     xgboost = pytest.importorskip("xgboost")
-    ranks = params.get("objective", "").startswith("rank")
-    data = xgboost.DMatrix(X, y, **({"group": GROUP_SIZES} if ranks else {}))
+    is_ranker = params.get("objective", "").startswith("rank")
+    data = xgboost.DMatrix(X, y, **({"group": GROUP_SIZES} if is_ranker else {}))
     theirs = xgboost.train({"nthread": 1, "max_depth": 3, **params}, data, 4)
     check_refit(spinney.from_xgboost(theirs), y)
 
 
 @pytest.mark.parametrize(("params", "y"), LIGHTGBM, ids=name_of)
-def test_lightgbm(params, y):
+def test_imported_lightgbm_models_can_be_refitted(params, y):
     lightgbm = pytest.importorskip("lightgbm")
-    ranks = params["objective"] in ("lambdarank", "rank_xendcg")
-    data = lightgbm.Dataset(X, y, **({"group": GROUP_SIZES} if ranks else {}))
+    is_ranker = params["objective"] in ("lambdarank", "rank_xendcg")
+    data = lightgbm.Dataset(X, y, **({"group": GROUP_SIZES} if is_ranker else {}))
     common = {"num_leaves": 8, "min_data_in_leaf": 3, "verbose": -1, "num_threads": 1}
     bagging = {"bagging_freq": 1, "bagging_fraction": 0.6}
     theirs = lightgbm.train({**common, **bagging, **params}, data, 4)
     ours = spinney.from_lightgbm(theirs)
-    told = theirs.predict(X)
-    if told.ndim == 1 and not hasattr(ours, "classes_"):
-        np.testing.assert_allclose(ours.predict(X), told, rtol=1e-10, atol=1e-12)
+    expected = theirs.predict(X)
+    if expected.ndim == 1 and not hasattr(ours, "classes_"):
+        np.testing.assert_allclose(ours.predict(X), expected, rtol=1e-10, atol=1e-12)
     check_refit(ours, y)
 
 
-def test_lightgbm_custom_objective():
+def test_imported_lightgbm_model_with_a_custom_objective_can_be_refitted():
     lightgbm = pytest.importorskip("lightgbm")
 
     def squared(scores, data):
@@ -142,7 +142,7 @@ def test_lightgbm_custom_objective():
 
 
 @pytest.mark.parametrize(("loss", "y"), CATBOOST, ids=lambda v: v if isinstance(v, str) else None)
-def test_catboost(loss, y):
+def test_imported_catboost_models_can_be_refitted(loss, y):
     catboost = pytest.importorskip("catboost")
     options = {"iterations": 4, "depth": 3, "verbose": 0, "thread_count": 1}
     model = catboost.CatBoost({**options, "loss_function": loss, "allow_writing_files": False})
@@ -191,20 +191,20 @@ REGRESSORS = [
 
 @pytest.mark.parametrize("theirs", CLASSIFIERS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-def test_sklearn_classifiers(theirs, y):
+def test_imported_sklearn_classifiers_can_be_refitted(theirs, y):
     check_refit(spinney.from_sklearn(clone(theirs).fit(X, y)), y)
 
 
 @pytest.mark.parametrize("theirs", REGRESSORS, ids=lambda model: type(model).__name__)
-def test_sklearn_regressors(theirs):
+def test_imported_sklearn_regressors_can_be_refitted(theirs):
     check_refit(spinney.from_sklearn(clone(theirs).fit(X, POSITIVE)), POSITIVE)
 
 
-def test_sklearn_mixture():
+def test_imported_sklearn_mixture_can_be_refitted():
     check_refit(spinney.from_sklearn(GaussianMixture(2, random_state=0).fit(X)), None)
 
 
-def test_logitraw_warns_of_the_other_threshold():
+def test_logitraw_warns_about_its_threshold():
     xgboost = pytest.importorskip("xgboost")
     data = xgboost.DMatrix(X, TWO)
     theirs = xgboost.XGBClassifier(objective="binary:logitraw", n_estimators=2, n_jobs=1)

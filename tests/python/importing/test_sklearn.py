@@ -1,4 +1,4 @@
-"""Models of scikit-learn say the same as models of Spinney's."""
+"""Models of scikit-learn and the imported Spinney models predict the same."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ X = RNG.normal(size=(300, 4))
 SCORE = X[:, 0] + np.sin(3 * X[:, 1])
 TWO = np.array(["b", "a"])[(SCORE > 0).astype(int)]
 THREE = np.digitize(SCORE, [-0.5, 0.5])
-GAPS = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+X_MISSING = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 
 
 def _near_thresholds(model):
-    """Rows at thresholds, and so close to them that rounding to float32 decides."""
+    """Return rows at thresholds and so close to them that rounding to float32 matters."""
     members = np.ravel(model.estimators_) if hasattr(model, "estimators_") else [model]
     thresholds = np.concatenate([member.tree_.threshold for member in members])
     rows = RNG.choice(thresholds, X.shape)
@@ -40,13 +40,13 @@ def _check(model, *tables):
         for name in ("predict", "predict_proba", "decision_function", "score_samples"):
             if not hasattr(model, name):
                 continue
-            told, got = getattr(model, name)(rows), getattr(ours, name)(rows)
-            if isinstance(told, list):  # one array for each output
-                told, got = np.hstack(told), np.hstack(got)
-            if told.dtype.kind == "f":
-                np.testing.assert_allclose(got, told, rtol=1e-10, atol=1e-10)
+            expected, actual = getattr(model, name)(rows), getattr(ours, name)(rows)
+            if isinstance(expected, list):  # one array for each output
+                expected, actual = np.hstack(expected), np.hstack(actual)
+            if expected.dtype.kind == "f":
+                np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-10)
             else:
-                np.testing.assert_array_equal(got, told)
+                np.testing.assert_array_equal(actual, expected)
     if hasattr(model, "feature_importances_"):
         np.testing.assert_allclose(
             ours.feature_importances_, model.feature_importances_, atol=1e-10
@@ -65,11 +65,11 @@ def _check(model, *tables):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_classes(model, y):
+def test_classifiers_of_trees_predict_the_same(model, y):
     model.set_params(random_state=0).fit(X, y)
     _check(model, X, _near_thresholds(model), X.astype(np.float32), X * 1e12)
-    model.fit(GAPS, y, sample_weight=RNG.random(len(X)))
-    _check(model, GAPS)
+    model.fit(X_MISSING, y, sample_weight=RNG.random(len(X)))
+    _check(model, X_MISSING)
 
 
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
@@ -83,23 +83,23 @@ def test_classes(model, y):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_numbers(model, criterion):
+def test_regressors_of_trees_predict_the_same(model, criterion):
     model.set_params(random_state=0, criterion=criterion)
     for y in (SCORE + 5, np.c_[SCORE + 5, 2 * SCORE + 9]):
         model.fit(X, y)
         _check(model, X, _near_thresholds(model), X.astype(np.float32))
 
 
-def test_forest_has_trees_that_can_be_read(tmp_path):
+def test_imported_forest_has_readable_trees(tmp_path):
     theirs = ensemble.RandomForestClassifier(n_estimators=3, max_depth=3, random_state=0)
     ours = spinney.from_sklearn(theirs.fit(X, TWO))
     assert ours.apply(X).shape == (len(X), 3)
-    for mine, other in zip(ours.estimators_, theirs.estimators_, strict=True):
-        np.testing.assert_allclose(mine.predict_proba(X), other.predict_proba(X))
+    for our_tree, their_tree in zip(ours.estimators_, theirs.estimators_, strict=True):
+        np.testing.assert_allclose(our_tree.predict_proba(X), their_tree.predict_proba(X))
     assert "class:" in spinney.tree.export_text(ours.estimators_[0])
     spinney.save(ours, tmp_path / "forest.spinney")
-    again = spinney.load(tmp_path / "forest.spinney")
-    np.testing.assert_array_equal(again.predict_proba(X), ours.predict_proba(X))
+    loaded = spinney.load(tmp_path / "forest.spinney")
+    np.testing.assert_array_equal(loaded.predict_proba(X), ours.predict_proba(X))
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,15 @@ def test_forest_has_trees_that_can_be_read(tmp_path):
         (ensemble.GradientBoostingRegressor(loss="quantile", alpha=0.2), SCORE),
     ],
 )
-def test_boosters(model, y):
+def test_gradient_boosting_predicts_the_same(model, y):
     model.set_params(n_estimators=6, random_state=0).fit(X, y)
     members = model.estimators_
     model_ours = spinney.from_sklearn(model)
     assert model_ours.n_estimators_ == len(members)
-    rows = RNG.choice(np.concatenate([t.tree_.threshold for t in members.ravel()]), X.shape)
-    for table in (X, rows, X.astype(np.float32)):
+    near_thresholds = RNG.choice(
+        np.concatenate([t.tree_.threshold for t in members.ravel()]), X.shape
+    )
+    for table in (X, near_thresholds, X.astype(np.float32)):
         np.testing.assert_allclose(
             model_ours._raw(table), model._raw_predict(table.astype(np.float32)), rtol=1e-10
         )
@@ -135,13 +137,13 @@ def test_boosters(model, y):
         ensemble.HistGradientBoostingRegressor(loss="quantile", quantile=0.3),
     ],
 )
-@threadpool_limits.wrap(limits=1)  # threads of OpenMP wait for each other on a busy machine
-def test_histogram_boosters(model):
+@threadpool_limits.wrap(limits=1)  # OpenMP threads wait for each other on a busy machine
+def test_histogram_boosting_predicts_the_same(model):
     y = THREE if hasattr(model, "classes_") or "Classifier" in type(model).__name__ else None
     y = np.exp(SCORE) if y is None else y
     model.set_params(max_iter=6, min_samples_leaf=3, max_leaf_nodes=9)
-    _check(model.fit(GAPS, y), GAPS, X, X.astype(np.float32))
-    frame = pd.DataFrame(GAPS, columns=list("abcd"))
+    _check(model.fit(X_MISSING, y), X_MISSING, X, X.astype(np.float32))
+    frame = pd.DataFrame(X_MISSING, columns=list("abcd"))
     frame["c"] = pd.Categorical(RNG.choice(np.array(["x", "y", "z", None], object), len(X)))
     frame["a"] = RNG.integers(0, 30, len(X))
     other = frame.assign(a=RNG.integers(0, 40, len(X)))
@@ -165,16 +167,16 @@ def test_histogram_boosters(model):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_other_models(model):
+def test_linear_models_mixtures_and_neighbours_predict_the_same(model):
     _check(model, X)
 
 
-def test_what_cannot_be_read():
+def test_unsupported_and_unfitted_models_raise():
     with pytest.raises(TypeError, match="got SVC"):
         spinney.from_sklearn(SVC().fit(X, TWO))
-    started = ensemble.GradientBoostingRegressor(init=linear_model.Ridge(), n_estimators=2)
+    with_init = ensemble.GradientBoostingRegressor(init=linear_model.Ridge(), n_estimators=2)
     with pytest.raises(ValueError, match="init=Ridge"):
-        spinney.from_sklearn(started.fit(X, SCORE))
+        spinney.from_sklearn(with_init.fit(X, SCORE))
     with pytest.raises(ValueError, match="not fitted"):
         spinney.from_sklearn(tree.DecisionTreeClassifier())
 
@@ -186,8 +188,8 @@ def test_what_cannot_be_read():
     ),
     st.integers(-3, 3),
 )
-def test_limits_round_as_single_precision_does(threshold, steps):
-    """The limits are the last doubles that are on the left once rounded."""
+def test_limits_round_like_single_precision(threshold, steps):
+    """The limits are the largest doubles that go left after rounding."""
     for limit, is_left in (
         (last_at_most(threshold), np.less_equal),
         (last_below(threshold), np.less),
@@ -195,7 +197,7 @@ def test_limits_round_as_single_precision_does(threshold, steps):
         assert is_left(np.float32(limit), np.float32(threshold))
         beyond = np.nextafter(limit, np.inf)
         assert not is_left(np.float32(beyond), np.float32(threshold))
-    between = np.nextafter(np.float64(threshold), steps)  # a threshold that is no float32
+    between = np.nextafter(np.float64(threshold), steps)  # a threshold that is not a float32
     limit = last_at_most(between)
     assert np.float64(np.float32(limit)) <= between
     assert np.float64(np.float32(np.nextafter(limit, np.inf))) > between

@@ -1,4 +1,4 @@
-"""What columns are taken for, how that is overruled, and which give the target away."""
+"""Kinds of columns: automatic decision, overrides and suspected target leakage."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ DAY = datetime.date(2024, 1, 1)
 
 
 def kind_of(values: Any, name: str = "v") -> str:
-    """Return the kind of a column in a table that has another one to learn from."""
+    """Return the kind of a column in a table that has another usable column."""
     column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     table = pa.table({name: column, "other": RNG.normal(size=len(column))})
     return decide_kinds(table).columns[0].kind
 
 
-WORDS = ["a rather long remark on the thing", "which nobody else has", "written by hand"]
+PHRASES = ["a rather long remark on the thing", "which nobody else has", "written by hand"]
 
 
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
         (RNG.normal(size=N), "number"),
-        (RNG.integers(0, 3, N), "number"),  # few values stay numbers
+        (RNG.integers(0, 3, N), "number"),  # few values are numbers, too
         (RNG.choice([0.5, 1.5], N), "number"),
         (RNG.permutation(10**6)[:N], "number"),  # a price in cents: all differ
         (pa.array([decimal.Decimal(k) / 4 for k in range(N)]), "number"),
@@ -60,7 +60,7 @@ WORDS = ["a rather long remark on the thing", "which nobody else has", "written 
         ([DAY + datetime.timedelta(days=k) for k in range(N)], "date"),
         ([datetime.datetime(2024, 1, 1, k % 24) for k in range(N)], "date"),
         ([datetime.time(k % 24) for k in range(N)], "date"),
-        ([f"{WORDS[k % 3]} {k} {WORDS[(k + 1) % 3]}" for k in range(N)], "text"),
+        ([f"{PHRASES[k % 3]} {k} {PHRASES[(k + 1) % 3]}" for k in range(N)], "text"),
         ([f"Smith, Mr. John {k}" for k in range(N)], "text"),
         ([f"user-{k:05}" for k in range(N)], "identifier"),
         ([f"0{k}" for k in range(N)], "identifier"),
@@ -81,14 +81,14 @@ WORDS = ["a rather long remark on the thing", "which nobody else has", "written 
         (pa.array([None] * N, pa.string()), "constant"),
         (pa.array(["x"] * N).dictionary_encode(), "constant"),
         ([DAY] * N, "constant"),
-        (["yes", None] * N, "category"),  # a value or none tells rows apart
+        (["yes", None] * N, "category"),  # missing or not: two values
         ([1.0, float("nan")] * N, "number"),
         ([[1, 2]] * N, "dropped"),
         ([{"a": 1}] * N, "dropped"),
         ([b"ab", b"c"] * N, "dropped"),
     ],
 )
-def test_kinds(values: Any, kind: str) -> None:
+def test_kind_of_values(values: Any, kind: str) -> None:
     assert kind_of(values) == kind
 
 
@@ -101,7 +101,7 @@ def test_kinds(values: Any, kind: str) -> None:
         ("customer_id", RNG.integers(0, 20, N), "number"),  # flagged, see below
         ("account number", RNG.permutation(10**6)[:N], "identifier"),
         ("Number_of_cells", RNG.permutation(10**6)[:N], "number"),
-        ("humidity", RNG.permutation(10**6)[:N], "number"),  # ends in "id…" no more than that
+        ("humidity", RNG.permutation(10**6)[:N], "number"),  # contains "id", but is not an ID
         ("bid", RNG.permutation(10**6)[:N], "number"),
         ("price", RNG.permutation(10**6)[:N], "number"),
         ("Unnamed: 0", np.arange(N), "identifier"),
@@ -112,15 +112,15 @@ def test_kinds(values: Any, kind: str) -> None:
         ("day", np.arange(1, N + 1), "number"),
         ("dose", np.arange(1, 31), "number"),
         ("instant", np.arange(1, 2001), "identifier"),
-        ("id", np.arange(5), "number"),  # five rows prove nothing
+        ("id", np.arange(5), "number"),  # five rows are too few
     ],
 )
 def test_identifiers_by_name_and_pattern(name: str, values: Any, kind: str) -> None:
     assert kind_of(values, name) == kind
 
 
-def test_distinct_values_are_counted_in_all_rows_of_long_columns() -> None:
-    """Of 400,000 rows a sample has hardly two of the same, although all have their like."""
+def test_long_columns_count_distinct_values_in_all_rows() -> None:
+    """Every value occurs twice, but a sample of the rows has hardly any duplicates."""
     ids = RNG.permutation(np.repeat(np.arange(200_000), 2))
     table = pa.table({"key": ids, "code": [f"k{value}" for value in ids]})
     kinds = decide_kinds(table)
@@ -129,7 +129,7 @@ def test_distinct_values_are_counted_in_all_rows_of_long_columns() -> None:
     assert [column.kind for column in decide_kinds(single).columns] == ["identifier", "number"]
 
 
-def test_reasons_and_flags() -> None:
+def test_columns_report_reasons_and_flags() -> None:
     table = pa.table(
         {
             "user_id": RNG.integers(0, 20, N),
@@ -151,7 +151,7 @@ def test_reasons_and_flags() -> None:
     assert columns["mixed"].reason == "numbers mixed with other values such as 'abc'"
 
 
-def test_the_target_gets_no_kind() -> None:
+def test_target_gets_no_kind() -> None:
     table = pa.table({"a": [1, 2], "y": ["p", "q"]})
     kinds = decide_kinds(table, "y")
     assert kinds.target == "y"
@@ -160,18 +160,18 @@ def test_the_target_gets_no_kind() -> None:
         decide_kinds(table, "Y2")
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_any_frame(make: Any) -> None:
-    frame = make({"a": [1, 2, 3], "b": ["x", "y", "x"]})
+@pytest.mark.parametrize("create", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_kinds_of_pandas_polars_and_arrow_agree(create: Any) -> None:
+    frame = create({"a": [1, 2, 3], "b": ["x", "y", "x"]})
     kinds = decide_kinds(frame)
     assert [column.kind for column in kinds.columns] == ["number", "category"]
     assert kinds.prepare(frame).to_pydict() == {"a": [1, 2, 3], "b": ["x", "y", "x"]}
 
 
-# --- overruling ---------------------------------------------------------------------------------
+# --- overrides ----------------------------------------------------------------------------------
 
 
-def test_overruling() -> None:
+def test_user_overrides_kinds() -> None:
     table = pa.table(
         {
             "zip": [2134, 2139, 2134],
@@ -209,13 +209,13 @@ def test_overruling() -> None:
         ({"y": "number"}, "'y' is the target"),
     ],
 )
-def test_overruling_what_cannot_be(overrule: dict[str, str], message: str) -> None:
+def test_invalid_overrides_raise(overrule: dict[str, str], message: str) -> None:
     table = pa.table({"zip": [1, 2], "name": ["1", "abc"], "list": [[1], [2]], "y": [0, 1]})
     with pytest.raises(ValueError, match=message):
         decide_kinds(table, "y", overrule=overrule)
 
 
-def test_nothing_to_learn_from() -> None:
+def test_tables_without_usable_columns_raise() -> None:
     with pytest.raises(ValueError, match=r"no column is left to learn from$"):
         decide_kinds(pa.table({"y": [1, 2]}), "y")
     with pytest.raises(ValueError, match=r"'a' is left out \(has one value only: 1\)"):
@@ -252,19 +252,19 @@ def test_dates_become_days() -> None:
     }
 
 
-def test_kinds_go_through_json_and_prepare_new_rows_alike(tmp_path: Path) -> None:
-    fit = "age,zip,code,ok,when,at,size,y\n31,2134,007,true,2024-01-01,10:00,1,a\n"
-    fit += "45,2139,8,false,2024-01-02,11:30,2,b\n27,2134,9,true,2024-01-03,12:00,2,a\n"
-    (tmp_path / "fit.csv").write_text(fit, encoding="utf-8")
+def test_kinds_survive_json_and_prepare_new_rows(tmp_path: Path) -> None:
+    fit_text = "age,zip,code,ok,when,at,size,y\n31,2134,007,true,2024-01-01,10:00,1,a\n"
+    fit_text += "45,2139,8,false,2024-01-02,11:30,2,b\n27,2134,9,true,2024-01-03,12:00,2,a\n"
+    (tmp_path / "fit.csv").write_text(fit_text, encoding="utf-8")
     frame = read_table(tmp_path / "fit.csv").frame
     kinds = decide_kinds(frame, "y", overrule={"zip": "category"})
-    again = ColumnKinds.from_dict(json.loads(json.dumps(kinds.to_dict())))
-    assert again == kinds
-    # The same rows, without the target, in another order, with another type for some columns.
-    new = "when,size,at,ok,code,zip,age\n2024-01-01 12:00,1.5,10:00,TRUE,7,999,NA\n"
-    (tmp_path / "new.csv").write_text(new, encoding="utf-8")
-    (piece,) = read_pieces(tmp_path / "new.csv", columns=again.used, schema=again.schema)
-    assert again.prepare(piece).to_pydict() == {
+    restored = ColumnKinds.from_dict(json.loads(json.dumps(kinds.to_dict())))
+    assert restored == kinds
+    # New rows: other order, without the target, with other types in some columns.
+    new_text = "when,size,at,ok,code,zip,age\n2024-01-01 12:00,1.5,10:00,TRUE,7,999,NA\n"
+    (tmp_path / "new.csv").write_text(new_text, encoding="utf-8")
+    (chunk,) = read_pieces(tmp_path / "new.csv", columns=restored.used, schema=restored.schema)
+    assert restored.prepare(chunk).to_pydict() == {
         "age": [None],
         "zip": ["999"],
         "code": ["7"],
@@ -273,13 +273,13 @@ def test_kinds_go_through_json_and_prepare_new_rows_alike(tmp_path: Path) -> Non
         "at": [10 / 24],
         "size": [1.5],
     }
-    whole = kinds.prepare(frame)
-    (piece,) = read_pieces(tmp_path / "fit.csv", columns=again.used, schema=again.schema)
-    assert again.prepare(piece).to_pydict() == whole.to_pydict()
-    assert whole.schema.field("code").type == pa.dictionary(pa.int32(), pa.string())
+    prepared = kinds.prepare(frame)
+    (chunk,) = read_pieces(tmp_path / "fit.csv", columns=restored.used, schema=restored.schema)
+    assert restored.prepare(chunk).to_pydict() == prepared.to_pydict()
+    assert prepared.schema.field("code").type == pa.dictionary(pa.int32(), pa.string())
 
 
-def test_preparing_rows_that_do_not_fit(tmp_path: Path) -> None:
+def test_preparing_rows_of_other_types_raises(tmp_path: Path) -> None:
     table = pa.table({"size": [1, 2], "city": ["a", "b"]})
     kinds = decide_kinds(table)
     with pytest.raises(ValueError, match="no column 'city' in the table; it has: size"):
@@ -292,11 +292,11 @@ def test_preparing_rows_that_do_not_fit(tmp_path: Path) -> None:
 
 
 def test_integer_categories_survive_missing_values() -> None:
-    """pandas makes decimal numbers of integers with gaps: 7.0 is still the category 7."""
+    """pandas turns integers with missing values into floats: 7.0 is still category 7."""
     table = pa.table({"zip": [7, 8, 7]})
     kinds = decide_kinds(table, overrule={"zip": "category"})
-    gaps = pd.DataFrame({"zip": [7.0, np.nan]})
-    assert kinds.prepare(gaps)["zip"].to_pylist() == ["7", None]
+    with_missing = pd.DataFrame({"zip": [7.0, np.nan]})
+    assert kinds.prepare(with_missing)["zip"].to_pylist() == ["7", None]
 
 
 @settings(max_examples=50, deadline=None)
@@ -305,7 +305,7 @@ def test_integer_categories_survive_missing_values() -> None:
         st.tuples(st.integers(-5, 5) | st.none(), st.sampled_from("abc") | st.none()), min_size=4
     )
 )
-def test_learners_take_what_is_prepared(rows: list[tuple[int | None, str | None]]) -> None:
+def test_estimators_accept_prepared_tables(rows: list[tuple[int | None, str | None]]) -> None:
     numbers, texts = zip(*rows, strict=True)
     table = pa.table(
         {
@@ -319,39 +319,39 @@ def test_learners_take_what_is_prepared(rows: list[tuple[int | None, str | None]
     assert DecisionTreeClassifier().fit(X, y).predict(X).shape == y.shape
 
 
-# --- leaks --------------------------------------------------------------------------------------
+# --- leakage ------------------------------------------------------------------------------------
 
 
-def test_leaks_of_classes() -> None:
+def test_leakage_in_classification() -> None:
     n = 2000
     y = RNG.choice(["yes", "no"], n, p=[0.3, 0.7])
-    late = np.where(y == "yes", RNG.uniform(5, 9, n), RNG.uniform(0, 4.9, n))
-    good = np.where(RNG.random(n) < 0.08, "no", y)  # errs in 1 % of rows or more
+    almost_copy = np.where(y == "yes", RNG.uniform(5, 9, n), RNG.uniform(0, 4.9, n))
+    good_column = np.where(RNG.random(n) < 0.08, "no", y)  # wrong in at least 1 % of the rows
     table = pa.table(
         {
             "noise": RNG.normal(size=n),
-            "late": late,
+            "late": almost_copy,
             "copy": np.where(y == "yes", "A", "B"),
-            "good": good,
+            "good": good_column,
         }
     )
     kinds = decide_kinds(table)
-    found = dict(suspect_leakage(table, y, "classification", kinds))
-    assert set(found) == {"late", "copy"}
-    assert found["copy"] == 1.0
-    assert found["late"] > 0.95
+    suspects = dict(suspect_leakage(table, y, "classification", kinds))
+    assert set(suspects) == {"late", "copy"}
+    assert suspects["copy"] == 1.0
+    assert suspects["late"] > 0.95
     flags = {column.name: column.flags for column in decide_kinds(table, y=y).columns}
     assert flags["copy"] == ("leak suspected: alone it takes away 100.0% of the errors",)
     assert flags["good"] == flags["noise"] == ()
 
 
-def test_of_very_many_classes_no_leaks_are_sought() -> None:
+def test_leakage_is_not_checked_with_very_many_classes() -> None:
     y = np.arange(4000) % 2000
     table = pa.table({"copy": y})
     assert suspect_leakage(table, y, "classification", decide_kinds(table)) == []
 
 
-def test_leaks_of_numbers() -> None:
+def test_leakage_in_regression() -> None:
     n = 2000
     y = RNG.gamma(2, 3, n)
     table = pa.table({"cents": np.rint(y * 100), "x": y + RNG.normal(scale=0.5, size=n)})
@@ -361,8 +361,8 @@ def test_leaks_of_numbers() -> None:
     assert 0.999 < score <= 1
 
 
-def test_rare_classes_are_no_leaks() -> None:
-    """Where one row in 500 is of the other class, every column errs in less than 1 %."""
+def test_rare_classes_are_not_leakage() -> None:
+    """If one row in 500 has the other class, every column is wrong in less than 1 %."""
     n = 5000
     y = (np.arange(n) % 500 == 0).astype(int)
     table = pa.table({"noise": RNG.normal(size=n)})
@@ -373,18 +373,18 @@ def test_rare_classes_are_no_leaks() -> None:
     assert suspect_leakage(copy, y_rare, "classification", decide_kinds(copy)) == [("copy", 1.0)]
 
 
-def test_a_leak_among_many_columns() -> None:
+def test_leakage_among_many_columns() -> None:
     n = 300
     y = RNG.integers(0, 2, n)
     columns: dict[str, Any] = {f"x{k}": RNG.normal(size=n) for k in range(1500)}
     columns["copy"] = y * 3.0 + RNG.uniform(0, 1, n)
     columns["two ends"] = np.where(y == 1, RNG.choice([-9.0, 9.0], n), 0.0)  # no correlation
     table = pa.table(columns)
-    found = suspect_leakage(table, y, "classification", decide_kinds(table))
-    assert {name for name, _ in found} == {"copy", "two ends"}
+    suspects = suspect_leakage(table, y, "classification", decide_kinds(table))
+    assert {name for name, _ in suspects} == {"copy", "two ends"}
 
 
-def test_leaks_with_missing_targets_and_few_rows() -> None:
+def test_leakage_with_missing_targets_and_few_rows() -> None:
     y = pa.array(["a", None, "b", "a"] * 50)
     table = pa.table({"copy": y, "x": np.arange(200) % 7})
     flags = [column.flags for column in decide_kinds(table, y=pa.table({"y": y})).columns]

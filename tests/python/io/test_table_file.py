@@ -1,4 +1,4 @@
-"""Reading tables: what is found out about files, and what is refused."""
+"""Reading tables: formats, layout and types that are detected, and errors."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def write(folder: Path, content: bytes | str, name: str = "t.csv") -> Path:
     return path
 
 
-def pieces(source: Any, **options: Any) -> list[pa.Table]:
+def read_chunks(source: Any, **options: Any) -> list[pa.Table]:
     return list(read_pieces(source, **options))
 
 
 def columns_of(path: Path, **options: Any) -> dict[str, list[Any]]:
-    """Read a file whole and in pieces, which must agree."""
+    """Read a file whole and in chunks; check that both agree."""
     table = read_table(path, **options).frame
-    joined = pa.concat_tables(pieces(path, rows=2, **options))
+    joined = pa.concat_tables(read_chunks(path, rows=2, **options))
     assert joined.schema == table.schema
     assert joined.to_pydict() == table.to_pydict()
     return table.to_pydict()
@@ -73,10 +73,10 @@ def zstd(data: bytes) -> bytes:
     return pa.Codec("zstd").compress(data, asbytes=True)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd])
 @pytest.mark.parametrize("name", ["t.csv", "t", "t.csv.gz"])
-def test_text_packed_in_any_way_whatever_its_name(pack: Any, name: str, tmp_path: Path) -> None:
-    path = write(tmp_path, pack(as_csv(SHOP)), name)
+def test_compressed_text_is_read_under_any_name(compress: Any, name: str, tmp_path: Path) -> None:
+    path = write(tmp_path, compress(as_csv(SHOP)), name)
     assert columns_of(path) == SHOP.to_pydict()
     assert read_table(path).name == name
     assert read_table(path).columns == SHOP.column_names
@@ -85,7 +85,7 @@ def test_text_packed_in_any_way_whatever_its_name(pack: Any, name: str, tmp_path
 @pytest.mark.filterwarnings("ignore:Feather V1")
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "stream", "feather", "feather 1"])
 @pytest.mark.parametrize("suffix", ["", ".csv"])
-def test_binary_formats_are_told_by_their_first_bytes(
+def test_binary_formats_are_detected_by_their_first_bytes(
     kind: str, suffix: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"t{suffix}"
@@ -98,12 +98,12 @@ def test_binary_formats_are_told_by_their_first_bytes(
     else:
         feather.write_feather(SHOP, path, version=1 if kind == "feather 1" else 2)
     assert columns_of(path) == SHOP.to_pydict()
-    assert [piece.num_rows for piece in pieces(path, rows=3)] == [3, 1]
-    assert pieces(path, columns=["city", "age"])[0].equals(SHOP.select(["city", "age"]))
+    assert [chunk.num_rows for chunk in read_chunks(path, rows=3)] == [3, 1]
+    assert read_chunks(path, columns=["city", "age"])[0].equals(SHOP.select(["city", "age"]))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
-def test_standard_input(kind: str, tmp_path: Path) -> None:
+def test_standard_input_is_read(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "t"
     if kind == "csv":
         path.write_bytes(as_csv(SHOP))
@@ -122,7 +122,7 @@ def test_standard_input(kind: str, tmp_path: Path) -> None:
     assert result.stdout.decode().strip() == expected
 
 
-def test_pieces_of_standard_input_leave_no_file(
+def test_chunks_of_standard_input_leave_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -134,25 +134,25 @@ def test_pieces_of_standard_input_leave_no_file(
 # --- several files ------------------------------------------------------------------------------
 
 
-def test_a_pattern_takes_files_in_sorted_order_and_columns_by_name(tmp_path: Path) -> None:
+def test_pattern_sorts_files_and_matches_columns_by_name(tmp_path: Path) -> None:
     write(tmp_path, "a,b\n3,z\n", "part-2.csv")
     write(tmp_path, "b,a\nx,1\ny,2.5\n", "part-1.csv")
     table = read_table(tmp_path / "part-*.csv")
     assert table.frame.to_pydict() == {"b": ["x", "y", "z"], "a": [1.0, 2.5, 3.0]}
     assert table.name == "part-*.csv"
     assert columns_of(tmp_path / "part-*.csv") == table.frame.to_pydict()
-    given = [tmp_path / "part-2.csv", tmp_path / "part-1.csv"]
-    assert read_table(given).frame["a"].to_pylist() == [3.0, 1.0, 2.5]
-    assert read_table(given).name == "part-2.csv and 1 more"
+    paths = [tmp_path / "part-2.csv", tmp_path / "part-1.csv"]
+    assert read_table(paths).frame["a"].to_pylist() == [3.0, 1.0, 2.5]
+    assert read_table(paths).name == "part-2.csv and 1 more"
 
 
-def test_types_of_several_text_files_are_those_of_all_rows(tmp_path: Path) -> None:
+def test_types_of_several_text_files_use_all_rows(tmp_path: Path) -> None:
     write(tmp_path, "a\n1\n2\n", "1.csv")
     write(tmp_path, "a\n007\n", "2.csv")
     assert columns_of(tmp_path / "?.csv") == {"a": ["1", "2", "007"]}
 
 
-def test_parquet_integers_become_decimal_where_one_file_has_those(tmp_path: Path) -> None:
+def test_parquet_integers_become_floats_if_one_file_has_floats(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"b": ["z"], "a": [0.5]}), tmp_path / "2.parquet")
     assert columns_of(tmp_path / "*.parquet") == {"a": [1.0, 2.0, 0.5], "b": ["x", "y", "z"]}
@@ -161,7 +161,7 @@ def test_parquet_integers_become_decimal_where_one_file_has_those(tmp_path: Path
         read_table(tmp_path / "*.parquet")
 
 
-def test_parquet_categories_of_several_files(tmp_path: Path) -> None:
+def test_parquet_categories_of_several_files_are_joined(tmp_path: Path) -> None:
     coded = pa.array(["x", "y"]).dictionary_encode()
     small = coded.cast(pa.dictionary(pa.int8(), pa.string()))
     pq.write_table(pa.table({"a": small}), tmp_path / "1.parquet")
@@ -172,10 +172,10 @@ def test_parquet_categories_of_several_files(tmp_path: Path) -> None:
     assert columns_of(tmp_path / "*.parquet") == {"a": ["x", "y", "x", "y", "z"]}
 
 
-def test_files_that_differ_are_named(tmp_path: Path) -> None:
+def test_files_with_different_columns_or_formats_raise(tmp_path: Path) -> None:
     write(tmp_path, "a,b\n1,2\n", "1.csv")
     write(tmp_path, "a,c\n1,2\n", "2.csv")
-    for read in (read_table, pieces):
+    for read in (read_table, read_chunks):
         with pytest.raises(ValueError, match=r"2\.csv: expected the columns of .*1\.csv.*'b'"):
             read(tmp_path / "?.csv")
     pq.write_table(SHOP, tmp_path / "3.csv")
@@ -187,7 +187,7 @@ def test_files_that_differ_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", DELIMITERS)
-def test_delimiter(delimiter: str, tmp_path: Path) -> None:
+def test_delimiter_is_detected(delimiter: str, tmp_path: Path) -> None:
     text = as_csv(SHOP).decode().replace(",", delimiter)
     table = read_table(write(tmp_path, text))
     assert table.frame.to_pydict() == SHOP.to_pydict()
@@ -195,7 +195,7 @@ def test_delimiter(delimiter: str, tmp_path: Path) -> None:
     assert table.notes == expected
 
 
-def test_delimiters_within_quotes_do_not_count(tmp_path: Path) -> None:
+def test_quoted_delimiters_do_not_count(tmp_path: Path) -> None:
     text = 'name;n\n"a, b, c";1\n"d, e; f";2\n"g, h\n, i, j, k";3\n'
     assert columns_of(write(tmp_path, text)) == {
         "name": ["a, b, c", "d, e; f", "g, h\n, i, j, k"],
@@ -203,19 +203,19 @@ def test_delimiters_within_quotes_do_not_count(tmp_path: Path) -> None:
     }
 
 
-def test_one_column(tmp_path: Path) -> None:
+def test_one_column_is_read(tmp_path: Path) -> None:
     assert columns_of(write(tmp_path, "a\n1\n2\n")) == {"a": [1, 2]}
     names = "name\nSmith, John\nDoe\nRoe, Jane; Dr\n"
     assert columns_of(write(tmp_path, names)) == {"name": ["Smith, John", "Doe", "Roe, Jane; Dr"]}
 
 
-def test_tabs_where_the_name_says_so(tmp_path: Path) -> None:
+def test_tsv_suffix_prefers_tabs(tmp_path: Path) -> None:
     text = "a, b, c\td\n1\t2\n"
     assert read_table(write(tmp_path, text, "t.tsv")).columns == ["a, b, c", "d"]
     assert read_table(write(tmp_path, "a,b\n1,2\n", "t.tsv")).columns == ["a", "b"]
 
 
-def test_a_header_can_be_told(tmp_path: Path) -> None:
+def test_header_option(tmp_path: Path) -> None:
     path = tmp_path / "iris"
     path.write_text("5.1,3.5,setosa\n4.9,3.0,other\n")
     table = read_table(path)
@@ -229,7 +229,7 @@ def test_a_header_can_be_told(tmp_path: Path) -> None:
     assert read_table(path, header=True).columns == ["1", "2"]
 
 
-def test_delimiter_can_be_told(tmp_path: Path) -> None:
+def test_delimiter_option(tmp_path: Path) -> None:
     path = write(tmp_path, "a:b\n1:2\n")
     assert read_table(path, delimiter=":").frame.to_pydict() == {"a": [1], "b": [2]}
     tabs = tmp_path / "tabs"
@@ -241,7 +241,7 @@ def test_delimiter_can_be_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_and_empty_lines(end: str, tmp_path: Path) -> None:
+def test_line_ends_and_empty_lines_are_read(end: str, tmp_path: Path) -> None:
     for start in ([], [""], ["", ""]):
         text = end.join([*start, "a,b", "1,2", "", "3,4"])
         assert columns_of(write(tmp_path, text)) == {"a": [1, 3], "b": [2, 4]}
@@ -249,16 +249,16 @@ def test_line_ends_and_empty_lines(end: str, tmp_path: Path) -> None:
     assert columns_of(write(tmp_path, quoted)) == {f"a{end}a": [1, 3], "b": [2, 4]}
 
 
-def test_no_header(tmp_path: Path) -> None:
+def test_missing_header_is_detected(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, "1,2.5\n3,4\n"))
     assert table.frame.to_pydict() == {"c1": [1, 3], "c2": [2.5, 4.0]}
     assert table.notes == ["no header line: columns are named c1 to c2"]
-    # Frames without names number their columns.
+    # Data frames without column names number their columns.
     assert read_table(write(tmp_path, "0,1,2\n5,6,7\n")).columns == ["0", "1", "2"]
     assert read_table(write(tmp_path, ",0,1\n0,6,7\n")).columns == ["c1", "0", "1"]
 
 
-def test_names_are_made_different(tmp_path: Path) -> None:
+def test_duplicate_names_become_unique(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, "a,a, ,a_2,a,c3\n1,2,3,4,5,6\n"))
     assert table.columns == ["a", "a_3", "c3_1", "a_2", "a_4", "c3"]
     assert table.notes == ["columns without a name of their own are called a_3, c3_1, a_4"]
@@ -286,7 +286,7 @@ APRIL_3 = datetime.datetime(2024, 4, 3)
             [datetime.datetime(2024, 1, 1, 9, 30, tzinfo=datetime.UTC)] * 2,
         ),
         (["10:30", "23:59:59.5"], [datetime.time(10, 30), datetime.time(23, 59, 59, 500000)]),
-        (["02134", "10001"], ["02134", "10001"]),  # codes: the zero is a part of them
+        (["02134", "10001"], ["02134", "10001"]),  # codes keep their leading zero
         (["0x10", "12"], ["0x10", "12"]),
         (["0", "-0", "10"], [0, 0, 10]),
         (["2024-02-30", "2024-01-01"], ["2024-02-30", "2024-01-01"]),
@@ -314,14 +314,14 @@ APRIL_3 = datetime.datetime(2024, 4, 3)
         (["1_000"], ["1_000"]),
     ],
 )
-def test_types(texts: list[str], expected: list[Any], tmp_path: Path) -> None:
+def test_types_are_detected(texts: list[str], expected: list[Any], tmp_path: Path) -> None:
     path = write(tmp_path, "\n".join(["v,w", *(f"{text},x" for text in texts)]))
     values = columns_of(path)["v"]
     assert values == expected
     assert list(map(type, values)) == list(map(type, expected))
 
 
-def test_the_order_of_dates_is_said_and_kept(tmp_path: Path) -> None:
+def test_order_of_dates_is_noted_and_stored(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         "a,b,c,d\n31/12/2024,12/31/2024,1/2/2024,2024-01-31\n1/2/2024,1/2/2024,3/4/2024,\n",
@@ -341,13 +341,13 @@ def test_the_order_of_dates_is_said_and_kept(tmp_path: Path) -> None:
         )
     days = [kinds.prepare(table.frame)[name].to_pylist() for name in "ab"]
     assert days == [[20088, 19754], [20088, 19724]]  # 1 February, 2 January
-    # What could be either is read as it was written before; so is text of other files.
+    # Ambiguous dates of other files and tables are read in the stored order.
     path = write(
         tmp_path, "a,b,c,d\n3/4/2024,3/4/2024,x,2024-01-01\n2024-04-03,4.3.2024,x,\n", "new.csv"
     )
-    (piece,) = read_pieces(path, schema=kinds.schema)
-    assert [value.month for value in piece["a"].to_pylist()] == [4, 4]
-    assert [value.month for value in piece["b"].to_pylist()] == [3, 4]
+    (chunk,) = read_pieces(path, schema=kinds.schema)
+    assert [value.month for value in chunk["a"].to_pylist()] == [4, 4]
+    assert [value.month for value in chunk["b"].to_pylist()] == [3, 4]
     texts = pa.table({name: ["3/4/2024"] for name in "abc"} | {"d": ["2024-01-01"]})
     assert kinds.prepare(texts)["a"].to_pylist() == [19816]
     path = write(tmp_path, "a,b,c,d\n13/4/2024,13/4/2024,x,2024-01-01\n", "bad.csv")
@@ -357,8 +357,8 @@ def test_the_order_of_dates_is_said_and_kept(tmp_path: Path) -> None:
         list(read_pieces(path, schema=kinds.schema))
 
 
-def test_the_order_of_dates_is_settled_by_all_rows(tmp_path: Path) -> None:
-    """What tells day from month comes after several blocks, or never, or too often."""
+def test_order_of_dates_uses_all_rows(tmp_path: Path) -> None:
+    """The decisive date comes after several blocks, never, or is contradictory."""
     count = 200_000
     lines = "".join(f"1/{row % 12 + 1}/2024,2/3/2024,4/5/2024,2024-01-01\n" for row in range(count))
     last = "13/1/2024,1/13/2024,1/1/2024,2024/1/2\n"
@@ -369,23 +369,23 @@ def test_the_order_of_dates_is_settled_by_all_rows(tmp_path: Path) -> None:
         "string",
         "timestamp[us]",
     ]
-    ends = [[frame[name][row].as_py() for row in (0, count)] for name in "abd"]
-    assert [[(value.month, value.day) for value in both] for both in ends] == [
+    first_and_last = [[frame[name][row].as_py() for row in (0, count)] for name in "abd"]
+    assert [[(value.month, value.day) for value in dates] for dates in first_and_last] == [
         [(1, 1), (1, 13)],
         [(2, 3), (1, 13)],
         [(1, 1), (1, 2)],
     ]
-    assert {batch.schema for batch in pieces(path)} == {frame.schema}
+    assert {batch.schema for batch in read_chunks(path)} == {frame.schema}
 
 
 @pytest.mark.parametrize("marker", MISSING)
-def test_missing_markers(marker: str, tmp_path: Path) -> None:
+def test_missing_markers_are_read_as_missing(marker: str, tmp_path: Path) -> None:
     path = write(tmp_path, f'a,b,c\n1,x,{marker}\n{marker},"{marker}",{marker}\n')
     assert columns_of(path) == {"a": [1, None], "b": ["x", None], "c": [None, None]}
 
 
-def test_types_are_settled_by_all_rows(tmp_path: Path) -> None:
-    """The exception comes after several blocks."""
+def test_types_use_all_rows(tmp_path: Path) -> None:
+    """The deviating value comes after several blocks."""
     count = 600_000
     lines = "".join(f"{row},{row}\n" for row in range(count))
     path = write(tmp_path, f"a,b\n{lines}1.5,x\n")
@@ -393,18 +393,18 @@ def test_types_are_settled_by_all_rows(tmp_path: Path) -> None:
     assert table.frame.schema.types == [pa.float64(), pa.string()]
     assert table.frame["a"].to_pylist() == [*map(float, range(count)), 1.5]
     assert table.frame["b"].to_pylist() == [*map(str, range(count)), "x"]
-    line = f"column 'b': 1 value is no number, first 'x' at line {count + 2}"
-    assert table.notes == [line]
-    batches = pieces(path, columns=["a"])
+    note = f"column 'b': 1 value is no number, first 'x' at line {count + 2}"
+    assert table.notes == [note]
+    batches = read_chunks(path, columns=["a"])
     assert {batch.schema.types[0] for batch in batches} == {pa.float64()}
     assert {batch.num_rows for batch in batches[:-1]} == {65_536}
 
 
-def test_decimal_comma(tmp_path: Path) -> None:
+def test_decimal_comma_is_detected(tmp_path: Path) -> None:
     path = write(tmp_path, "a;b;c\n1,5;1;1,5\n-2;2;x\n,25;3;2\n")
     assert columns_of(path) == {"a": [1.5, -2.0, 0.25], "b": [1, 2, 3], "c": ["1,5", "x", "2"]}
     assert read_table(path).notes[-1] == "decimal comma in 'a'"
-    # A comma and a point cannot both be decimal.
+    # A column cannot have both a decimal comma and a decimal point.
     assert columns_of(write(tmp_path, "a;b\n1,5;1\n2.5;2\n"))["a"] == ["1,5", "2.5"]
 
 
@@ -430,13 +430,13 @@ TOWNS = "größe,ort\n1,Köln\n2,München\n3,Saarbrücken\n"
         ("cp1252", ["encoding Windows-1252, as it is no valid UTF-8"]),
     ],
 )
-def test_encodings_are_found(encoding: str, note: list[str], tmp_path: Path) -> None:
+def test_encodings_are_detected(encoding: str, note: list[str], tmp_path: Path) -> None:
     path = write(tmp_path, TOWNS.encode(encoding))
     assert columns_of(path) == {"größe": [1, 2, 3], "ort": ["Köln", "München", "Saarbrücken"]}
     assert read_table(path).notes == note
 
 
-def test_encoding_can_be_told(tmp_path: Path) -> None:
+def test_encoding_option(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b\nжук,1\n".encode("cp1251"))
     assert columns_of(path, encoding="cp1251") == {"a": ["жук"], "b": [1]}
     with pytest.raises(ValueError, match="broken UTF-8"):
@@ -451,20 +451,20 @@ def test_encoding_can_be_told(tmp_path: Path) -> None:
         (b"a,b\n1,x\n2,\xff\n", r"line 3: broken UTF-8 \(byte 0xff\); name its encoding"),
         (b"a,b\n1,\xc3(\n", r"line 2: broken UTF-8 \(byte 0xc3\)"),
         ("a,b\n1,é\n2,é".encode()[:-1], r"line 3: broken UTF-8 .*is the file cut off\?"),
-        # Umlauts elsewhere say that it is UTF-8, and broken.
+        # Valid umlauts elsewhere show that the file is UTF-8, but broken.
         ("a,b\n1,München\n".encode() + b"2,M\xfcnchen\n", r"line 3: broken UTF-8 \(byte 0xfc\)"),
         (b"a,b\n1,x\n2,\0\n", r"expected text, got a zero byte in line 3"),
         ("a,b\n1,x\n".encode("utf-16-le"), r"UTF-16 without a mark: .* encoding='utf-16-le'"),
         ("a,b\n1,x\n".encode("utf-16-be"), r"UTF-16 without a mark: .* encoding='utf-16-be'"),
     ],
 )
-def test_broken_text(content: bytes, message: str, tmp_path: Path) -> None:
-    for read in (read_table, pieces):
+def test_broken_text_raises(content: bytes, message: str, tmp_path: Path) -> None:
+    for read in (read_table, read_chunks):
         with pytest.raises(ValueError, match=message):
             read(write(tmp_path, content))
 
 
-def test_broken_text_far_into_a_file(tmp_path: Path) -> None:
+def test_broken_text_late_in_a_file_raises(tmp_path: Path) -> None:
     content = b"a,b\n" + "1,é\n".encode() * 500_000 + b"2,\xff\n"
     with pytest.raises(ValueError, match="line 500002: broken UTF-8"):
         read_table(write(tmp_path, content))
@@ -488,7 +488,7 @@ def test_broken_text_far_into_a_file(tmp_path: Path) -> None:
         ("", "is empty"),
     ],
 )
-def test_bad_rows_are_named_by_their_line(text: str, message: str, tmp_path: Path) -> None:
+def test_bad_rows_raise_with_their_line(text: str, message: str, tmp_path: Path) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ValueError, match=message) as caught:
         read_table(path)
@@ -496,26 +496,26 @@ def test_bad_rows_are_named_by_their_line(text: str, message: str, tmp_path: Pat
     assert "\n" not in str(caught.value)
 
 
-def test_a_stray_quote_is_text(tmp_path: Path) -> None:
+def test_stray_quote_is_text(tmp_path: Path) -> None:
     assert columns_of(write(tmp_path, 'a,b\n5" pipe,1\n')) == {"a": ['5" pipe'], "b": [1]}
 
 
-def test_cut_off_binary_files(tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
+def test_truncated_files_raise(tmp_path: Path) -> None:
+    whole_path = tmp_path / "whole"
     for name, write_file in [
         ("t.parquet", pq.write_table),
         ("t.feather", feather.write_feather),
         ("t.csv.gz", lambda table, path: path.write_bytes(gzip.compress(as_csv(table)))),
     ]:
-        write_file(SHOP, whole)
-        data = whole.read_bytes()
+        write_file(SHOP, whole_path)
+        data = whole_path.read_bytes()
         path = write(tmp_path, data[: len(data) * 2 // 3], name)
-        for read in (read_table, pieces):
+        for read in (read_table, read_chunks):
             with pytest.raises(ValueError, match=rf"{name}.*cut off\?"):
                 read(path)
 
 
-def test_what_is_no_table(tmp_path: Path) -> None:
+def test_paths_that_are_not_tables_raise(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no such file: .*none\.csv"):
         read_table(tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError, match=r"no file matches .*none"):
@@ -535,9 +535,9 @@ def test_what_is_no_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
+@given(position=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
 def test_damaged_binary_files_never_crash(
-    kind: str, place: float, byte: int, tmp_path: Path
+    kind: str, position: float, byte: int, tmp_path: Path
 ) -> None:
     path = tmp_path / f"t.{kind}"
     if kind == "arrow":
@@ -545,26 +545,28 @@ def test_damaged_binary_files_never_crash(
     else:
         pq.write_table(SHOP, path)
     data = bytearray(path.read_bytes())
-    data[int(place * len(data))] = byte
+    data[int(position * len(data))] = byte
     path.write_bytes(data)
     with suppress(ValueError, OSError):
         assert read_table(path).name == path.name
 
 
-# --- pieces -------------------------------------------------------------------------------------
+# --- chunks -------------------------------------------------------------------------------------
 
 
-def test_pieces_by_a_schema(tmp_path: Path) -> None:
+def test_chunks_with_a_schema(tmp_path: Path) -> None:
     path = write(tmp_path, 'a,b,c\n1,"two\nlines",007\n\n2.5,x,8\n')
     schema = pa.schema({"a": pa.float64(), "c": pa.string()})
-    (piece,) = pieces(path, columns=["c", "a"], schema=schema)
-    assert piece.to_pydict() == {"c": ["007", "8"], "a": [1.0, 2.5]}
+    (chunk,) = read_chunks(path, columns=["c", "a"], schema=schema)
+    assert chunk.to_pydict() == {"c": ["007", "8"], "a": [1.0, 2.5]}
     with pytest.raises(ValueError, match=r"t\.csv, line 5, column 'b': expected a number, got 'x'"):
-        pieces(write(tmp_path, 'a,b\n"x\ny",1\n\n2,x\n'), schema=pa.schema({"b": pa.float64()}))
+        read_chunks(
+            write(tmp_path, 'a,b\n"x\ny",1\n\n2,x\n'), schema=pa.schema({"b": pa.float64()})
+        )
     with pytest.raises(ValueError, match=r"no column 'aa' in .*t\.csv; did you mean 'a'\?"):
-        pieces(path, columns=["aa"])
+        read_chunks(path, columns=["aa"])
     with pytest.raises(ValueError, match="rows: expected at least 1, got 0"):
-        pieces(path, rows=0)
+        read_chunks(path, rows=0)
 
 
 # --- round trips --------------------------------------------------------------------------------
@@ -575,7 +577,7 @@ _DATES = st.dates().map(str)
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 
 
-def _expected(texts: list[str]) -> list[Any]:
+def _reference_types(texts: list[str]) -> list[Any]:
     """Reference implementation of `infer_form` in plain Python."""
     stripped = [text.strip(" \t\n\v\f\r\xa0") for text in texts]
     values = [None if text in MISSING else text for text in stripped]
@@ -610,7 +612,7 @@ def _expected(texts: list[str]) -> list[Any]:
     end=st.sampled_from(["\n", "\r\n"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
 )
-def test_what_was_written_is_read(
+def test_written_tables_are_read_back(
     columns: list[list[str]],
     delimiter: str,
     quoting: Any,
@@ -619,12 +621,12 @@ def test_what_was_written_is_read(
     tmp_path: Path,
 ) -> None:
     for column in columns:
-        words = {text.strip().lower().lstrip("+-") for text in column}
-        # Python reads more words as numbers than we do, and other digits.
-        assume(words.isdisjoint({"nan", "inf", "infinity", "true", "false"}))
+        normalized = {text.strip().lower().lstrip("+-") for text in column}
+        # Python parses more words and other digits as numbers.
+        assume(normalized.isdisjoint({"nan", "inf", "infinity", "true", "false"}))
         assume(all(text.isascii() or not text.strip()[:1].isdigit() for text in column))
         assume(not any("_" in text for text in column))
-        # Python 3.11 leaves a lone carriage return unquoted, where it ends a line.
+        # Python 3.11 leaves a lone carriage return unquoted; it would end the line.
         assume(quoting == csv.QUOTE_ALL or not any("\r" in text for text in column))
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, delimiter=delimiter, quoting=quoting, lineterminator=end)
@@ -633,7 +635,7 @@ def test_what_was_written_is_read(
     path = write(tmp_path, buffer.getvalue().encode(encoding))
     read = columns_of(path)
     for name, column in zip(names, columns, strict=True):
-        assert read[name] == _expected(column)
+        assert read[name] == _reference_types(column)
 
 
 _WRITTEN_DATES = [
@@ -656,16 +658,18 @@ _WRITTEN_DATES = [
     cut=st.integers(0, 12),
     comma=st.booleans(),
 )
-def test_the_form_of_the_whole_is_the_join_of_its_pieces(
+def test_form_of_a_column_is_the_join_of_the_forms_of_its_blocks(
     texts: list[str], cut: int, comma: bool
 ) -> None:
     column = pa.chunked_array([pa.array([None if t in MISSING else t for t in texts])])
     column = column.cast(pa.string())
-    whole, values = infer_form(column, comma=comma)
-    parts = [infer_form(part, comma=comma)[0] for part in (column.slice(0, cut), column.slice(cut))]
-    assert join(*parts) is whole
-    assert join(parts[1], parts[0]) is whole
-    assert values.type == whole.type
+    form, values = infer_form(column, comma=comma)
+    forms = [
+        infer_form(block, comma=comma)[0] for block in (column.slice(0, cut), column.slice(cut))
+    ]
+    assert join(*forms) is form
+    assert join(forms[1], forms[0]) is form
+    assert values.type == form.type
     assert len(values) == len(texts)
 
 
@@ -682,8 +686,8 @@ def test_the_form_of_the_whole_is_the_join_of_its_pieces(
     | st.lists(st.sampled_from(_WRITTEN_DATES), min_size=10, max_size=40)
     | st.lists(st.sampled_from(["1/2/2024", "11/12/2024", "13/12/2024 9:00", ""]), min_size=10),
 )
-def test_blocks_change_nothing(texts: list[str], tmp_path: Path) -> None:
-    """Forms that differ from block to block end in the same columns as one block does."""
+def test_blocks_do_not_change_the_result(texts: list[str], tmp_path: Path) -> None:
+    """If the form differs between blocks, the columns are the same as with one block."""
     texts = sorted(texts, key=len)  # so that blocks differ
     path = write(tmp_path, "\n".join(["v;w", *(f"{text};{'x' * 50}" for text in texts)]))
     expected = read_table(path).frame
@@ -698,7 +702,7 @@ def test_blocks_change_nothing(texts: list[str], tmp_path: Path) -> None:
     assert table.to_pydict() == expected.to_pydict()
 
 
-def test_forms_join_in_any_order() -> None:
+def test_join_of_forms_is_idempotent_commutative_and_associative() -> None:
     for one in Form:
         assert join(one, one) is one
         for two in Form:
@@ -707,7 +711,7 @@ def test_forms_join_in_any_order() -> None:
                 assert join(join(one, two), three) is join(one, join(two, three))
 
 
-def test_numbers_are_read_exactly(tmp_path: Path) -> None:
+def test_floats_are_read_exactly(tmp_path: Path) -> None:
     values = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.0, math.pi * 1e-200]
     path = write(tmp_path, "\n".join(["x,y", *(f"{value!r},1" for value in values)]))
     assert columns_of(path)["x"] == values

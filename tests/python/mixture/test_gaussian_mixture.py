@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians: against scikit-learn, closed forms and what weights mean."""
+"""Gaussian mixtures against scikit-learn and closed forms; sample weights."""
 
 import pickle
 import warnings
@@ -21,23 +21,23 @@ KINDS = ("full", "tied", "diag", "spherical")
 FITTED = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_")
 
 
-def blobs(n_rows=600, n_features=3, n_blobs=3, apart=4.0, seed=0):
+def blobs(n_rows=600, n_features=3, n_blobs=3, spread=4.0, seed=0):
     rng = np.random.default_rng(seed)
-    centres = apart * rng.normal(size=(n_blobs, n_features))
+    centres = spread * rng.normal(size=(n_blobs, n_features))
     shapes = rng.normal(size=(n_blobs, n_features, n_features))
     labels = rng.integers(0, n_blobs, n_rows)
     noise = rng.normal(size=(n_rows, n_features))
     return centres[labels] + np.einsum("ni,nij->nj", noise, shapes[labels]), labels
 
 
-def quietly(model, X, **parameters):
+def fit_without_warnings(model, X, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, **parameters)
 
 
 def log_densities(model, X):
-    """The slow way: each component by SciPy."""
+    """Compute the log densities with SciPy, one component at a time."""
     n_features = X.shape[1]
     total = np.zeros(len(X))
     for k in range(model.n_components):
@@ -54,7 +54,7 @@ def log_densities(model, X):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("init", ["kmeans", "k-means++", "random", "random_from_data"])
 @pytest.mark.parametrize("shape", [(600, 3), (300, 1), (257, 9)], ids=str)
-def test_from_the_same_start_as_scikit_learn(kind, init, shape):
+def test_same_start_gives_the_result_of_scikit_learn(kind, init, shape):
     if kind == "tied" and init in ("k-means++", "random_from_data"):
         pytest.skip("scikit-learn starts from the variance of all rows about zero there")
     X, _ = blobs(*shape)
@@ -66,11 +66,11 @@ def test_from_the_same_start_as_scikit_learn(kind, init, shape):
         "reg_covar": 1e-3,
         "max_iter": 40,
     }
-    ours = quietly(GaussianMixture(3, **parameters), X)
-    theirs = quietly(SkGaussianMixture(3, **parameters), X)
+    ours = fit_without_warnings(GaussianMixture(3, **parameters), X)
+    theirs = fit_without_warnings(SkGaussianMixture(3, **parameters), X)
     assert ours.n_iter_ == theirs.n_iter_
     assert ours.converged_ == theirs.converged_
-    # scikit-learn's weights do not sum to one at the start from rows: the first bound differs.
+    # scikit-learn's initial weights from rows do not sum to one: the first bound differs.
     np.testing.assert_allclose(ours.lower_bounds_[1:], theirs.lower_bounds_[1:], rtol=1e-7)
     for name in FITTED:
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-5, atol=1e-7)
@@ -82,9 +82,9 @@ def test_from_the_same_start_as_scikit_learn(kind, init, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_densities(kind):
+def test_densities_equal_those_of_scipy(kind):
     X, _ = blobs()
-    model = quietly(GaussianMixture(3, covariance_type=kind, random_state=0), X)
+    model = fit_without_warnings(GaussianMixture(3, covariance_type=kind, random_state=0), X)
     np.testing.assert_allclose(model.score_samples(X), log_densities(model, X), rtol=1e-9)
     assert model.score(X) == pytest.approx(log_densities(model, X).mean())
     np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
@@ -107,14 +107,16 @@ def test_one_component_is_mean_and_covariance(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_likelihood_never_falls(kind):
-    X, _ = blobs(apart=1.0)
-    model = quietly(GaussianMixture(4, covariance_type=kind, tol=0, max_iter=60, random_state=0), X)
+def test_likelihood_never_decreases(kind):
+    X, _ = blobs(spread=1.0)
+    model = fit_without_warnings(
+        GaussianMixture(4, covariance_type=kind, tol=0, max_iter=60, random_state=0), X
+    )
     assert (np.diff(model.lower_bounds_) > -1e-6).all()
     assert model.n_iter_ == 60
 
 
-def test_truth_is_found():
+def test_true_parameters_are_estimated():
     rng = np.random.default_rng(0)
     covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
     X = np.r_[
@@ -133,24 +135,28 @@ def test_truth_is_found():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("offset", [1e8, -1e8])
-def test_offsets_cost_nothing(kind, offset):
+def test_offsets_do_not_change_the_fit(kind, offset):
     X, _ = blobs(400, 3)
     X = np.round(X * 1024) / 1024  # so that adding the offset is exact up to a few bits
     far = X + offset
     near = far - offset
     parameters = {"covariance_type": kind, "means_init": near[:3], "random_state": 0}
     parameters |= {"init_params": "random"}
-    one = quietly(GaussianMixture(3, **parameters), near)
+    near_model = fit_without_warnings(GaussianMixture(3, **parameters), near)
     parameters["means_init"] = far[:3]
-    two = quietly(GaussianMixture(3, **parameters), far)
-    assert one.n_iter_ == two.n_iter_
-    np.testing.assert_allclose(two.covariances_, one.covariances_, rtol=1e-5, atol=1e-6)
-    # A mean near 1e8 is known to 1e-8, and log-densities change by slopes times that.
-    np.testing.assert_allclose(two.score_samples(far), one.score_samples(near), atol=1e-4)
+    far_model = fit_without_warnings(GaussianMixture(3, **parameters), far)
+    assert near_model.n_iter_ == far_model.n_iter_
+    np.testing.assert_allclose(
+        far_model.covariances_, near_model.covariances_, rtol=1e-5, atol=1e-6
+    )
+    # A mean near 1e8 has a precision of 1e-8; log densities change by the slope times that.
+    np.testing.assert_allclose(
+        far_model.score_samples(far), near_model.score_samples(near), atol=1e-4
+    )
 
 
-def test_clusters_far_apart_share_a_covariance():
-    # Taking the means' squares from those of the rows would leave no digit of it.
+def test_distant_clusters_share_an_accurate_covariance():
+    # Subtracting squares of means from squares of rows would lose all digits.
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(1000, 2)) @ [[1.0, 0.5], [0.0, 1.0]]
     X = noise + 1e8 * (np.arange(1000) % 2)[:, None]
@@ -161,11 +167,11 @@ def test_clusters_far_apart_share_a_covariance():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_number_of_threads(kind):
+def test_number_of_threads_does_not_change_the_fit(kind):
     X, _ = blobs(9000, 7, 4)
     weights = np.random.default_rng(1).random(9000)
     fits = [
-        quietly(
+        fit_without_warnings(
             GaussianMixture(4, covariance_type=kind, random_state=0, n_jobs=n, max_iter=8),
             X,
             sample_weight=weights,
@@ -180,7 +186,7 @@ def test_any_number_of_threads(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_are_repeated_rows(kind):
+def test_integer_weights_equal_repeated_rows(kind):
     X, labels = blobs(300)
     weights = np.random.default_rng(0).integers(0, 4, 300)
     means = np.stack([X[labels == c].mean(axis=0) for c in range(3)])
@@ -193,12 +199,12 @@ def test_weights_are_repeated_rows(kind):
         weights_init=np.full(3, 1 / 3),
         precisions_init=precisions,
     )
-    one = quietly(clone(model), X, sample_weight=weights)
-    many = quietly(clone(model), X.repeat(weights, axis=0))
-    assert one.n_iter_ == many.n_iter_
+    weighted = fit_without_warnings(clone(model), X, sample_weight=weights)
+    repeated = fit_without_warnings(clone(model), X.repeat(weights, axis=0))
+    assert weighted.n_iter_ == repeated.n_iter_
     for name in FITTED:
-        np.testing.assert_allclose(getattr(one, name), getattr(many, name), rtol=1e-8)
-    assert one.lower_bound_ == pytest.approx(many.lower_bound_)
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-8)
+    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_)
 
 
 @settings(deadline=None, max_examples=60)
@@ -209,8 +215,8 @@ def test_weights_are_repeated_rows(kind):
     st.sampled_from(KINDS),
     st.integers(0, 2**31),
 )
-def test_any_small_table(n_rows, n_features, n_components, kind, seed):
-    # Halves, so that duplicates, constant and collinear columns are common.
+def test_small_random_tables_give_finite_results(n_rows, n_features, n_components, kind, seed):
+    # Multiples of one half, so that duplicates, constant and collinear columns are frequent.
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (max(n_rows, n_components), n_features)) / 2
     model = GaussianMixture(n_components, covariance_type=kind, random_state=0)
@@ -223,11 +229,11 @@ def test_any_small_table(n_rows, n_features, n_components, kind, seed):
         assert np.isfinite(getattr(model, name)).all()
     assert np.isfinite(model.score_samples(X)).all()
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    # The means keep the mean of the rows.
+    # The mean of the component means is the mean of the rows.
     np.testing.assert_allclose(model.weights_ @ model.means_, X.mean(axis=0), atol=1e-6)
 
 
-def test_fewer_distinct_rows_than_components():
+def test_fewer_distinct_rows_than_components_warn():
     X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0)
     with pytest.warns(ConvergenceWarning, match="1 of 3 components have no rows"):
         model = GaussianMixture(3, random_state=0).fit(X)
@@ -237,7 +243,7 @@ def test_fewer_distinct_rows_than_components():
     assert set(model.predict(X)) == set(np.flatnonzero(model.weights_))
 
 
-def test_a_component_that_collapses():
+def test_collapsed_component_warns():
     X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), [[100.0, 100.0]]]
     parameters = {
         "means_init": [[0.0, 0.0], [100.0, 100.0]],
@@ -252,7 +258,7 @@ def test_a_component_that_collapses():
     np.testing.assert_allclose(model.weights_, [50 / 51, 1 / 51])
 
 
-def test_collinear_rows():
+def test_collinear_rows_need_regularization():
     t = np.random.default_rng(0).normal(size=200)
     X = np.column_stack([t, 2 * t, np.full(200, 3.0)])
     model = GaussianMixture(random_state=0).fit(X)
@@ -261,52 +267,52 @@ def test_collinear_rows():
         GaussianMixture(reg_covar=0).fit(X)
 
 
-def test_far_rows_have_densities():
+def test_distant_rows_have_finite_densities():
     X, _ = blobs()
     for kind in KINDS:
         model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
-        far = model.score_samples([[1e200, -1e200, 1e200], [1e3, 0, 0]])
-        assert far[0] < far[1] < -1000
-        assert not np.isnan(far).any()
+        densities = model.score_samples([[1e200, -1e200, 1e200], [1e3, 0, 0]])
+        assert densities[0] < densities[1] < -1000
+        assert not np.isnan(densities).any()
         assert np.isfinite(model.predict_proba([[1e300, 0, 0]])).all()
 
 
-def test_warm_start_goes_on():
-    X, _ = blobs(apart=1.0)
-    whole = quietly(GaussianMixture(3, random_state=0, tol=0, max_iter=10), X)
-    parts = GaussianMixture(3, random_state=0, tol=0, max_iter=5, warm_start=True)
-    quietly(quietly(parts, X), X)
-    np.testing.assert_allclose(parts.means_, whole.means_, rtol=1e-9)
+def test_warm_start_continues():
+    X, _ = blobs(spread=1.0)
+    one_fit = fit_without_warnings(GaussianMixture(3, random_state=0, tol=0, max_iter=10), X)
+    continued = GaussianMixture(3, random_state=0, tol=0, max_iter=5, warm_start=True)
+    fit_without_warnings(fit_without_warnings(continued, X), X)
+    np.testing.assert_allclose(continued.means_, one_fit.means_, rtol=1e-9)
 
 
-def test_best_of_several_starts():
+def test_best_of_several_starts_is_kept():
     X, _ = blobs(300, 2, 6)
     bounds = []
     for n_init in (1, 8):
         model = GaussianMixture(6, init_params="random_from_data", random_state=3, n_init=n_init)
-        bounds.append(quietly(model, X).lower_bound_)
+        bounds.append(fit_without_warnings(model, X).lower_bound_)
     assert bounds[1] > bounds[0]
 
 
-def test_layouts_and_widths():
+def test_memory_layouts_and_precisions_agree():
     X, _ = blobs(700, 5)
     plain = GaussianMixture(3, random_state=0).fit(X)
     wide = np.zeros((1400, 10))
     wide[::2, ::2] = X
-    fixed = X.copy()
-    fixed.flags.writeable = False
-    for other in (np.asfortranarray(X), wide[::2, ::2], fixed):
-        model = GaussianMixture(3, random_state=0).fit(other)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for table in (np.asfortranarray(X), wide[::2, ::2], read_only):
+        model = GaussianMixture(3, random_state=0).fit(table)
         np.testing.assert_allclose(model.means_, plain.means_, rtol=1e-9)
-        np.testing.assert_allclose(model.score_samples(other), plain.score_samples(X), rtol=1e-8)
-    single = GaussianMixture(3, random_state=0).fit(X.astype(np.float32))
-    assert single.means_.dtype == np.float32
-    assert single.score_samples(X.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(single.means_, plain.means_, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(model.score_samples(table), plain.score_samples(X), rtol=1e-8)
+    single_precision = GaussianMixture(3, random_state=0).fit(X.astype(np.float32))
+    assert single_precision.means_.dtype == np.float32
+    assert single_precision.score_samples(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(single_precision.means_, plain.means_, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames(frame):
+def test_frames_give_the_model_of_arrays(frame):
     X, _ = blobs(100, 2)
     named = frame({"a": X[:, 0], "b": X[:, 1]})
     model = GaussianMixture(2, random_state=0).fit(named)
@@ -325,7 +331,7 @@ def test_pickle_and_fit_predict():
     np.testing.assert_array_equal(copy.score_samples(X), model.score_samples(X))
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     X, _ = blobs(20)
     with pytest.raises(NotFittedError):
         GaussianMixture().predict(X)
@@ -349,7 +355,7 @@ def test_bad_input():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_beyond_squares(kind):
+def test_values_with_infinite_squares_raise(kind):
     X, _ = blobs(50)
     with pytest.raises(ValueError, match="X: expected numbers whose squares are finite"):
         GaussianMixture(2, covariance_type=kind, init_params="random").fit(X * 1e200)
@@ -357,5 +363,5 @@ def test_numbers_beyond_squares(kind):
     assert np.isfinite(tiny.score_samples(X * 1e-200)).all()
 
 
-def test_estimator_checks():
+def test_estimator_checks_pass():
     run_estimator_checks(GaussianMixture(), more_than=20)

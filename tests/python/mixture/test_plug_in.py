@@ -1,4 +1,4 @@
-"""Plug-in rules: the Bayes rule where it is known, and other libraries' versions of it."""
+"""Plug-in rules against the Bayes rule and other libraries."""
 
 import pickle
 import warnings
@@ -27,7 +27,7 @@ RULES = (
 
 
 class Unweighted(RegressorMixin, BaseEstimator):
-    """Least squares whose fit takes no weights."""
+    """Least squares without sample_weight in fit."""
 
     def fit(self, X, y):
         self.inner_ = LinearRegression().fit(X, y)
@@ -37,7 +37,7 @@ class Unweighted(RegressorMixin, BaseEstimator):
         return self.inner_.predict(X)
 
 
-# --------------------------------------------------------------------------- any density
+# --------------------------------------------------------------------------- densities
 
 
 def test_kernel_densities_by_hand():
@@ -45,16 +45,16 @@ def test_kernel_densities_by_hand():
     X = np.r_[rng.normal(0, 1, 30), rng.normal(2, 1, 60)][:, None]
     y = np.repeat([0, 1], [30, 60])
     model = PlugInClassifier(KernelDensity(bandwidth=0.5)).fit(X, y)
-    places = np.linspace(-3, 5, 20)
-    kernels = norm.pdf((places[:, None] - X[:, 0]) / 0.5) / 0.5
+    points = np.linspace(-3, 5, 20)
+    kernels = norm.pdf((points[:, None] - X[:, 0]) / 0.5) / 0.5
     joint = np.stack([kernels[:, y == c].sum(axis=1) / 90 for c in (0, 1)], axis=1)
     expected = joint / joint.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.predict_proba(places[:, None]), expected, rtol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(points[:, None]), expected, rtol=1e-6)
     np.testing.assert_allclose(
-        model.score_samples(places[:, None]), np.log(joint.sum(axis=1)), rtol=1e-6
+        model.score_samples(points[:, None]), np.log(joint.sum(axis=1)), rtol=1e-6
     )
     np.testing.assert_allclose(
-        model.decision_function(places[:, None]), np.log(joint[:, 1] / joint[:, 0]), atol=1e-6
+        model.decision_function(points[:, None]), np.log(joint[:, 1] / joint[:, 0]), atol=1e-6
     )
 
 
@@ -67,7 +67,7 @@ def test_default_bandwidth_follows_the_units():
     )
 
 
-def test_priors_are_used():
+def test_priors_shift_the_log_odds():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, :2], y[50:]
     for rule in (
@@ -75,18 +75,20 @@ def test_priors_are_used():
         PlugInClassifier(GaussianMixture()),
         PlugInClassifier(regressor=LinearRegression()),
     ):
-        even = clone(rule).fit(X, y)
-        moved = clone(rule).set_params(priors=[0.9, 0.1]).fit(X, y)
-        np.testing.assert_allclose(moved.class_prior_, [0.9, 0.1])
+        equal_priors = clone(rule).fit(X, y)
+        unequal_priors = clone(rule).set_params(priors=[0.9, 0.1]).fit(X, y)
+        np.testing.assert_allclose(unequal_priors.class_prior_, [0.9, 0.1])
         np.testing.assert_allclose(
-            moved.decision_function(X), even.decision_function(X) - np.log(9), atol=1e-8
+            unequal_priors.decision_function(X),
+            equal_priors.decision_function(X) - np.log(9),
+            atol=1e-8,
         )
-        never = clone(rule).set_params(priors=[1.0, 0.0]).fit(X, y)
-        assert (never.predict(X) == 1).all()
-        np.testing.assert_array_equal(never.predict_proba(X), [[1.0, 0.0]] * 100)
+        zero_prior = clone(rule).set_params(priors=[1.0, 0.0]).fit(X, y)
+        assert (zero_prior.predict(X) == 1).all()
+        np.testing.assert_array_equal(zero_prior.predict_proba(X), [[1.0, 0.0]] * 100)
 
 
-def test_where_no_class_has_density():
+def test_rows_without_any_density_get_the_priors():
     density = KernelDensity(bandwidth=0.1, kernel="tophat")
     model = PlugInClassifier(density).fit([[0.0], [1.0], [1.0]], [0, 1, 1])
     np.testing.assert_allclose(model.predict_proba([[50.0]]), [[1 / 3, 2 / 3]])
@@ -94,19 +96,19 @@ def test_where_no_class_has_density():
     assert model.score_samples([[50.0]])[0] == -np.inf
 
 
-# -------------------------------------------------------------------------- any regression
+# -------------------------------------------------------------------------- regressions
 
 
-def test_straight_lines_are_logistic_regression():
+def test_linear_log_odds_equal_logistic_regression():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, :2], y[50:]
     logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
-    ways = (
+    cases = (
         (LinearRegression(), "newton", 20),
         (LinearRegression(), "bounded", 2000),
         (Unweighted(), "newton", 2000),
     )
-    for regressor, step, max_iter in ways:
+    for regressor, step, max_iter in cases:
         model = PlugInClassifier(regressor=regressor, step=step, max_iter=max_iter, tol=1e-9)
         model.fit(X, y)
         np.testing.assert_allclose(
@@ -115,23 +117,23 @@ def test_straight_lines_are_logistic_regression():
         assert model.n_iter_[0] < max_iter
 
 
-def test_weights_in_log_odds():
+def test_weights_of_log_odds_equal_repeated_rows():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, :2], y[50:]
     weights = np.random.default_rng(0).integers(0, 4, 100)
     for step in ("newton", "bounded"):
         rule = PlugInClassifier(regressor=LinearRegression(), step=step)
-        one = clone(rule).fit(X, y, weights)
-        many = clone(rule).fit(X.repeat(weights, axis=0), y.repeat(weights))
-        np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-6)
+        weighted = clone(rule).fit(X, y, weights)
+        repeated = clone(rule).fit(X.repeat(weights, axis=0), y.repeat(weights))
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
     with pytest.raises(ValueError, match="sample_weight: expected None"):
         PlugInClassifier(regressor=Unweighted()).fit(X, y, weights)
 
 
-def test_several_classes_against_the_rest():
+def test_several_classes_use_one_vs_rest():
     X, y = load_iris(return_X_y=True)
     model = PlugInClassifier(regressor=Ridge(0.1), max_iter=8).fit(X, y)
-    apart = np.stack(
+    one_vs_rest = np.stack(
         [
             expit(
                 PlugInClassifier(regressor=Ridge(0.1), max_iter=8)
@@ -143,18 +145,18 @@ def test_several_classes_against_the_rest():
         axis=1,
     )
     np.testing.assert_allclose(
-        model.predict_proba(X), apart / apart.sum(axis=1, keepdims=True), atol=1e-9
+        model.predict_proba(X), one_vs_rest / one_vs_rest.sum(axis=1, keepdims=True), atol=1e-9
     )
     assert not hasattr(model, "score_samples")
 
 
-def test_smooth_log_odds():
+def test_local_regression_gives_smooth_log_odds():
     X, y = make_moons(400, noise=0.15, random_state=0)
     rule = PlugInClassifier(regressor=LocalRegression(n_neighbors=50), step="bounded")
-    assert cross_val_score(rule, X, y).mean() > 0.95  # straight lines have 0.88
+    assert cross_val_score(rule, X, y).mean() > 0.95  # linear log odds score 0.88
 
 
-def test_parted_classes_stay_finite():
+def test_separable_classes_give_finite_probabilities():
     X = np.linspace(-1, 1, 40)[:, None]
     y = X[:, 0] > 0
     for regressor in (LinearRegression(), KNeighborsRegressor(1)):
@@ -178,7 +180,7 @@ def test_parted_classes_stay_finite():
     ],
     ids=str,
 )
-def test_bad_parameters_of_plug_ins(parameters, message):
+def test_invalid_parameters_raise(parameters, message):
     with pytest.raises(ValueError, match=message):
         PlugInClassifier(**parameters).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
 
@@ -187,7 +189,7 @@ def test_bad_parameters_of_plug_ins(parameters, message):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_answers_agree(rule):
+def test_prediction_methods_agree(rule):
     X, y = load_iris(return_X_y=True)
     for classes in (y, y > 0):
         model = clone(rule).fit(X, classes)
@@ -203,7 +205,7 @@ def test_answers_agree(rule):
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames(rule, frame):
+def test_frames_give_the_model_of_arrays(rule, frame):
     X, y = load_iris(return_X_y=True)
     named = frame({"a": X[:, 0], "b": X[:, 1]})
     model = clone(rule).fit(named, y)
@@ -213,7 +215,7 @@ def test_frames(rule, frame):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_bad_input(rule):
+def test_invalid_input_raises(rule):
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 3.0]])
     y = [0, 1, 0, 1]
     for bad in (np.nan, np.inf):
@@ -229,7 +231,7 @@ def test_bad_input(rule):
         clone(rule).fit(X, y, sample_weight=[-1, 1, 1, 1])
 
 
-def drawn_by(rule, X, y, points=True):
+def plot_of(rule, X, y, points=True):
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -245,22 +247,22 @@ def drawn_by(rule, X, y, points=True):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_pictures(rule):
+def test_plot_shows_the_decision_boundary(rule):
     X, y = make_moons(100, noise=0.2, random_state=0)
-    ax, model = drawn_by(rule, pd.DataFrame(X, columns=["u", "v"]), y)
+    ax, model = plot_of(rule, pd.DataFrame(X, columns=["u", "v"]), y)
     assert ax.get_xlabel() == "u"
-    # The line between the classes is where they are equally probable.
+    # On the boundary, both classes are equally probable.
     line = ax.collections[1].get_paths()[0].vertices
     np.testing.assert_allclose(
         model.predict_proba(pd.DataFrame(line, columns=["u", "v"]))[:, 0], 0.5, atol=0.15
     )
-    # Regions, a line around each class, densities of each if there are any, points.
+    # Regions, one boundary per class, densities per class if there are any, points.
     assert len(ax.collections) == (6 if hasattr(model, "score_samples") else 4)
-    drawn_by(rule, X, y, points=False)
-    drawn_by(rule, X, np.zeros(100))
+    plot_of(rule, X, y, points=False)
+    plot_of(rule, X, np.zeros(100))
 
 
-def test_pictures_need_two_features():
+def test_plots_need_two_features():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="2 features, got 4"):
         MixtureClassifier().fit(X, y).plot()
@@ -269,7 +271,7 @@ def test_pictures_need_two_features():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_estimator_checks(rule):
+def test_estimator_checks_pass(rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run_estimator_checks(clone(rule))

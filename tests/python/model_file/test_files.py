@@ -1,4 +1,4 @@
-"""Model files: the same model to the bit, data alone, whole or not at all."""
+"""Model files: identical models, data without code, complete writing or none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import os
 import pickle
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import spinney
 from spinney.comparison.families import FAMILIES
+from spinney.data.table import Schema
 from spinney.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -80,16 +82,16 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_
 
 
 def public_estimators() -> list[Any]:
-    found = []
+    estimators = []
     for package in PACKAGES:
         module = importlib.import_module(f"spinney.{package}")
-        found += [
+        estimators += [
             getattr(module, name)
             for name in module.__all__
             if inspect.isclass(getattr(module, name))
             and issubclass(getattr(module, name), BaseEstimator)
         ]
-    return found
+    return estimators
 
 
 def fitted(kind: type[Any]) -> Any:
@@ -112,15 +114,18 @@ def fitted(kind: type[Any]) -> Any:
     return model.fit(X, NUMBERS) if is_regressor(model) else model.fit(X)
 
 
-def outcomes(model: Any, queries: Any) -> dict[str, Any]:
-    """Everything that a model says about some rows."""
-    said = {name: getattr(model, name)(queries) for name in METHODS if callable(_get(model, name))}
+def outputs_of(model: Any, queries: Any) -> dict[str, Any]:
+    """Return all outputs of a model for some rows."""
+    outputs = {
+        name: getattr(model, name)(queries) for name in METHODS if callable(_get(model, name))
+    }
     if hasattr(model, "kneighbors"):
-        said["kneighbors"], _ = model.kneighbors(queries)
+        outputs["kneighbors"], _ = model.kneighbors(queries)
     if type(model).__name__ == "HNSW":
-        said["query"], _ = model.query(queries, 3)
+        outputs["query"], _ = model.query(queries, 3)
     return {
-        name: answer.toarray() if sp.issparse(answer) else answer for name, answer in said.items()
+        name: output.toarray() if sp.issparse(output) else output
+        for name, output in outputs.items()
     }
 
 
@@ -131,12 +136,12 @@ def _get(model: Any, name: str) -> Any:
         return None
 
 
-def assert_same(model: Any, again: Any, queries: Any) -> None:
-    expected, got = outcomes(model, queries), outcomes(again, queries)
+def assert_same(model: Any, loaded: Any, queries: Any) -> None:
+    expected, actual = outputs_of(model, queries), outputs_of(loaded, queries)
     assert expected
-    assert expected.keys() == got.keys()
-    for name, answer in expected.items():
-        np.testing.assert_array_equal(got[name], answer, err_msg=name, strict=True)
+    assert expected.keys() == actual.keys()
+    for name, output in expected.items():
+        np.testing.assert_array_equal(actual[name], output, err_msg=name, strict=True)
 
 
 def round_trip(model: Any, folder: Path) -> Any:
@@ -145,39 +150,39 @@ def round_trip(model: Any, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
-def test_every_public_estimator(kind: type[Any], tmp_path: Path) -> None:
+def test_every_public_estimator_is_saved_and_loaded(kind: type[Any], tmp_path: Path) -> None:
     model = fitted(kind)
-    again = round_trip(model, tmp_path)
-    assert type(again) is kind
-    assert repr(again) == repr(model)
+    loaded = round_trip(model, tmp_path)
+    assert type(loaded) is kind
+    assert repr(loaded) == repr(model)
     queries = QUERIES
     if kind.__name__ == "ID3Classifier":
         queries = spinney.datasets.load_play_tennis(return_X_y=True)[0]
-    assert_same(model, again, queries)
-    # Every attribute, too: what a pickle of the one has, a pickle of the other has.
+    assert_same(model, loaded, queries)
+    # Every attribute, too: pickles of both have the same attributes.
     assert (
-        vars(pickle.loads(pickle.dumps(again))).keys()
+        vars(pickle.loads(pickle.dumps(loaded))).keys()
         == vars(pickle.loads(pickle.dumps(model))).keys()
     )
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
-def test_models_that_were_looked_at(kind: type[Any], tmp_path: Path) -> None:
-    """What a model keeps once it was asked for must not stand against writing it."""
+def test_models_are_saved_after_reading_all_attributes(kind: type[Any], tmp_path: Path) -> None:
+    """Attributes that are computed on request do not prevent saving."""
     model = fitted(kind)
-    said = looked_at(model)
-    again = round_trip(model, tmp_path)
-    assert looked_at(again) == said
-    round_trip(again, tmp_path)  # which was looked at too
+    attributes = accessible_attributes(model)
+    loaded = round_trip(model, tmp_path)
+    assert accessible_attributes(loaded) == attributes
+    round_trip(loaded, tmp_path)  # after reading its attributes, too
 
 
-def looked_at(model: Any) -> list[str]:
-    """Ask for every public attribute, and return the names of those that are there."""
+def accessible_attributes(model: Any) -> list[str]:
+    """Read every public attribute; return the names of those that exist."""
     return [name for name in dir(model) if not name.startswith("_") and hasattr(model, name)]
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
-def test_one_column_and_several_targets(kind: type[Any], tmp_path: Path) -> None:
+def test_models_of_one_column_and_of_several_targets(kind: type[Any], tmp_path: Path) -> None:
     model = fitted(kind)
     if kind.__name__ != "ID3Classifier":
         y = NUMBERS if is_regressor(model) else CLASSES
@@ -185,28 +190,30 @@ def test_one_column_and_several_targets(kind: type[Any], tmp_path: Path) -> None
             return
         model.fit(X[:, :1], y)
         assert_same(model, round_trip(model, tmp_path), QUERIES[:, :1])
-    both = np.column_stack([NUMBERS, -NUMBERS] if is_regressor(model) else [CLASSES, CLASSES])
+    two_targets = np.column_stack(
+        [NUMBERS, -NUMBERS] if is_regressor(model) else [CLASSES, CLASSES]
+    )
     try:
-        model.fit(X, both)
+        model.fit(X, two_targets)
     except (NotImplementedError, TypeError, ValueError):
-        return  # one target is all it takes
-    again = round_trip(model, tmp_path)
+        return  # does not support several targets
+    loaded = round_trip(model, tmp_path)
     if hasattr(model, "predict"):
-        np.testing.assert_array_equal(again.predict(QUERIES), model.predict(QUERIES))
+        np.testing.assert_array_equal(loaded.predict(QUERIES), model.predict(QUERIES))
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_every_family_on_a_mixed_table(family: Any, task: Any, tmp_path: Path) -> None:
+def test_every_family_with_a_mixed_table(family: Any, task: Any, tmp_path: Path) -> None:
     if task not in family.tasks:
         pytest.skip("not for this task")
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "city": RNG.choice(["Bath", "York"], 90)})
     frame.loc[::7, "a"] = np.nan
     y = CLASSES if task == "classification" else NUMBERS
     model = family.make(task, 0, 1).fit(frame, y)
-    again = round_trip(model, tmp_path)
+    loaded = round_trip(model, tmp_path)
     unseen = frame.iloc[:20].assign(city=["Ely", "Bath"] * 10)
-    np.testing.assert_array_equal(again.predict(unseen), model.predict(unseen), strict=True)
+    np.testing.assert_array_equal(loaded.predict(unseen), model.predict(unseen), strict=True)
 
 
 @pytest.mark.parametrize(
@@ -229,16 +236,16 @@ def test_every_family_on_a_mixed_table(family: Any, task: Any, tmp_path: Path) -
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_other_kinds_of_fits(model: Any, tmp_path: Path) -> None:
+def test_estimators_with_other_parameters_and_components(model: Any, tmp_path: Path) -> None:
     model.fit(X, NUMBERS if is_regressor(model) else CLASSES)
     assert_same(model, round_trip(model, tmp_path), QUERIES)
 
 
-# How to make those that are more than `kind().fit(X, y)`.
+# Estimators that need more than `kind().fit(X, y)`.
 _PAIR = [("a", LogisticRegression()), ("b", DecisionTreeClassifier(max_depth=2))]
-_PAIR_OF_NUMBERS = [("a", LinearRegression()), ("b", DecisionTreeRegressor(max_depth=2))]
+_REGRESSOR_PAIR = [("a", LinearRegression()), ("b", DecisionTreeRegressor(max_depth=2))]
 _SCALED = [("scaled", StandardScaler(), [0, 1])]
-_MADE: dict[str, Any] = {
+_CREATE: dict[str, Any] = {
     "CalibratedClassifierCV": lambda kind: kind(LogisticRegression(), cv=2),
     "ColumnTransformer": lambda kind: kind(_SCALED, remainder="passthrough"),
     "FeatureUnion": lambda kind: kind([("a", StandardScaler()), ("b", "passthrough")]),
@@ -249,12 +256,12 @@ _MADE: dict[str, Any] = {
     "Pipeline": lambda kind: kind([("scaler", StandardScaler()), ("model", LogisticRegression())]),
     "SelectKBest": lambda kind: kind(k=2),
     "StackingClassifier": lambda kind: kind(_PAIR, cv=2),
-    "StackingRegressor": lambda kind: kind(_PAIR_OF_NUMBERS, cv=2),
+    "StackingRegressor": lambda kind: kind(_REGRESSOR_PAIR, cv=2),
     "VotingClassifier": lambda kind: kind(_PAIR, voting="soft"),
-    "VotingRegressor": lambda kind: kind(_PAIR_OF_NUMBERS),
+    "VotingRegressor": lambda kind: kind(_REGRESSOR_PAIR),
 }
-# Parts of the others, and what takes no table.
-_INSIDE = {
+# Classes that only occur inside other models or have no table as input.
+_COMPONENTS = {
     *("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling"),
     *("_ConstantPredictor", "Hinge", "Bunch"),
 }
@@ -265,40 +272,43 @@ _INSIDE = {
     [(package, name) for package, names in _THEIRS.items() for name in names],
     ids=lambda part: part,
 )
-def test_every_class_of_scikit_learns(package: str, name: str, tmp_path: Path) -> None:
-    if name in _INSIDE:
-        pytest.skip("a part of other models, with which it is tested")
+def test_every_supported_scikit_learn_class(package: str, name: str, tmp_path: Path) -> None:
+    if name in _COMPONENTS:
+        pytest.skip("only used in other models, with which it is tested")
     kind = getattr(importlib.import_module(package), name)
-    model = _MADE.get(name, lambda kind: kind())(kind)
-    rows, queries = X, QUERIES
+    model = _CREATE.get(name, lambda kind: kind())(kind)
+    X_train, X_test = X, QUERIES
     if name in ("LabelBinarizer", "LabelEncoder"):
-        rows, queries = CLASSES, CLASSES[:20]
-        model.fit(rows)
+        X_train, X_test = CLASSES, CLASSES[:20]
+        model.fit(X_train)
     elif name == "MultiOutputClassifier":
         model.fit(X, np.column_stack([CLASSES, CLASSES == "yes"]))
     elif name == "MultiOutputRegressor":
         model.fit(X, np.column_stack([NUMBERS, -NUMBERS]))
     elif name in ("MultinomialNB", "KNNImputer", "MissingIndicator", "OneHotEncoder"):
-        rows, queries = np.floor(np.abs(X)), np.clip(np.floor(np.abs(QUERIES)), 0, 1)
+        X_train, X_test = np.floor(np.abs(X)), np.clip(np.floor(np.abs(QUERIES)), 0, 1)
         if name in ("KNNImputer", "MissingIndicator"):
-            rows, queries = np.where(rows > 1, np.nan, rows), np.where(queries > 0, np.nan, queries)
-        model.fit(rows, CLASSES)
+            X_train, X_test = (
+                np.where(X_train > 1, np.nan, X_train),
+                np.where(X_test > 0, np.nan, X_test),
+            )
+        model.fit(X_train, CLASSES)
     elif name == "OrdinalEncoder":
-        queries = X[:20]
+        X_test = X[:20]
         model.fit(X)
     elif name == "IsotonicRegression":
-        rows, queries = X[:, 0], QUERIES[:, 0]
-        model.fit(rows, NUMBERS)
+        X_train, X_test = X[:, 0], QUERIES[:, 0]
+        model.fit(X_train, NUMBERS)
     else:
         model.fit(X, NUMBERS if is_regressor(model) else CLASSES)
-    again = round_trip(model, tmp_path)
-    assert type(again) is kind
-    assert_same(model, again, queries)
+    loaded = round_trip(model, tmp_path)
+    assert type(loaded) is kind
+    assert_same(model, loaded, X_test)
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
 @pytest.mark.parametrize("classes", [CLASSES, np.digitize(NUMBERS, [-1.0, 1.0])], ids=["2", "3"])
-def test_calibrated_classifiers(method: str, classes: Any, tmp_path: Path) -> None:
+def test_calibrated_classifiers_are_saved(method: str, classes: Any, tmp_path: Path) -> None:
     model = CalibratedClassifierCV(DecisionTreeClassifier(max_depth=3), method=method, cv=2)
     try:
         model.fit(X, classes)
@@ -310,35 +320,35 @@ def test_calibrated_classifiers(method: str, classes: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "function", [chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression]
 )
-def test_functions_that_select_columns(function: Any, tmp_path: Path) -> None:
+def test_score_functions_of_feature_selection_are_saved(function: Any, tmp_path: Path) -> None:
     model = SelectKBest(function, k=2)
     if function is chi2:
         model.fit(np.abs(X), CLASSES)
     else:
         model.fit(X, NUMBERS if "regression" in function.__name__ else CLASSES)
-    again = round_trip(model, tmp_path)
-    assert again.score_func is function
-    assert_same(model, again, QUERIES)
+    loaded = round_trip(model, tmp_path)
+    assert loaded.score_func is function
+    assert_same(model, loaded, QUERIES)
     with pytest.raises(TypeError, match=r"SelectKBest\.score_func is the function .*some_function"):
         spinney.save(SelectKBest(some_function), tmp_path / "model")
 
 
 @pytest.mark.filterwarnings("ignore:Label")
-def test_labels_that_are_all_alike(tmp_path: Path) -> None:
+def test_constant_labels_are_saved(tmp_path: Path) -> None:
     model = OneVsRestClassifier(LogisticRegression())
     model.fit(X, np.column_stack([CLASSES == "yes", np.ones(90, dtype=bool)]).astype(int))
     assert_same(model, round_trip(model, tmp_path), QUERIES)
 
 
-def test_columns_that_pass_through(tmp_path: Path) -> None:
+def test_column_transformers_are_saved_and_functions_raise(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     named = ColumnTransformer([("some", StandardScaler(), ["a"]), ("same", "passthrough", ["c"])])
-    others = ColumnTransformer([("some", StandardScaler(), ["a"])], remainder="passthrough")
-    for columns in (named, others):
+    with_remainder = ColumnTransformer([("some", StandardScaler(), ["a"])], remainder="passthrough")
+    for columns in (named, with_remainder):
         model = make_pipeline(columns, LinearRegression()).fit(frame, NUMBERS)
-        again = round_trip(model, tmp_path)
-        assert_same(model, again, frame)
-        assert list(again[0].get_feature_names_out()) == list(model[0].get_feature_names_out())
+        loaded = round_trip(model, tmp_path)
+        assert_same(model, loaded, frame)
+        assert list(loaded[0].get_feature_names_out()) == list(model[0].get_feature_names_out())
     target = TransformedTargetRegressor(LinearRegression()).fit(X, NUMBERS)
     assert_same(target, round_trip(target, tmp_path), QUERIES)
     with pytest.raises(TypeError, match=r"FunctionTransformer\.func is the function numpy\.log1p"):
@@ -347,29 +357,29 @@ def test_columns_that_pass_through(tmp_path: Path) -> None:
         spinney.save(FunctionTransformer(inverse_func=np.float32), tmp_path / "model")
 
 
-def test_a_search_points_to_what_it_found(tmp_path: Path) -> None:
+def test_search_raises_and_names_its_best_estimator(tmp_path: Path) -> None:
     search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2).fit(X, CLASSES)
     with pytest.raises(TypeError, match=r"GridSearchCV.*cannot hold: save its best_estimator_"):
         spinney.save(search, tmp_path / "model")
     spinney.save(search.best_estimator_, tmp_path / "model")
 
 
-def test_sparse_rows_and_strings_as_neighbours(tmp_path: Path) -> None:
+def test_neighbours_of_sparse_rows_and_of_strings_are_saved(tmp_path: Path) -> None:
     rows = sp.random(60, 8, density=0.3, random_state=0, format="csr")
     model = KNeighborsRegressor(3).fit(rows, np.arange(60.0))
     assert_same(model, round_trip(model, tmp_path), rows)
-    words = ["kitten", "sitting", "mitten", "saturday"]
-    near = KNeighborsClassifier(1, metric="edit").fit(words, [0, 1, 2, 3])
-    assert_same(near, round_trip(near, tmp_path), words)
+    strings = ["kitten", "sitting", "mitten", "saturday"]
+    by_edit_distance = KNeighborsClassifier(1, metric="edit").fit(strings, [0, 1, 2, 3])
+    assert_same(by_edit_distance, round_trip(by_edit_distance, tmp_path), strings)
 
 
-def test_not_fitted(tmp_path: Path) -> None:
+def test_unfitted_model_is_saved(tmp_path: Path) -> None:
     tree = round_trip(DecisionTreeClassifier(max_depth=3), tmp_path)
     assert tree.get_params() == DecisionTreeClassifier(max_depth=3).get_params()
     assert not hasattr(tree, "tree_")
 
 
-def test_about_needs_no_arrays(tmp_path: Path) -> None:
+def test_about_is_read_without_arrays(tmp_path: Path) -> None:
     model = RandomForestClassifier(7, random_state=1).fit(X, CLASSES)
     spinney.save(model, tmp_path / "forest", training={"target": "bought"})
     about = read_about(tmp_path / "forest")
@@ -382,20 +392,20 @@ def test_about_needs_no_arrays(tmp_path: Path) -> None:
     assert about["versions"]["spinney"] == spinney.__version__
 
 
-def test_facts_about_the_fit(tmp_path: Path) -> None:
+def test_training_facts_become_json(tmp_path: Path) -> None:
     path = tmp_path / "tree"
     facts = {"rows": np.int64(2), "error": np.float32(np.nan), "by": {np.str_("a"): np.arange(2)}}
     spinney.save(DecisionTreeClassifier(), path, training=facts)
     assert read_about(path)["training"] == {"rows": 2, "error": None, "by": {"a": [0, 1]}}
-    for wrong, complaint in (
+    for invalid, message in (
         ({"a": [1, {2}]}, r"training\['a'\]\[1\]: expected a JSON value, got a set"),
         ({(1, 2): 3}, "training: expected strings as keys, got a tuple"),
     ):
-        with pytest.raises(TypeError, match=complaint):
-            spinney.save(DecisionTreeClassifier(), path, training=wrong)
+        with pytest.raises(TypeError, match=message):
+            spinney.save(DecisionTreeClassifier(), path, training=invalid)
 
 
-def test_paths_of_bytes(tmp_path: Path) -> None:
+def test_paths_as_bytes(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path / "model")
     for model in (DecisionTreeClassifier(), HNSW().fit(X)):
         model.save(path)  # type: ignore[arg-type]
@@ -433,16 +443,17 @@ _VALUES = st.recursive(
 )
 
 
-def _through(value: Any) -> Any:
-    """Describe a value, turn the description into text and back, and rebuild."""
-    description = describe([value])  # a list: what is inline is part of a node
+def _round_trip_of_value(value: Any) -> Any:
+    """Describe a value, convert the description to JSON and back, and rebuild it."""
+    description = describe([value])  # a list, as inline values need a node
     return rebuild(json.loads(json.dumps(description.nodes)), description.tensors)[0]
 
 
 @settings(max_examples=200, deadline=None)
 @given(_VALUES)
-def test_values_come_back_as_they_were(value: Any) -> None:
-    assert repr(_through(value)) == repr(value)  # tells True from 1 and -0.0 from 0.0
+def test_values_are_rebuilt_unchanged(value: Any) -> None:
+    # `repr` distinguishes True from 1 and -0.0 from 0.0.
+    assert repr(_round_trip_of_value(value)) == repr(value)
 
 
 @pytest.mark.parametrize(
@@ -465,14 +476,14 @@ def test_values_come_back_as_they_were(value: Any) -> None:
     ],
     ids=lambda array: f"{array.dtype}",
 )
-def test_arrays(array: np.ndarray) -> None:
-    again = _through(array)
-    assert again.dtype == array.dtype.newbyteorder("=")
-    np.testing.assert_array_equal(again, array)
-    assert np.array_equal(np.signbit(again), np.signbit(array)) if array.dtype == float else True
+def test_arrays_are_rebuilt_unchanged(array: np.ndarray) -> None:
+    rebuilt = _round_trip_of_value(array)
+    assert rebuilt.dtype == array.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(rebuilt, array)
+    assert np.array_equal(np.signbit(rebuilt), np.signbit(array)) if array.dtype == float else True
     if array.ndim > 1:
-        assert again.flags.f_contiguous == array.flags.f_contiguous
-    assert again.flags.writeable
+        assert rebuilt.flags.f_contiguous == array.flags.f_contiguous
+    assert rebuilt.flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -487,46 +498,46 @@ def test_arrays(array: np.ndarray) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [list, tuple, frozenset])
-def test_long_lists(values: list[Any], kind: type[Any]) -> None:
+def test_long_lists_are_rebuilt_unchanged(values: list[Any], kind: type[Any]) -> None:
     expected = kind(values)
-    again = _through(expected)
-    assert type(again) is kind
-    assert sorted(map(repr, again)) == sorted(map(repr, expected))
-    assert kind is frozenset or repr(again) == repr(expected)
+    rebuilt = _round_trip_of_value(expected)
+    assert type(rebuilt) is kind
+    assert sorted(map(repr, rebuilt)) == sorted(map(repr, expected))
+    assert kind is frozenset or repr(rebuilt) == repr(expected)
 
 
-def test_too_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_nodes_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spinney.model_file.files._MOST_JSON", 1000)
     with pytest.raises(ValueError, match="too many parts"):
         spinney.save(DecisionTreeClassifier().fit(X, CLASSES), tmp_path / "m")
 
 
-def test_what_is_shared_stays_shared() -> None:
+def test_shared_arrays_stay_shared() -> None:
     array = np.arange(1000.0)
-    first, second, third = _through([array, array, [array]])
+    first, second, third = _round_trip_of_value([array, array, [array]])
     assert first is second is third[0]
     description = describe([array, [array]])
     assert len(description.tensors) == 1
 
 
-# ----- what is refused
+# ----- errors
 
 
 def some_function(x: float) -> float:
     return x
 
 
-class Stranger(DecisionTreeClassifier):
+class UnknownEstimator(DecisionTreeClassifier):
     pass
 
 
-def test_code_is_refused_by_its_place(tmp_path: Path) -> None:
+def test_functions_and_unknown_classes_raise_with_their_path(tmp_path: Path) -> None:
     path = tmp_path / "model"
     forest = RandomForestClassifier(2, callbacks=[some_function]).fit(X, CLASSES)
     with pytest.raises(TypeError, match=r"RandomForestClassifier\.callbacks\[0\] is the function"):
         spinney.save(forest, path)
-    with pytest.raises(TypeError, match=r"Stranger: a model file holds"):
-        spinney.save(Stranger().fit(X, CLASSES), path)
+    with pytest.raises(TypeError, match=r"UnknownEstimator: a model file holds"):
+        spinney.save(UnknownEstimator().fit(X, CLASSES), path)
     model = KNeighborsClassifier()
     model.kept = BallTree(X, metric=lambda a, b: abs(a[0] - b[0]))
     with pytest.raises(TypeError, match="PyFuncDistance"):
@@ -551,14 +562,14 @@ def test_code_is_refused_by_its_place(tmp_path: Path) -> None:
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-def test_models_alone_are_saved(thing: Any, what: str, tmp_path: Path) -> None:
+def test_only_models_are_saved(thing: Any, what: str, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=f"model: expected an estimator, got {what}"):
         spinney.save(thing, tmp_path / "model")
     assert os.listdir(tmp_path) == []
 
 
-def rewritten(path: Path, **changes: Any) -> None:
-    """Change texts of a model file's header, with checksums to match."""
+def rewrite_header(path: Path, **changes: Any) -> None:
+    """Replace texts in the header of a model file; update the checksums."""
     import hashlib
 
     from safetensors import safe_open
@@ -568,14 +579,14 @@ def rewritten(path: Path, **changes: Any) -> None:
     header |= {
         name: text if isinstance(text, str) else json.dumps(text) for name, text in changes.items()
     }
-    sums = json.loads(header["checksums"])
+    checksums = json.loads(header["checksums"])
     for name in ("about", "state"):
-        sums[name] = hashlib.sha256(header[name].encode()).hexdigest()
-    save_file(load_file(path), path, header | {"checksums": json.dumps(sums)})
+        checksums[name] = hashlib.sha256(header[name].encode()).hexdigest()
+    save_file(load_file(path), path, header | {"checksums": json.dumps(checksums)})
 
 
 @pytest.mark.parametrize(
-    ("nodes", "complaint"),
+    ("nodes", "message"),
     [
         (
             [{"kind": "object", "class": "os.system", "state": []}],
@@ -622,18 +633,18 @@ def rewritten(path: Path, **changes: Any) -> None:
         ([], "contains no model"),
     ],
 )
-def test_files_that_ask_for_more_than_data(
-    nodes: list[Any], complaint: str, tmp_path: Path
+def test_states_with_forbidden_content_raise(
+    nodes: list[Any], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier().fit(X, CLASSES), path)
-    rewritten(path, state=nodes)
-    with pytest.raises(ValueError, match=complaint):
+    rewrite_header(path, state=nodes)
+    with pytest.raises(ValueError, match=message):
         spinney.load(path)
 
 
 @pytest.mark.parametrize(
-    ("array", "place", "value", "complaint"),
+    ("array", "index", "value", "message"),
     [
         ("children_left", 0, 0, "child of one node"),
         ("children_left", 0, 10**6, "child of one node"),
@@ -645,18 +656,16 @@ def test_files_that_ask_for_more_than_data(
         ("n_categories", 0, 7, "other columns than its model"),
     ],
 )
-def test_trees_that_point_beyond_their_ends(
-    array: str, place: int, value: int, complaint: str
-) -> None:
+def test_trees_with_invalid_arrays_raise(array: str, index: int, value: int, message: str) -> None:
     model = DecisionTreeClassifier(random_state=0).fit(X, CLASSES)
-    getattr(model.tree_, array)[place] = value
+    getattr(model.tree_, array)[index] = value
     description = describe(model)
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=message):
         rebuild(description.nodes, description.tensors)
 
 
 @pytest.mark.parametrize("n_features", [10**9, 10**15, 2**63, -1])
-def test_trees_of_columns_that_there_are_not(n_features: int) -> None:
+def test_trees_with_an_invalid_number_of_columns_raise(n_features: int) -> None:
     description = describe(DecisionTreeRegressor(max_depth=2).fit(X, NUMBERS))
     tree = next(node for node in description.nodes if node.get("class") == "spinney.tree.Tree")
     tree["arguments"][0] = n_features
@@ -665,15 +674,15 @@ def test_trees_of_columns_that_there_are_not(n_features: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [PartitionRegressor, QuadTreeRegressor])
-def test_tables_of_more_columns_than_any_has(kind: type[Any]) -> None:
+def test_models_with_too_many_columns_raise(kind: type[Any]) -> None:
     model = kind().fit(X, NUMBERS)
-    model.n_features_in_ = 10**9  # for each of which `export_text` would make a name
+    model.n_features_in_ = 10**9  # `export_text` would create a name for each
     description = describe(model)
     with pytest.raises(ValueError, match="1000000000 columns, expected at most"):
         rebuild(description.nodes, description.tensors)
 
 
-def test_classes_that_are_counted_wrong() -> None:
+def test_wrong_number_of_classes_raises() -> None:
     model = AdaBoostClassifier(n_estimators=2).fit(X, CLASSES)
     model.n_classes_ = 10**9
     description = describe(model)
@@ -681,16 +690,31 @@ def test_classes_that_are_counted_wrong() -> None:
         rebuild(description.nodes, description.tensors)
 
 
-@pytest.mark.parametrize("n_scores", [2, 10**9])
-def test_boosters_of_scores_that_there_are_not(n_scores: int) -> None:
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"baseline": np.zeros(0)}, "0 scores"),
+        ({"baseline": np.zeros((1, 1))}, "baseline"),
+        ({"baseline": np.zeros(1, dtype=object)}, "baseline"),
+        ({"n_targets": 2}, "another number of scores"),
+        ({"n_targets": 10**9}, "scores"),
+        ({"n_rounds": 3}, "fewer trees"),
+        ({"n_rounds": -1}, "number of rounds"),
+        ({"n_rounds": 2.0}, "number of rounds"),
+        ({"n_boosters": 2}, "fewer trees"),
+        ({"link": "identity; drop"}, "unknown link"),
+        ({"schema": Schema(None, (None, None))}, "other columns"),
+    ],
+)
+def test_boosters_with_inconsistent_parts_raise(changes: dict[str, Any], message: str) -> None:
     model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
-    model._n_scores = n_scores
+    model._model = replace(model._model, **changes)
     description = describe(model)
-    with pytest.raises(ValueError, match=r"expected at most|another number of scores"):
+    with pytest.raises(ValueError, match=message):
         rebuild(description.nodes, description.tensors)
 
 
-def test_polynomials_of_more_powers_than_terms() -> None:
+def test_polynomials_with_a_wrong_degree_raise() -> None:
     model = PolynomialRegression(degree=2).fit(X, X[:, 0])
     model.degree_ = 10**9
     description = describe(model)
@@ -698,41 +722,43 @@ def test_polynomials_of_more_powers_than_terms() -> None:
         rebuild(description.nodes, description.tensors)
 
 
-def test_weights_of_columns_that_equal_nothing() -> None:
+def test_gower_weights_of_nan_raise() -> None:
     table = pd.DataFrame({"size": X[:, 0], "city": np.where(X[:, 1] > 0, "Bath", "Ely")})
     model = KNeighborsClassifier(2, metric="gower").fit(table, CLASSES)
     *others, code_weights, misses = model._index._columns
     model._index._columns = (*others, np.full_like(code_weights, np.nan), misses)
     description = describe(model)
-    with pytest.raises(ValueError, match="negative or NaN"):  # it went on for ever
+    with pytest.raises(ValueError, match="negative or NaN"):  # the search did not end
         rebuild(description.nodes, description.tensors).predict(table)
 
 
-def test_damage_is_found(tmp_path: Path) -> None:
+def test_damaged_and_truncated_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier(random_state=0).fit(X, CLASSES), path)
-    whole = path.read_bytes()
-    for place in np.random.default_rng(0).integers(0, len(whole), 60):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    content = path.read_bytes()
+    for position in np.random.default_rng(0).integers(0, len(content), 60):
+        path.write_bytes(
+            content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
+        )
         with pytest.raises(ValueError, match=str(path)):
             spinney.load(path)
-    for end in (0, 5, 100, len(whole) - 1):
-        path.write_bytes(whole[:end])
+    for end in (0, 5, 100, len(content) - 1):
+        path.write_bytes(content[:end])
         with pytest.raises(ValueError, match="not a model file"):
             spinney.load(path)
-    path.write_bytes(whole)
+    path.write_bytes(content)
     spinney.load(path)
 
 
 @pytest.mark.parametrize("about", ["null", "[]", '"x"', "{}", '{"class": 5}'])
-def test_a_file_that_says_nothing_of_its_model(about: str, tmp_path: Path) -> None:
+def test_file_with_an_invalid_description_raises(about: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier(), path)
-    rewritten(path, about=about)
+    rewrite_header(path, about=about)
     for read in (spinney.load, spinney.describe, read_about, DecisionTreeClassifier.load):
         with pytest.raises(ValueError, match=f"{path}: damaged .about"):
             read(path)
-    rewritten(path, about='{"class": "os.system"}')
+    rewrite_header(path, about='{"class": "os.system"}')
     with pytest.raises(ValueError, match=f"{path}: damaged .class"):
         DecisionTreeClassifier.load(path)
 
@@ -745,15 +771,15 @@ def test_a_file_that_says_nothing_of_its_model(about: str, tmp_path: Path) -> No
         {"kind": "object", "class": "sklearn.utils.Bunch", "entries": [["get_params", 1]]},
     ],
 )
-def test_a_file_without_a_model(node: dict[str, Any], tmp_path: Path) -> None:
+def test_file_without_a_model_raises(node: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier(), path)
-    rewritten(path, state=json.dumps([node]))
+    rewrite_header(path, state=json.dumps([node]))
     with pytest.raises(ValueError, match="which is not a model"):
         spinney.load(path)
 
 
-def test_other_files(tmp_path: Path) -> None:
+def test_missing_and_foreign_files_raise(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no file"):
         spinney.load(tmp_path / "nothing")
     for read in (spinney.load, spinney.describe, DecisionTreeClassifier.load, HNSW.load):
@@ -763,10 +789,10 @@ def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a Spinney model"):
         spinney.load(tmp_path / "weights")
     spinney.save(DecisionTreeClassifier(), tmp_path / "model")
-    rewritten(tmp_path / "model", version="2")
+    rewrite_header(tmp_path / "model", version="2")
     with pytest.raises(ValueError, match=r"format version 2; Spinney .* reads versions up to 1"):
         spinney.load(tmp_path / "model")
-    rewritten(tmp_path / "model", version="0" * 5000 + "1")  # more digits than Python reads
+    rewrite_header(tmp_path / "model", version="0" * 5000 + "1")  # more digits than Python reads
     with pytest.raises(ValueError, match=r"model: format version 0+; Spinney .* up to 1"):
         spinney.load(tmp_path / "model")
     header = b'{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
@@ -778,7 +804,7 @@ def test_other_files(tmp_path: Path) -> None:
 # ----- writing
 
 
-def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     spinney.save(DecisionTreeClassifier(max_depth=1), path)
     before = path.read_bytes()
@@ -789,13 +815,13 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_names_as_long_as_the_system_takes(tmp_path: Path) -> None:
+def test_longest_file_names_of_the_system(tmp_path: Path) -> None:
     for name in ("m" * 255, "ü" * 127, "木" * 85):
         spinney.save(DecisionTreeClassifier(), tmp_path / name)
         spinney.load(tmp_path / name)
 
 
-def test_permissions_and_links(tmp_path: Path) -> None:
+def test_save_keeps_permissions_and_links(tmp_path: Path) -> None:
     path, link = tmp_path / "model", tmp_path / "link"
     spinney.save(DecisionTreeClassifier(), path)
     assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
@@ -814,7 +840,7 @@ def test_permissions_and_links(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("model", [DecisionTreeClassifier(), HNSW()], ids=["tree", "graph"])
-def test_pipes_are_written_to(model: Any, named: bool, tmp_path: Path) -> None:
+def test_save_writes_to_pipes(model: Any, named: bool, tmp_path: Path) -> None:
     model = model.fit(X, CLASSES)
     model.save(tmp_path / "whole")
     received: list[bytes] = []
@@ -827,27 +853,29 @@ def test_pipes_are_written_to(model: Any, named: bool, tmp_path: Path) -> None:
         reader.join()
         assert stat.S_ISFIFO(path.stat().st_mode)
         assert sorted(os.listdir(tmp_path)) == ["pipe", "whole"]
-    else:  # as of a shell's process substitution: its path leads to no name
-        out, into = os.pipe()
-        with open(out, "rb") as stream:
+    else:  # like process substitution of a shell: the path is not a file name
+        read_end, write_end = os.pipe()
+        with open(read_end, "rb") as stream:
             reader = threading.Thread(target=lambda: received.append(stream.read()))
             reader.start()
-            model.save(f"/dev/fd/{into}")
-            os.close(into)
+            model.save(f"/dev/fd/{write_end}")
+            os.close(write_end)
             reader.join()
     (tmp_path / "received").write_bytes(received[0])
-    again = type(model).load(tmp_path / "received")
-    assert_same(model, again, QUERIES)
+    loaded = type(model).load(tmp_path / "received")
+    assert_same(model, loaded, QUERIES)
 
 
-def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_writes_raise_and_keep_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     resource = pytest.importorskip("resource")
     path = tmp_path / "model"
     tree = DecisionTreeClassifier().fit(X, CLASSES)
     spinney.save(tree, path)
     before = path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # a disk that is full, for a process
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # like a full disk
     try:
         with pytest.raises(OSError, match=f"cannot write to {path}: ") as caught:
             spinney.save(tree, path)
@@ -856,18 +884,18 @@ def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert caught.value.errno == errno.EFBIG
     flush = os.fsync
 
-    def fails(*, for_folders: bool) -> None:
+    def fail_fsync(*, for_folders: bool) -> None:
         def fsync(handle: int) -> None:
             if stat.S_ISDIR(os.fstat(handle).st_mode) == for_folders:
-                raise OSError(errno.EIO, "the disk says no")
+                raise OSError(errno.EIO, "the disk failed")
             flush(handle)
 
         monkeypatch.setattr(os, "fsync", fsync)
 
-    fails(for_folders=False)
-    with pytest.raises(OSError, match="the disk says no"):
+    fail_fsync(for_folders=False)
+    with pytest.raises(OSError, match="the disk failed"):
         spinney.save(tree, path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
-    fails(for_folders=True)  # not every system can flush those
+    fail_fsync(for_folders=True)  # not every system can flush folders
     spinney.save(tree, path)

@@ -1,4 +1,4 @@
-"""Files of every version load for ever and say the same; changed ones do no harm."""
+"""Golden files of every version predict the same; mutated files are safe."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PACKAGES = (
     *("calibration", "ensemble", "linear_model", "mixture", "neighbors", "preprocessing", "tree"),
 )
 
-# Products of matrices are BLAS's in these, which rounds by the processor: with another kernel of
-# OpenBLAS eight of their answers differ in the last bits. Metrics are SciPy's in two.
+# These models use matrix products of BLAS, whose rounding depends on the processor: another
+# kernel of OpenBLAS changes the last bits. Two models use metrics of SciPy.
 PRODUCTS = (
     *("AdaBoostClassifier-logistic", "AnyBoost", "Bayesian", "GaussianMixture", "Halfspace"),
     *("LAD", "Linear", "Local", "Logistic", "Mixture", "Perceptron", "Pipeline", "PlugIn"),
     *("Polynomial", "Ridge", "Stacking", "Whitener", "Calibrated", "Conformal", "Scaled"),
     *("KNeighborsClassifier-canberra", "KNeighborsClassifier-mahalanobis"),
 )
-# Sums over trees are the core's and the same to the bit everywhere; what is made of them by `exp`
-# and powers is as the C library of the machine rounds these.
+# Sums over trees are computed by the core and identical everywhere. `exp` and powers are rounded
+# by the C library of the machine.
 POWERS = {
     "AdaBoost": ("predict_proba",),
     "GradientBoosting": ("predict_proba",),
@@ -44,44 +44,46 @@ ROWS = ("table-", "words-", "several-", "float32-", "sparse-")
 
 def is_rounded(name: str, method: str) -> bool:
     kind = name.partition("-")[2] if name.startswith(ROWS) else name
-    if method == "predict_interval":  # means and roots of NumPy's
+    if method == "predict_interval":  # means and roots by NumPy
         return True
     powers = any(kind.startswith(start) and method in POWERS[start] for start in POWERS)
     return kind.startswith(PRODUCTS) or powers
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_answers_stay_as_they_were(path: Path) -> None:
+def test_predictions_stay_the_same(path: Path) -> None:
     model = spinney.load(path)
-    got = answers_of(path.stem, model)
-    with np.load(path.parent / "answers.npz") as kept:
+    actual = answers_of(path.stem, model)
+    with np.load(path.parent / "answers.npz") as stored:
         expected = {
-            name.partition(" ")[2]: kept[name]
-            for name in kept.files
+            name.partition(" ")[2]: stored[name]
+            for name in stored.files
             if name.partition(" ")[0] == path.stem
         }
     assert expected
-    assert set(expected) <= set(got)
-    for method, answer in expected.items():
-        assert got[method].dtype == answer.dtype
-        if answer.dtype.kind == "f" and is_rounded(path.stem, method):
-            digits = 1e-12 if answer.dtype == np.float64 else 1e-5
-            np.testing.assert_allclose(got[method], answer, rtol=digits, atol=digits / 100)
+    assert set(expected) <= set(actual)
+    for method, prediction in expected.items():
+        assert actual[method].dtype == prediction.dtype
+        if prediction.dtype.kind == "f" and is_rounded(path.stem, method):
+            tolerance = 1e-12 if prediction.dtype == np.float64 else 1e-5
+            np.testing.assert_allclose(
+                actual[method], prediction, rtol=tolerance, atol=tolerance / 100
+            )
         else:
-            np.testing.assert_array_equal(got[method], answer, strict=True)
+            np.testing.assert_array_equal(actual[method], prediction, strict=True)
 
 
 @pytest.mark.parametrize("path", FILES[::4], ids=lambda path: path.stem)
-def test_pickles_keep_the_same_state(path: Path) -> None:
+def test_pickles_predict_the_same(path: Path) -> None:
     model = spinney.load(path)
     expected = answers_of(path.stem, model)
-    got = answers_of(path.stem, pickle.loads(pickle.dumps(model)))
-    assert expected.keys() == got.keys()
-    for method, answer in expected.items():
-        np.testing.assert_array_equal(got[method], answer, strict=True)
+    actual = answers_of(path.stem, pickle.loads(pickle.dumps(model)))
+    assert expected.keys() == actual.keys()
+    for method, prediction in expected.items():
+        np.testing.assert_array_equal(actual[method], prediction, strict=True)
 
 
-def test_every_estimator_has_a_file() -> None:
+def test_every_estimator_has_a_golden_file() -> None:
     import importlib
 
     names = set()
@@ -96,16 +98,16 @@ def test_every_estimator_has_a_file() -> None:
     assert names <= {path.stem for path in FILES}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks the system for the memory in use")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory in use from the system")
 @pytest.mark.parametrize("seed", [1, 2])
-def test_mutants_do_no_harm(seed: int) -> None:
-    """Each is an error of ours or a model; `mutation_run.py` says what else may happen."""
-    done = subprocess.run(
+def test_mutated_files_load_or_raise(seed: int) -> None:
+    """Each mutated file raises ValueError or loads, as `mutation_run.py` defines."""
+    process = subprocess.run(
         [sys.executable, TESTS / "support" / "mutation_run.py", "6", str(seed)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    assert len(done.stdout.splitlines()) >= 6 * len(FILES)  # as many as were asked for
+    assert process.returncode == 0, (process.stdout + process.stderr)[-3000:]
+    assert len(process.stdout.splitlines()) >= 6 * len(FILES)  # the requested number

@@ -1,4 +1,4 @@
-"""Mapped model files: the same answers from memory that processes share, and no less checked."""
+"""Mapped model files: same predictions and checks, memory shared by processes."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def forest() -> Any:
 
 
 @given(st.binary(max_size=300), st.integers(0, 2**32 - 1), st.integers(0, 9))
-def test_checksum_of_few_bytes(data: bytes, start: int, offset: int) -> None:
+def test_checksum_of_few_bytes_equals_zlib(data: bytes, start: int, offset: int) -> None:
     array = np.frombuffer(data, dtype=np.uint8)[offset:]
     assert _core.crc32(start, array, 2) == zlib.crc32(data[offset:], start)
 
 
 @pytest.mark.parametrize("n", [2**20 - 1, 2**20, 2**20 + 1, 3 * 2**20 + 77])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_checksum_of_many_bytes(n: int, threads: int) -> None:
+def test_checksum_of_many_bytes_equals_zlib(n: int, threads: int) -> None:
     array = np.random.default_rng(n).integers(0, 256, n).astype(np.uint8)
     assert _core.crc32(7, array, threads) == zlib.crc32(array.tobytes(), 7)
 
 
 @pytest.mark.parametrize("mmap", [True, False, "auto"])
-def test_same_bits(forest: Any, mmap: Any, tmp_path: Path) -> None:
+def test_mapped_model_equals_the_original(forest: Any, mmap: Any, tmp_path: Path) -> None:
     path = tmp_path / "model"
     for model in (
         forest,
@@ -62,7 +62,7 @@ def test_same_bits(forest: Any, mmap: Any, tmp_path: Path) -> None:
     ):
         spinney.save(model, path)
         again = spinney.load(path, mmap=mmap)
-        path.unlink()  # the mapping has it still
+        path.unlink()  # the mapping still has it
         gc.collect()
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
@@ -71,14 +71,14 @@ def test_same_bits(forest: Any, mmap: Any, tmp_path: Path) -> None:
             np.testing.assert_array_equal(state[name], array, strict=True)
 
 
-def test_a_replaced_file_and_memory_of_ones_own(tmp_path: Path) -> None:
+def test_changes_of_mapped_arrays_and_replaced_files_are_private(tmp_path: Path) -> None:
     path = tmp_path / "model"
     model = LinearRegression().fit(X, y)
     spinney.save(model, path)
-    before = path.read_bytes()
+    content = path.read_bytes()
     mapped = spinney.load(path, mmap=True)
     mapped.coef_[:] = 0
-    assert path.read_bytes() == before
+    assert path.read_bytes() == content
     np.testing.assert_array_equal(spinney.load(path).coef_, model.coef_)
     other = spinney.load(path, mmap=True)
     spinney.save(LinearRegression().fit(X, -y), path)
@@ -87,15 +87,15 @@ def test_a_replaced_file_and_memory_of_ones_own(tmp_path: Path) -> None:
         spinney.load(path, mmap="always")  # type: ignore[arg-type]
 
 
-def test_a_mapped_forest_grows_on(tmp_path: Path) -> None:
+def test_mapped_forest_continues_with_warm_start(tmp_path: Path) -> None:
     path = tmp_path / "model"
-    rows, targets = X[:300], y[:300]
-    first = RandomForestRegressor(3, warm_start=True, random_state=0).fit(rows, targets)
+    X_train, y_train = X[:300], y[:300]
+    first = RandomForestRegressor(3, warm_start=True, random_state=0).fit(X_train, y_train)
     spinney.save(first, path)
-    again = spinney.load(path, mmap=True)
-    for model in (first, again):
-        model.set_params(n_estimators=6).fit(rows, targets)
-    np.testing.assert_array_equal(again.predict(X), first.predict(X))
+    mapped = spinney.load(path, mmap=True)
+    for model in (first, mapped):
+        model.set_params(n_estimators=6).fit(X_train, y_train)
+    np.testing.assert_array_equal(mapped.predict(X), first.predict(X))
 
 
 _CHILD = """
@@ -117,27 +117,27 @@ print(facts["Rss"], facts["Shared_Clean"], facts["Private_Dirty"])
 def test_processes_share_the_pages(forest: Any, tmp_path: Path) -> None:
     path = tmp_path / "model"
     spinney.save(forest, path)
-    held = spinney.load(path, mmap=True)
+    mapped = spinney.load(path, mmap=True)
     run = subprocess.run(
         [sys.executable, "-c", _CHILD, str(path)], capture_output=True, text=True, check=True
     )
-    resident, shared, own = map(int, run.stdout.split())
+    resident, shared, private = map(int, run.stdout.split())
     size = path.stat().st_size // 1024
     assert size > 1000
-    assert resident >= 0.95 * size  # the checksum has looked at all of it
+    assert resident >= 0.95 * size  # the checksum reads all of it
     assert shared >= 0.95 * size
-    assert own == 0
-    assert held.predict(X[:1]) == forest.predict(X[:1])
+    assert private == 0
+    assert mapped.predict(X[:1]) == forest.predict(X[:1])
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_arrays_of_a_forest_are_its_own(forest: Any, first: bool) -> None:
-    """What is checked once and then trusted must not be open to others."""
+def test_arrays_of_a_forest_are_not_shared(forest: Any, first: bool) -> None:
+    """Arrays that are checked once and then trusted must not be modifiable elsewhere."""
     description = describe([forest.fitted_model().store])
     nodes = description.nodes
     array = {"ref": [node["kind"] for node in nodes].index("array")}
     assert len(rebuild(nodes, description.tensors)[0]) == len(forest)
-    if first:  # something else has the array before the forest is made
+    if first:  # another object has the array before the forest
         other = next(node for node in nodes if node["kind"] == "dict")
         other["items"].append(["again", array])
     else:
@@ -149,7 +149,7 @@ def test_arrays_of_a_forest_are_its_own(forest: Any, first: bool) -> None:
         _core.Forest(*forest.fitted_model().store.shape).restore(state)
 
 
-def test_one_array_for_two_is_refused() -> None:
+def test_two_nodes_with_one_array_raise() -> None:
     first, second = np.arange(3.0), np.arange(3.0)
     description = describe([first, second])
     for node in description.nodes[:2]:
@@ -159,12 +159,12 @@ def test_one_array_for_two_is_refused() -> None:
 
 
 @pytest.mark.parametrize("options", [{"compress": 3}, {"mmap_mode": "r"}, {"mmap_mode": "c"}])
-def test_joblib(forest: Any, options: dict[str, Any], tmp_path: Path) -> None:
+def test_forests_with_joblib(forest: Any, options: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "model"
-    reading = {key: value for key, value in options.items() if key == "mmap_mode"}
-    joblib.dump(forest, path, **{k: v for k, v in options.items() if k not in reading})
-    again = joblib.load(path, **reading)
-    np.testing.assert_array_equal(again.predict(X), forest.predict(X))
+    load_options = {key: value for key, value in options.items() if key == "mmap_mode"}
+    joblib.dump(forest, path, **{k: v for k, v in options.items() if k not in load_options})
+    loaded = joblib.load(path, **load_options)
+    np.testing.assert_array_equal(loaded.predict(X), forest.predict(X))
 
 
 # ----- the container
@@ -182,7 +182,7 @@ def test_joblib(forest: Any, options: dict[str, Any], tmp_path: Path) -> None:
     st.dictionaries(st.text(max_size=5), st.text(max_size=20), min_size=1, max_size=3),
     st.booleans(),
 )
-def test_what_safetensors_writes(
+def test_container_reads_what_safetensors_writes(
     tmp_path_factory: Any, shapes: list[Any], texts: dict[str, str], mapped: bool
 ) -> None:
     path = tmp_path_factory.mktemp("container") / "file"
@@ -191,13 +191,13 @@ def test_what_safetensors_writes(
         for i, (dtype, shape) in enumerate(shapes)
     }
     save_file(arrays, path, texts)
-    read = read_container(path, mapped)
-    assert read.texts == texts
-    assert read.tensors.keys() == arrays.keys()
+    container = read_container(path, mapped)
+    assert container.texts == texts
+    assert container.tensors.keys() == arrays.keys()
     for name, array in arrays.items():
-        np.testing.assert_array_equal(read.tensors[name], array, strict=True)
-        assert read.tensors[name].flags.aligned
-        assert read.tensors[name].flags.writeable
+        np.testing.assert_array_equal(container.tensors[name], array, strict=True)
+        assert container.tensors[name].flags.aligned
+        assert container.tensors[name].flags.writeable
     assert read_header(path) == (texts, sum(array.nbytes for array in arrays.values()))
 
 
@@ -214,7 +214,7 @@ def test_what_safetensors_writes(
     ),
     st.text(max_size=20),
 )
-def test_what_is_written_is_what_safetensors_writes(
+def test_container_writes_the_bytes_of_safetensors(
     tmp_path_factory: Any, shapes: list[Any], text: str
 ) -> None:
     arrays = {
@@ -232,7 +232,7 @@ def test_what_is_written_is_what_safetensors_writes(
             np.testing.assert_array_equal(file.get_tensor(name), array)
 
 
-def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_arrays_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spinney.model_file.container._LONGEST_HEADER", 1000)
     with pytest.raises(ValueError, match="100 arrays are too many"):
         list(container_chunks({}, {str(i): np.zeros(1) for i in range(100)}))
@@ -263,14 +263,14 @@ def test_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.parametrize("mapped", [True, False])
-def test_headers_that_lie(header: bytes, mapped: bool, tmp_path: Path) -> None:
+def test_invalid_headers_raise(header: bytes, mapped: bool, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
     with pytest.raises(ValueError, match="not a model file, or incomplete"):
         read_container(path, mapped)
 
 
-def test_arrays_at_odd_places(tmp_path: Path) -> None:
+def test_unaligned_arrays_are_aligned(tmp_path: Path) -> None:
     path = tmp_path / "file"
     header = (
         b'{"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},'

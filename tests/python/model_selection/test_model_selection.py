@@ -1,4 +1,4 @@
-"""The bootstrap against closed forms and Efron's examples; bias and variance add up."""
+"""Bootstrap errors against closed forms; the bias-variance decomposition."""
 
 import numpy as np
 import pandas as pd
@@ -15,23 +15,23 @@ from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 # ------------------------------------------------------------------------------- bootstrap
 
 
-def test_the_mean_varies_as_it_should():
-    """Of a mean the bootstrap knows the answer: its variance is that of y over n."""
+def test_bootstrap_variance_of_the_mean():
+    """The bootstrap variance of a mean is the variance of y over n."""
     y = np.random.default_rng(0).normal(size=80)
     X = np.zeros((80, 1))
-    told = bootstrap(DummyRegressor(), X, y, n_resamples=4000, X_new=X[:1], random_state=0)
-    assert told.predictions.shape == (4000, 1)
-    np.testing.assert_allclose(told.predictions.std(), y.std() / np.sqrt(80), rtol=0.05)
-    low, high = told.interval(0.9)[0]
+    result = bootstrap(DummyRegressor(), X, y, n_resamples=4000, X_new=X[:1], random_state=0)
+    assert result.predictions.shape == (4000, 1)
+    np.testing.assert_allclose(result.predictions.std(), y.std() / np.sqrt(80), rtol=0.05)
+    low, high = result.interval(0.9)[0]
     np.testing.assert_allclose(
         [low, high], y.mean() + np.array([-1, 1]) * 1.645 * y.std() / 80**0.5, atol=0.02
     )
 
 
-def test_the_errors_by_hand():
+def test_bootstrap_errors_by_hand():
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:60], y[:60]
-    told = bootstrap(LinearRegression(), X, y, n_resamples=50, random_state=1)
+    result = bootstrap(LinearRegression(), X, y, n_resamples=50, random_state=1)
     seeds = np.random.RandomState(1).randint(np.iinfo(np.int32).max, size=50)
     losses = [[] for _ in y]
     for seed in seeds:
@@ -39,37 +39,39 @@ def test_the_errors_by_hand():
         model = LinearRegression().fit(X[rows], y[rows])
         for i in set(range(60)) - set(rows.tolist()):
             losses[i].append((model.predict(X[i : i + 1])[0] - y[i]) ** 2)
-    expected = np.mean([np.mean(of_row) for of_row in losses if of_row])
-    np.testing.assert_allclose(told.out_of_bag_error, expected)
+    out_of_bag = np.mean([np.mean(of_row) for of_row in losses if of_row])
+    np.testing.assert_allclose(result.out_of_bag_error, out_of_bag)
     predicted = LinearRegression().fit(X, y).predict(X)
-    pairs = np.mean((y[:, np.newaxis] - predicted) ** 2)
-    np.testing.assert_allclose(told.no_information_error, pairs)
+    no_information = np.mean((y[:, np.newaxis] - predicted) ** 2)
+    np.testing.assert_allclose(result.no_information_error, no_information)
     apparent = np.mean((predicted - y) ** 2)
-    R = (min(expected, pairs) - apparent) / (pairs - apparent)
-    w = 0.632 / (1 - 0.368 * R)
-    np.testing.assert_allclose(told.error_632_plus, (1 - w) * apparent + w * min(expected, pairs))
-    np.testing.assert_allclose(told.error_632, 0.368 * apparent + 0.632 * expected)
+    overfitting_rate = (min(out_of_bag, no_information) - apparent) / (no_information - apparent)
+    weight = 0.632 / (1 - 0.368 * overfitting_rate)
+    np.testing.assert_allclose(
+        result.error_632_plus, (1 - weight) * apparent + weight * min(out_of_bag, no_information)
+    )
+    np.testing.assert_allclose(result.error_632, 0.368 * apparent + 0.632 * out_of_bag)
 
 
-def test_a_model_that_learns_by_heart_has_no_information():
-    """Efron's example: labels by chance and the nearest neighbour; .632 is far too good."""
+def test_overfitting_model_has_no_information():
+    """Efron's example: random labels and 1-nearest-neighbour; .632 is too optimistic."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 5)), np.arange(400) % 2
-    told = bootstrap(KNeighborsClassifier(1), X, y, n_resamples=60, random_state=0)
-    assert told.apparent_error == 0
-    assert told.no_information_error == 0.5
-    assert told.error_632 < 0.4
-    assert told.error_632_plus > 0.42
-    assert told.overfitting > 0.8
+    result = bootstrap(KNeighborsClassifier(1), X, y, n_resamples=60, random_state=0)
+    assert result.apparent_error == 0
+    assert result.no_information_error == 0.5
+    assert result.error_632 < 0.4
+    assert result.error_632_plus > 0.42
+    assert result.overfitting > 0.8
 
 
-def test_parameters_and_frames():
+def test_bootstrap_of_parameters_and_frames():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
-    told = bootstrap(
+    result = bootstrap(
         LinearRegression(), X, y, n_resamples=30, parameters="coef_", random_state=0, n_jobs=2
     )
-    assert told.parameters.shape == (30, 10)
-    alone = bootstrap(
+    assert result.parameters.shape == (30, 10)
+    with_one_thread = bootstrap(
         LinearRegression(),
         X,
         y,
@@ -78,14 +80,14 @@ def test_parameters_and_frames():
         random_state=0,
         n_jobs=1,
     )
-    np.testing.assert_array_equal(told.parameters, alone.parameters)
+    np.testing.assert_array_equal(result.parameters, with_one_thread.parameters)
     with pytest.raises(ValueError, match="level: expected"):
-        told.interval(2)
+        result.interval(2)
     with pytest.raises(ValueError, match="of: expected"):
-        told.interval(of="all")
+        result.interval(of="all")
 
 
-def test_bad_input_is_named():
+def test_invalid_input_raises():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="n_resamples"):
         bootstrap(DecisionTreeClassifier(), X, y, n_resamples=1)
@@ -114,42 +116,42 @@ TRUTH = np.sin(GRID[:, 0])
 NOISY = TRUTH + np.random.default_rng(5).normal(scale=0.3, size=40)
 
 
-def test_the_parts_of_squared_error_add_up():
-    told = bias_variance(
+def test_squared_error_is_noise_plus_bias_plus_variance():
+    result = bias_variance(
         DecisionTreeRegressor(), waves, GRID, NOISY, truth=TRUTH, n_repeats=300, random_state=0
     )
-    np.testing.assert_allclose(told.noise, np.mean((NOISY - TRUTH) ** 2))
-    # Noise of these rows and the mean prediction happen to be correlated a little.
-    cross = 2 * np.mean((told.main - TRUTH) * (TRUTH - NOISY))
-    np.testing.assert_allclose(told.error, told.noise + told.bias + told.variance + cross)
-    unknown = bias_variance(DecisionTreeRegressor(), waves, GRID, NOISY, random_state=0)
-    assert unknown.noise is None
-    np.testing.assert_allclose(unknown.error, unknown.bias + unknown.variance)
+    np.testing.assert_allclose(result.noise, np.mean((NOISY - TRUTH) ** 2))
+    # The noise of these rows and the mean prediction are slightly correlated by chance.
+    cross = 2 * np.mean((result.main - TRUTH) * (TRUTH - NOISY))
+    np.testing.assert_allclose(result.error, result.noise + result.bias + result.variance + cross)
+    without_truth = bias_variance(DecisionTreeRegressor(), waves, GRID, NOISY, random_state=0)
+    assert without_truth.noise is None
+    np.testing.assert_allclose(without_truth.error, without_truth.bias + without_truth.variance)
 
 
-def test_what_the_lecture_shows():
-    given = {"truth": TRUTH, "n_repeats": 60, "random_state": 0}
-    tree = bias_variance(DecisionTreeRegressor(), waves, GRID, NOISY, **given)
-    stump = bias_variance(DecisionTreeRegressor(max_depth=1), waves, GRID, NOISY, **given)
-    bagged = bias_variance(BaggingRegressor(n_estimators=30), waves, GRID, NOISY, **given)
+def test_bias_and_variance_of_trees_stumps_and_bagging():
+    options = {"truth": TRUTH, "n_repeats": 60, "random_state": 0}
+    tree = bias_variance(DecisionTreeRegressor(), waves, GRID, NOISY, **options)
+    stump = bias_variance(DecisionTreeRegressor(max_depth=1), waves, GRID, NOISY, **options)
+    bagged = bias_variance(BaggingRegressor(n_estimators=30), waves, GRID, NOISY, **options)
     assert stump.bias > 3 * tree.bias
     assert stump.variance < tree.variance
     assert bagged.variance < 0.7 * tree.variance
     assert bagged.bias < 2 * tree.bias + 0.01
 
 
-def test_a_constant_has_no_variance():
-    told = bias_variance(
+def test_constant_model_has_no_variance():
+    result = bias_variance(
         DummyRegressor(strategy="constant", constant=1.0), waves, GRID, NOISY, truth=TRUTH
     )
-    assert told.variance == 0
-    np.testing.assert_allclose(told.bias, np.mean((1 - TRUTH) ** 2))
+    assert result.variance == 0
+    np.testing.assert_allclose(result.bias, np.mean((1 - TRUTH) ** 2))
 
 
-def test_the_parts_of_mistakes_add_up():
+def test_classification_error_is_bias_plus_net_variance():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X)
-    told = bias_variance(
+    result = bias_variance(
         DecisionTreeClassifier(max_depth=2),
         (frame, y),
         frame,
@@ -158,10 +160,10 @@ def test_the_parts_of_mistakes_add_up():
         train_size=30,
         random_state=0,
     )
-    np.testing.assert_allclose(told.error, told.bias + told.net_variance)
-    assert told.variance >= abs(told.net_variance) - 1e-12
-    assert told.predictions.shape == (40, 150)
-    same = bias_variance(
+    np.testing.assert_allclose(result.error, result.bias + result.net_variance)
+    assert result.variance >= abs(result.net_variance) - 1e-12
+    assert result.predictions.shape == (40, 150)
+    with_one_thread = bias_variance(
         DecisionTreeClassifier(max_depth=2),
         (frame, y),
         frame,
@@ -172,4 +174,4 @@ def test_the_parts_of_mistakes_add_up():
         n_jobs=1,
         callbacks=lambda done, total: None,
     )
-    np.testing.assert_array_equal(same.predictions, told.predictions)
+    np.testing.assert_array_equal(with_one_thread.predictions, result.predictions)

@@ -1,4 +1,4 @@
-"""Compact forests: smaller files, and no prediction changes by more than they say."""
+"""Compact forests: smaller files, prediction changes within the reported bound."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X = RNG.normal(size=(400, 5))
 X[RNG.random(X.shape) < 0.05] = np.nan
 y = np.nan_to_num(X[:, 0] + X[:, 1] * X[:, 2]) + RNG.normal(size=400)
 KINDS = np.digitize(y, [-1.0, 0.0, 1.0])
-QUERIES = RNG.normal(size=(300, 5))
+X_TEST = RNG.normal(size=(300, 5))
 NO_GRID = np.empty((0, 1, 2))
 
 
@@ -47,31 +47,31 @@ def models() -> dict[str, Any]:
 MODELS = models()
 
 
-def said(model: Any) -> Any:
-    """What `prediction_change` is about."""
+def outputs_of(model: Any) -> Any:
+    """Return the outputs that `prediction_change` bounds."""
     if isinstance(model, ensemble.IsolationForest):
-        return model.score_samples(QUERIES)
+        return model.score_samples(X_TEST)
     if isinstance(model, ensemble.GradientBoostingClassifier):
-        return model.decision_function(QUERIES)
+        return model.decision_function(X_TEST)
     if hasattr(model, "predict_proba"):
-        return model.predict_proba(QUERIES)
-    return model.predict(QUERIES)
+        return model.predict_proba(X_TEST)
+    return model.predict(X_TEST)
 
 
 @pytest.mark.parametrize("bits", [None, 8, 16])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_loss_is_what_it_says(name: str, bits: Any, tmp_path: Path) -> None:
+def test_reported_changes_and_sizes_hold(name: str, bits: Any, tmp_path: Path) -> None:
     model = MODELS[name]
-    before = said(model)
+    before = outputs_of(model)
     compact = model.compact(bits)
     facts = compact.compaction_
-    change = np.abs(said(compact) - before).max()
+    change = np.abs(outputs_of(compact) - before).max()
     if bits is None:
         assert change == facts["leaf_change"] == facts["prediction_change"] == 0
     elif facts["prediction_change"] is not None:
         assert change <= facts["prediction_change"] * (1 + 1e-9) + 1e-12
-    np.testing.assert_array_equal(said(model), before)  # the model is left as it was
-    # Changes of leaves, from the trees themselves.
+    np.testing.assert_array_equal(outputs_of(model), before)  # the model is unchanged
+    # Changes of leaves, recomputed from the trees.
     moved = max(
         np.abs(
             compact.fitted_model().store.tree(t).value - model.fitted_model().store.tree(t).value
@@ -85,12 +85,12 @@ def test_the_loss_is_what_it_says(name: str, bits: Any, tmp_path: Path) -> None:
     assert facts["bytes_after"] < facts["bytes_before"]
     smaller = (tmp_path / "whole").stat().st_size - (tmp_path / "compact").stat().st_size
     assert smaller > 0.8 * (facts["bytes_before"] - facts["bytes_after"]) - 2000
-    for again in (
+    for loaded in (
         spinney.load(tmp_path / "compact"),
         pickle.loads(pickle.dumps(compact)),
     ):
-        np.testing.assert_array_equal(said(again), said(compact))
-        assert again.compaction_["bits"] == bits
+        np.testing.assert_array_equal(outputs_of(loaded), outputs_of(compact))
+        assert loaded.compaction_["bits"] == bits
     assert spinney.describe(tmp_path / "compact")["compaction"] == facts
     assert spinney.describe(tmp_path / "whole")["compaction"] is None
 
@@ -106,23 +106,23 @@ def test_the_loss_is_what_it_says(name: str, bits: Any, tmp_path: Path) -> None:
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_rounding_of_sums_is_part_of_the_loss(model: Any, offset: float, bits: Any) -> None:
+def test_reported_change_includes_rounding_of_sums(model: Any, offset: float, bits: Any) -> None:
     model.fit(X, y + offset)
     compact = model.compact(bits)
-    change = np.abs(compact.predict(QUERIES) - model.predict(QUERIES)).max()
+    change = np.abs(compact.predict(X_TEST) - model.predict(X_TEST)).max()
     assert change <= compact.compaction_["prediction_change"]
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
-def test_predictions_that_are_exponentials(loss: Any) -> None:
+def test_relative_change_with_a_log_link(loss: Any) -> None:
     model = ensemble.GradientBoostingRegressor(loss=loss, n_estimators=30, random_state=0)
     model.fit(X, np.exp(y))
     compact = model.compact(8)
     facts = compact.compaction_
-    before, after = model.predict(QUERIES), compact.predict(QUERIES)
-    share = np.abs(after / before - 1).max()
+    before, after = model.predict(X_TEST), compact.predict(X_TEST)
+    relative_change = np.abs(after / before - 1).max()
     assert facts["prediction_change"] < facts["relative_change"]
-    assert 0 < share <= facts["relative_change"]
+    assert 0 < relative_change <= facts["relative_change"]
     assert model.compact().compaction_["relative_change"] == 0
     assert MODELS["booster"].compact(8).compaction_["relative_change"] is None
 
@@ -131,16 +131,16 @@ def _leaves(model: Any, number: int) -> Any:
     return model.fitted_model().store.tree(number).children_left < 0
 
 
-def test_sizes_of_values() -> None:
+def test_fewer_bits_give_smaller_files_and_larger_changes() -> None:
     forest = MODELS["forest"]
-    whole, narrow, narrowest = (forest.compact(bits).compaction_ for bits in (None, 16, 8))
-    assert whole["bytes_after"] > narrow["bytes_after"] > narrowest["bytes_after"]
-    assert narrow["leaf_change"] < narrowest["leaf_change"] / 200
+    exact, bits_16, bits_8 = (forest.compact(bits).compaction_ for bits in (None, 16, 8))
+    assert exact["bytes_after"] > bits_16["bytes_after"] > bits_8["bytes_after"]
+    assert bits_16["leaf_change"] < bits_8["leaf_change"] / 200
     span = max(np.ptp(forest.fitted_model().store.tree(t).value) for t in range(8))
-    assert narrowest["leaf_change"] <= span / (2 * 255)
+    assert bits_8["leaf_change"] <= span / (2 * 255)
 
 
-def test_classes_share_their_fractions() -> None:
+def test_leaves_of_classifiers_share_fractions() -> None:
     model = MODELS["classes"]
     held = model.compact(8).fitted_model().store.core.state()
     fractions = held["values"].reshape(-1, 4)
@@ -149,25 +149,27 @@ def test_classes_share_their_fractions() -> None:
     assert len(fractions) < (model.fitted_model().store.core.state()["leaf_class"] >= 4).sum()
 
 
-def test_fitting_again_and_growing_on() -> None:
-    rows, targets = X[:100], y[:100]
-    forest = ensemble.RandomForestRegressor(3, warm_start=True, random_state=0).fit(rows, targets)
-    compact = forest.compact(8).set_params(n_estimators=5).fit(rows, targets)
-    again = pickle.loads(pickle.dumps(compact))
-    np.testing.assert_array_equal(again.predict(QUERIES), compact.predict(QUERIES))
-    fresh = forest.compact(8).set_params(warm_start=False).fit(rows, targets)
+def test_refit_and_warm_start_of_compact_forests() -> None:
+    X_train, y_train = X[:100], y[:100]
+    forest = ensemble.RandomForestRegressor(3, warm_start=True, random_state=0).fit(
+        X_train, y_train
+    )
+    compact = forest.compact(8).set_params(n_estimators=5).fit(X_train, y_train)
+    restored = pickle.loads(pickle.dumps(compact))
+    np.testing.assert_array_equal(restored.predict(X_TEST), compact.predict(X_TEST))
+    fresh = forest.compact(8).set_params(warm_start=False).fit(X_train, y_train)
     assert not hasattr(fresh, "compaction_")
-    np.testing.assert_array_equal(fresh.predict(QUERIES[:9]), forest.predict(QUERIES[:9]))
+    np.testing.assert_array_equal(fresh.predict(X_TEST[:9]), forest.predict(X_TEST[:9]))
 
 
-def test_trees_of_one_leaf() -> None:
+def test_compact_trees_with_a_single_leaf() -> None:
     constant = ensemble.RandomForestRegressor(2, random_state=0).fit(X, np.full(400, 2.5))
     for bits in (None, 8, 16):
-        np.testing.assert_array_equal(constant.compact(bits).predict(QUERIES), 2.5)
+        np.testing.assert_array_equal(constant.compact(bits).predict(X_TEST), 2.5)
         assert constant.compact(bits).compaction_["leaf_change"] == 0
 
 
-def test_refusals() -> None:
+def test_unsupported_options_and_models_raise() -> None:
     with pytest.raises(ValueError, match="bits: expected 8, 16 or None, got 4"):
         MODELS["forest"].compact(4)
     with pytest.raises(NotFittedError):
@@ -175,10 +177,10 @@ def test_refusals() -> None:
     for kind in (neighbors.KNeighborsRegressor, linear_model.Ridge, tree.DecisionTreeRegressor):
         with pytest.raises(TypeError, match=f"{kind.__name__} cannot be made compact"):
             kind().fit(np.nan_to_num(X), y).compact()
-    several = ensemble.RandomForestClassifier(2).fit(X, np.column_stack([KINDS, KINDS > 1]))
-    np.testing.assert_array_equal(several.compact().predict(X), several.predict(X))
+    two_outputs = ensemble.RandomForestClassifier(2).fit(X, np.column_stack([KINDS, KINDS > 1]))
+    np.testing.assert_array_equal(two_outputs.compact().predict(X), two_outputs.predict(X))
     with pytest.raises(ValueError, match="classifier with 2 outputs, got 8"):
-        several.compact(8)
+        two_outputs.compact(8)
 
 
 @settings(max_examples=50, deadline=None)
@@ -186,31 +188,31 @@ def test_refusals() -> None:
     hnp.arrays(np.float64, st.integers(3, 40), elements=st.floats(-1e300, 1e300)),
     st.sampled_from([8, 16]),
 )
-def test_any_targets(targets: Any, bits: Any) -> None:
+def test_leaf_change_is_bounded_for_any_targets(targets: Any, bits: Any) -> None:
     rows = np.arange(len(targets), dtype=float)[:, None]
     forest = ensemble.ExtraTreesRegressor(2, random_state=0).fit(rows, targets)
     compact = forest.compact(bits)
     step = (targets.max() / 2 - targets.min() / 2) / (2**bits - 1)
     assert compact.compaction_["leaf_change"] <= step * (1 + 1e-6)
-    again = pickle.loads(pickle.dumps(compact))
-    np.testing.assert_array_equal(again.predict(rows), compact.predict(rows))
+    restored = pickle.loads(pickle.dumps(compact))
+    np.testing.assert_array_equal(restored.predict(rows), compact.predict(rows))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_packing_loses_nothing(name: str) -> None:
+def test_packing_is_lossless(name: str) -> None:
     arrays = MODELS[name].fitted_model().store.core.state()
     packed = pack(arrays, NO_GRID)
     assert "questions" in packed
-    again = unpack(packed, NO_GRID)
-    assert again.keys() == arrays.keys()
+    unpacked = unpack(packed, NO_GRID)
+    assert unpacked.keys() == arrays.keys()
     for key, array in arrays.items():
-        np.testing.assert_array_equal(again[key], array, strict=True, err_msg=key)
+        np.testing.assert_array_equal(unpacked[key], array, strict=True, err_msg=key)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_packed_forests_that_are_wrong(data: st.DataObject) -> None:
-    """Changed anywhere, a packed forest is refused or is one that can be walked through."""
+def test_damaged_packed_forests_raise_or_load(data: st.DataObject) -> None:
+    """A packed forest with any change raises, or all its trees can be read."""
     store = MODELS["forest"].compact(8).fitted_model().store
     state = store.__getstate__()
     name = data.draw(st.sampled_from([*ARRAYS, "sizes", "questions"]))
@@ -218,13 +220,13 @@ def test_packed_forests_that_are_wrong(data: st.DataObject) -> None:
     if not len(array):
         array = np.zeros(3, dtype=array.dtype)
     else:
-        place = data.draw(st.integers(0, len(array) - 1))
-        array[place] = data.draw(st.integers(0, 255))
-        array = array[: data.draw(st.sampled_from([len(array), place]))]
-    again = object.__new__(type(store))
+        position = data.draw(st.integers(0, len(array) - 1))
+        array[position] = data.draw(st.integers(0, 255))
+        array = array[: data.draw(st.sampled_from([len(array), position]))]
+    loaded = object.__new__(type(store))
     try:
-        again.__setstate__({**state, "packed": {**state["packed"], name: array}})
+        loaded.__setstate__({**state, "packed": {**state["packed"], name: array}})
     except ValueError:
         return
-    for number in range(len(again)):
-        again.tree(number)
+    for number in range(len(loaded)):
+        loaded.tree(number)

@@ -1,4 +1,4 @@
-"""Methods that every estimator has: save, load, describe, compact."""
+"""Methods of every estimator: save, load, describe, compact."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ X = np.arange(12.0).reshape(6, 2)
 y = np.array([0, 0, 1, 1, 0, 1])
 
 
-def own_estimators() -> list[Any]:
-    found = []
+def spinney_estimators() -> list[Any]:
+    estimators = []
     for package in (
         *("calibration", "ensemble", "linear_model", "mixture", "neighbors"),
         *("preprocessing", "tree"),
@@ -31,12 +31,12 @@ def own_estimators() -> list[Any]:
         for name in module.__all__:
             kind = getattr(module, name)
             if inspect.isclass(kind) and issubclass(kind, BaseEstimator):
-                found.append(kind)
-    return [kind for kind in found if kind.__module__.startswith("spinney.")]
+                estimators.append(kind)
+    return [kind for kind in estimators if kind.__module__.startswith("spinney.")]
 
 
-@pytest.mark.parametrize("kind", own_estimators(), ids=lambda kind: kind.__name__)
-def test_every_estimator_has_them(kind: type[Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", spinney_estimators(), ids=lambda kind: kind.__name__)
+def test_every_estimator_has_the_methods(kind: type[Any], tmp_path: Path) -> None:
     assert issubclass(kind, ModelMethods)
     parameters = {"estimators": [("a", DecisionTreeClassifier())]}
     model = kind(**parameters) if "estimators" in inspect.signature(kind).parameters else kind()
@@ -44,20 +44,20 @@ def test_every_estimator_has_them(kind: type[Any], tmp_path: Path) -> None:
     assert not hasattr(model, "compaction_")
     assert repr(clone(model)) == repr(model)
     if kind is HNSW:
-        return  # an index has a file format of its own
+        return  # an index has its own file format
     model.save(tmp_path / "model")
-    again = kind.load(tmp_path / "model")
-    assert type(again) is kind
-    assert repr(again) == repr(model)
+    loaded = kind.load(tmp_path / "model")
+    assert type(loaded) is kind
+    assert repr(loaded) == repr(model)
     assert spinney.describe(tmp_path / "model")["class"] == model.describe()["class"]
 
 
-def test_a_file_of_another_class(tmp_path: Path) -> None:
+def test_load_of_another_class_raises(tmp_path: Path) -> None:
     path = tmp_path / "model"
     ExtraTreeClassifier(random_state=0).fit(X, y).save(path)
     with pytest.raises(ValueError, match=r"expected a RandomForestClassifier, got a spinney\.tree"):
         RandomForestClassifier.load(path)
-    # A subclass is one of its base, as for isinstance.
+    # A subclass can be loaded by its base class, like with isinstance.
     assert type(DecisionTreeClassifier.load(path)) is ExtraTreeClassifier
 
 
@@ -70,7 +70,7 @@ def test_describe_reads_no_arrays(tmp_path: Path) -> None:
     assert facts["format_version"] == 1
     assert facts["changed"] == ["n_estimators", "random_state"]
     damaged = bytearray(path.read_bytes())
-    damaged[-1] ^= 1  # an array: not looked at
+    damaged[-1] ^= 1  # the last byte belongs to an array, which is not read
     path.write_bytes(damaged)
     assert spinney.describe(path) == facts
     with pytest.raises(ValueError, match="damaged"):

@@ -1,4 +1,4 @@
-"""Parameters of the learner inside the estimators that `compare` runs."""
+"""Parameters of the inner estimators of the models that `compare` runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ X = RNG.normal(size=(120, 2))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=120) > 0).astype(int)
 
 
-def test_the_learner_gets_them() -> None:
+def test_inner_estimator_receives_the_parameters() -> None:
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     expected = LogisticRegression(C=0.01, max_iter=1000).fit(scaled, Y)
     model = ScaledLogisticRegression(C=0.01).fit(X, Y)
     np.testing.assert_allclose(model.estimator_.coef_, expected.coef_, rtol=1e-12)
-    assert model.estimator_.max_iter == 1000  # what the wrapper chooses stays
+    assert model.estimator_.max_iter == 1000  # a parameter set by the wrapper
     assert PrunedTreeClassifier(max_depth=1).fit(X, Y).estimator_.get_depth() <= 1
     neighbors = ScaledNeighborsClassifier(weights="uniform").fit(X, Y)
     assert neighbors.estimator_.weights == "uniform"
@@ -34,7 +34,7 @@ def test_the_learner_gets_them() -> None:
     assert (local.estimator_.degree, local.estimator_.n_neighbors) == (0, 7)
 
 
-def test_they_are_parameters_as_others_are() -> None:
+def test_inner_parameters_work_like_other_parameters() -> None:
     model = ScaledLogisticRegression(max_rows=50, C=0.5)
     assert model.get_params()["C"] == 0.5
     assert "penalty" not in model.get_params()
@@ -47,7 +47,7 @@ def test_they_are_parameters_as_others_are() -> None:
     assert search.best_estimator_.estimator_.C == 1.0
 
 
-def test_unknown_ones_are_refused() -> None:
+def test_unknown_parameters_raise() -> None:
     with pytest.raises(TypeError, match="ScaledLogisticRegression has no parameter 'c'"):
         ScaledLogisticRegression(c=1)
     with pytest.raises(ValueError, match="Invalid parameter 'c'"):
@@ -56,7 +56,7 @@ def test_unknown_ones_are_refused() -> None:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_every_family_can_be_cloned_with_them(family: Any, task: Any) -> None:
+def test_every_family_can_be_cloned_with_inner_parameters(family: Any, task: Any) -> None:
     if task not in family.tasks:
         pytest.skip("not for this task")
     model = family.make(task, 0, 1)

@@ -1,4 +1,4 @@
-"""Plots as pictures: nothing overlaps, pyplot is left alone, and what they refuse."""
+"""Plots: no overlapping text, pyplot unchanged, invalid arguments."""
 
 import subprocess
 import sys
@@ -32,53 +32,53 @@ def _close():
 
 
 def boxes_of(axes):
-    """The boxes of all texts of a figure that are shown, with the texts."""
+    """Return all visible texts of a figure with their boxes."""
     figure = axes.get_figure()
     figure.canvas.draw()
-    found = []
+    texts = []
     for ax in figure.axes:
         labels = [ax.xaxis.label, ax.yaxis.label, ax.title, *ax.texts]
         for axis in (ax.xaxis, ax.yaxis):
             low, high = sorted(axis.get_view_interval())
-            places = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
-            labels += [label for place, label in places if low <= place <= high]
+            ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
+            labels += [label for position, label in ticks if low <= position <= high]
         if ax.get_legend() is not None:
             labels += ax.get_legend().get_texts()
         if not ax.axison:
             labels = list(ax.texts)
         for label in labels:
             if label.get_visible() and label.get_text().strip():
-                # Of an annotation the text and its box, not the arrow.
+                # For annotations, the text and its box without the arrow.
                 patch = label.get_bbox_patch()
                 box = Text.get_window_extent(label) if patch is None else patch.get_window_extent()
-                found.append((label.get_text(), box))
-    return found
+                texts.append((label.get_text(), box))
+    return texts
 
 
 def assert_readable(axes):
-    """No two texts overlap, and none leaves the figure."""
-    found = boxes_of(axes)
-    assert found
+    """Check that no two texts overlap and that none leaves the figure."""
+    texts = boxes_of(axes)
+    assert texts
     figure = axes.get_figure().bbox
-    for i, (text, box) in enumerate(found):
+    for i, (text, box) in enumerate(texts):
         assert box.x0 >= figure.x0 - 1, text
         assert box.x1 <= figure.x1 + 1, text
         assert box.y0 >= figure.y0 - 1, text
         assert box.y1 <= figure.y1 + 1, text
-        for other, their in found[:i]:
-            across = min(box.x1, their.x1) - max(box.x0, their.x0)
-            up = min(box.y1, their.y1) - max(box.y0, their.y0)
-            assert across <= 1 or up <= 1, (text, other)
+        for other, other_box in texts[:i]:
+            overlap_x = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
+            overlap_y = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
+            assert overlap_x <= 1 or overlap_y <= 1, (text, other)
 
 
 @pytest.fixture(scope="module", params=[(3, 2), (300, 40)], ids=str)
 def table(request):
-    """A table of few or many columns with long names, with few or many classes."""
+    """Create a table with few or many columns and classes, with long names."""
     n_columns, n_classes = request.param
     X, y = make_blobs(200, n_columns, centers=n_classes, random_state=0)
     names = [f"the measured length of part {j}" for j in range(n_columns)]
-    words = np.array([f"class number {c}" for c in range(n_classes)])
-    frame, y = pd.DataFrame(X, columns=names), words[y]
+    class_names = np.array([f"class number {c}" for c in range(n_classes)])
+    frame, y = pd.DataFrame(X, columns=names), class_names[y]
     return frame, y, RandomForestClassifier(5, random_state=0).fit(frame, y)
 
 
@@ -105,12 +105,12 @@ def table(request):
     ],
     ids=lambda draw: draw.__code__.co_names[1],
 )
-def test_nothing_overlaps(table, draw):
+def test_texts_do_not_overlap(table, draw):
     X, y, model = table
     assert_readable(draw(model, X, y))
 
 
-def test_shorter_than_all():
+def test_importances_show_at_most_twenty_columns():
     X, y = make_blobs(60, 300, centers=2, random_state=0)
     tree = DecisionTreeClassifier().fit(X, y)
     axes = plot.importances(tree)
@@ -119,7 +119,7 @@ def test_shorter_than_all():
 
 
 @pytest.mark.parametrize("n", [2, 12, 60])
-def test_many_categories(n):
+def test_plots_of_many_categories_are_readable(n):
     random = np.random.default_rng(0)
     X = pd.DataFrame({"a": random.normal(size=600)})
     X["town"] = [f"the town called number {i % n}" for i in range(600)]
@@ -133,16 +133,16 @@ def test_many_categories(n):
     assert_readable(plot.decision_boundary(tree, X, n_steps=20))
 
 
-def test_other_plots_do_not_overlap():
+def test_texts_of_other_plots_do_not_overlap():
     X, y = load_diabetes(return_X_y=True)
     tree = DecisionTreeRegressor(max_depth=3).fit(X, y)
     assert_readable(plot.residuals(tree, X, y))
     assert_readable(plot.learning_curve(tree, X, y, sizes=[0.5, 1.0], cv=2))
     assert_readable(plot.validation_curve(tree, X, y, "max_depth", [1, 2, 100], cv=2))
-    words = ["squared_error", "friedman_mse", "absolute_error", "poisson"]
+    criteria = ["squared_error", "friedman_mse", "absolute_error", "poisson"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert_readable(plot.validation_curve(tree, X, y, "criterion", words, cv=2))
+        assert_readable(plot.validation_curve(tree, X, y, "criterion", criteria, cv=2))
     X[::5, 2] = np.nan
     assert_readable(plot.partial_dependence(tree, X, 2))
     assert_readable(plot.partial_dependence(tree, X, (2, 3), max_rows=50))
@@ -150,19 +150,19 @@ def test_other_plots_do_not_overlap():
     assert_readable(plot.comparison(result))
 
 
-# ------------------------------------------------------------------ manners
+# ------------------------------------------------------------------ side effects
 
 
 def every_plot(ax):
     X, y = load_iris(return_X_y=True)
     model = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    number = DecisionTreeRegressor(max_depth=2).fit(X, y)
+    regressor = DecisionTreeRegressor(max_depth=2).fit(X, y)
     result = spinney.compare(X, y, models=["baseline"], cv=2)
     yield plot.decision_boundary(model, X, y, n_steps=5, ax=ax)
     yield plot.learning_curve(model, X, y, sizes=[1.0], cv=2, ax=ax)
     yield plot.validation_curve(model, X, y, "max_depth", [1], cv=2, ax=ax)
     yield plot.calibration(model, X, y, ax=ax)
-    yield plot.residuals(number, X, y, ax=ax)
+    yield plot.residuals(regressor, X, y, ax=ax)
     yield plot.importances(model, X, y, n_repeats=1, ax=ax)
     yield plot.partial_dependence(model, X, 0, n_values=3, ax=ax)
     yield plot.accumulated_local_effects(model, X, 0, ax=ax)
@@ -173,13 +173,13 @@ def every_plot(ax):
     yield plot.comparison(result, ax=ax)
     yield plot.tree(model, ax=ax)
     yield plot.influence(LinearRegression().fit(X, y), X, y, ax=ax)
-    explanation = explain(number, X)
+    explanation = explain(regressor, X)
     yield plot.shap_summary(explanation, ax=ax)
     yield plot.shap_dependence(explanation, 0, ax=ax)
     yield plot.shap_waterfall(explanation, ax=ax)
 
 
-def test_pyplot_and_settings_stay_as_they_are():
+def test_pyplot_and_its_settings_are_unchanged():
     before = dict(mpl.rcParams)
     ax = Figure().subplots()
     current = plt.figure()
@@ -191,7 +191,7 @@ def test_pyplot_and_settings_stay_as_they_are():
     assert dict(mpl.rcParams) == before
 
 
-def test_without_axes_each_makes_a_figure():
+def test_plots_without_axes_create_figures():
     drawn = list(every_plot(None))
     assert len(drawn) == len(plot.__all__)
     assert len({ax.get_figure().number for ax in drawn}) == len(drawn)
@@ -199,7 +199,7 @@ def test_without_axes_each_makes_a_figure():
         assert not ax.spines["top"].get_visible() or not ax.axison
 
 
-def test_models_and_data_stay_as_they_are():
+def test_models_and_data_are_unchanged():
     X, y = load_iris(return_X_y=True)
     X.flags.writeable = y.flags.writeable = False
     model = DecisionTreeClassifier(max_depth=2)
@@ -211,7 +211,7 @@ def test_models_and_data_stay_as_they_are():
     plot.decision_boundary(model, X, y, n_steps=5, ax=Figure().subplots())
 
 
-def test_matplotlib_is_loaded_late_and_missed_kindly():
+def test_matplotlib_is_imported_late_and_its_absence_explained():
     script = """
 import sys
 import spinney.plot
@@ -226,26 +226,26 @@ except ImportError as error:
     assert "pip install 'spinney[plot]'" in run.stdout
 
 
-def test_sparse_lists_and_one_row():
+def test_sparse_matrices_lists_and_single_rows():
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    one = plot.partial_dependence(tree, X.tolist(), 2, n_values=4, ax=Figure().subplots())
-    other = plot.partial_dependence(tree, csr_array(X), 2, n_values=4, ax=Figure().subplots())
-    for a, b in zip(one.lines, other.lines, strict=True):
-        assert np.array_equal(a.get_xydata(), b.get_xydata())
+    of_list = plot.partial_dependence(tree, X.tolist(), 2, n_values=4, ax=Figure().subplots())
+    of_sparse = plot.partial_dependence(tree, csr_array(X), 2, n_values=4, ax=Figure().subplots())
+    for list_line, sparse_line in zip(of_list.lines, of_sparse.lines, strict=True):
+        assert np.array_equal(list_line.get_xydata(), sparse_line.get_xydata())
     single = plot.partial_dependence(tree, X[:1], 2, ax=Figure().subplots())
     assert single.lines[0].get_ydata()[0] == tree.predict_proba(X[:1])[0, 0]
     single.get_figure().canvas.draw()
     for features in ([0, 1], [2]):
-        plane = plot.decision_boundary(
+        boundary = plot.decision_boundary(
             tree, X[:1], y[:1], features=features, ax=Figure().subplots()
         )
-        plane.get_figure().canvas.draw()
+        boundary.get_figure().canvas.draw()
     plot.residuals([1.0], y=[2.0], ax=Figure().subplots()).get_figure().canvas.draw()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_huge_and_tiny_values(scale):
+def test_plots_of_huge_and_tiny_values(scale):
     X, y = make_blobs(50, 2, centers=2, random_state=0)
     X = X / np.abs(X).max() * scale
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
@@ -257,7 +257,7 @@ def test_huge_and_tiny_values(scale):
         axes.get_figure().canvas.draw()
 
 
-def test_constant_columns():
+def test_plots_of_constant_columns():
     X = np.c_[np.ones(20), np.arange(20.0)]
     tree = DecisionTreeRegressor().fit(X, X[:, 1])
     for columns in (0, (0, 1)):
@@ -268,11 +268,11 @@ def test_constant_columns():
 
 IRIS = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(max_depth=2).fit(*IRIS)
-TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]])
+TWO_OUTPUTS = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]])
 
 
 @pytest.mark.parametrize(
-    ("draw", "words"),
+    ("draw", "message"),
     [
         (lambda X, y: plot.roc(TREE, X, y, ax=np.zeros(2)), "ax: expected matplotlib Axes"),
         (lambda X, y: plot.roc(TREE, X), "y: expected the true classes, got None"),
@@ -282,9 +282,12 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.roc({}, X, y), "models: expected one or more"),
         (lambda X, y: plot.roc([0.1, 0.2], y=[1, 1]), "expected rows of class"),
         (lambda X, y: plot.roc([0.1, 0.2], y=["a", "a"]), "y: expected two classes, got only 'a'"),
-        (lambda X, y: plot.roc(TWICE, X, y), "models: expected one output, got 2"),
-        (lambda X, y: plot.partial_dependence(TWICE, X, 0), "model: expected one output, got 2"),
-        (lambda X, y: plot.decision_boundary(TWICE, X), "model: expected one output, got 2"),
+        (lambda X, y: plot.roc(TWO_OUTPUTS, X, y), "models: expected one output, got 2"),
+        (
+            lambda X, y: plot.partial_dependence(TWO_OUTPUTS, X, 0),
+            "model: expected one output, got 2",
+        ),
+        (lambda X, y: plot.decision_boundary(TWO_OUTPUTS, X), "model: expected one output, got 2"),
         (lambda X, y: plot.tree(RandomForestClassifier(2).fit(X, y)), "tree"),
         (lambda X, y: plot.roc([0.1, np.nan], y=[0, 1]), "without NaN"),
         (lambda X, y: plot.roc(["a", "b"], y=[0, 1]), "expected fitted classifiers or arrays"),
@@ -345,13 +348,13 @@ TWICE = DecisionTreeClassifier(max_depth=2).fit(IRIS[0], np.c_[IRIS[1], IRIS[1]]
         (lambda X, y: plot.tree(ID3Classifier().fit(X.astype(int).astype(str), y)), "plot.tree"),
     ],
 )
-def test_refusals(draw, words):
-    with pytest.raises((ValueError, TypeError), match=words.replace("(", r"\(")):
+def test_invalid_arguments_raise(draw, message):
+    with pytest.raises((ValueError, TypeError), match=message.replace("(", r"\(")):
         draw(*IRIS)
-    assert not plt.get_fignums()  # nothing half done is left
+    assert not plt.get_fignums()  # no incomplete figure remains
 
 
-def test_labels():
+def test_labels_are_shortened_and_classes_have_colours():
     assert shortened("short") == "short"
     assert len(shortened("x" * 100)) == 28
     assert shortened("two\nlines") == "two lines"

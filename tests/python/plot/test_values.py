@@ -1,4 +1,4 @@
-"""Plots show the right numbers: read back from the Axes, against scikit-learn or by hand."""
+"""Values in plots: read from the Axes, against scikit-learn or by hand."""
 
 import math
 
@@ -55,7 +55,7 @@ def texts(ax):
 # ------------------------------------------------------------------ curves
 
 
-def test_learning_curve(ax, moons):
+def test_learning_curve_equals_that_of_scikit_learn(ax, moons):
     X, y = moons
     tree = DecisionTreeClassifier(random_state=0)
     plot.learning_curve(tree, X, y, sizes=[50, 100, 240], ax=ax)
@@ -63,33 +63,33 @@ def test_learning_curve(ax, moons):
         tree, X, y, train_sizes=[50, 100, 240], shuffle=True, random_state=0,
         cv=StratifiedKFold(5, shuffle=True, random_state=0),
     )  # fmt: skip
-    left_out, of_fit = ax.lines
-    assert np.array_equal(left_out.get_xdata(), sizes)
-    assert np.allclose(left_out.get_ydata(), test.mean(axis=1))
-    assert np.allclose(of_fit.get_ydata(), train.mean(axis=1))
+    validation_line, train_line = ax.lines
+    assert np.array_equal(validation_line.get_xdata(), sizes)
+    assert np.allclose(validation_line.get_ydata(), test.mean(axis=1))
+    assert np.allclose(train_line.get_ydata(), train.mean(axis=1))
     assert texts(ax) == ["held-out rows", "training rows"]
-    # The band is a standard error up and down.
-    edge = ax.collections[0].get_paths()[0].vertices
+    # The band has a width of one standard error on both sides.
+    band = ax.collections[0].get_paths()[0].vertices
     error = test.std(axis=1, ddof=1) / math.sqrt(5)
-    assert np.isclose(edge[:, 1].max(), (test.mean(axis=1) + error).max())
-    assert np.isclose(edge[:, 1].min(), (test.mean(axis=1) - error).min())
+    assert np.isclose(band[:, 1].max(), (test.mean(axis=1) + error).max())
+    assert np.isclose(band[:, 1].min(), (test.mean(axis=1) - error).min())
 
 
-def test_learning_curve_of_several(ax):
+def test_learning_curve_of_several_models(ax):
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:441], y[:441]  # folds of the same size
     models = {"stump": DecisionTreeRegressor(max_depth=1), "tree": DecisionTreeRegressor()}
     plot.learning_curve(models, X, y, sizes=[0.5, 1.0], cv=KFold(3), ax=ax)
     assert texts(ax) == ["stump", "tree"]
     assert len(ax.lines) == 4
-    # All rows of a fold, in whatever order, make the same stump.
-    whole = cross_val_score(models["stump"], X, y, cv=KFold(3)).mean()
-    assert ax.lines[0].get_ydata()[-1] == pytest.approx(whole)
+    # All rows of a fold, in any order, give the same stump.
+    of_all_rows = cross_val_score(models["stump"], X, y, cv=KFold(3)).mean()
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(of_all_rows)
     assert ax.get_ylabel() == "R²"
 
 
-def test_learning_curve_starts_after_failed_fits(ax):
-    # One class only in the first rows: scikit-learn's model refuses, the curve goes on.
+def test_learning_curve_skips_failed_fits(ax):
+    # The first rows have one class only: the model of scikit-learn fails; the curve continues.
     X, y = make_blobs(60, centers=2, random_state=0)
     y[:] = 0
     y[:6] = 1
@@ -98,13 +98,13 @@ def test_learning_curve_starts_after_failed_fits(ax):
     assert np.isfinite(ax.lines[0].get_ydata()[-1])
 
 
-def test_sorted_rows_are_shuffled(ax):
+def test_learning_curve_shuffles_sorted_rows(ax):
     X, y = load_iris(return_X_y=True)  # sorted by class
     plot.learning_curve(DecisionTreeClassifier(), X, y, sizes=[30], cv=3, ax=ax)
     assert ax.lines[0].get_ydata()[0] > 0.8
 
 
-def test_validation_curve(ax, moons):
+def test_validation_curve_equals_that_of_scikit_learn(ax, moons):
     X, y = moons
     tree, depths = DecisionTreeClassifier(random_state=0), [9, 1, 3]
     plot.validation_curve(tree, X, y, "max_depth", depths, ax=ax)
@@ -119,7 +119,7 @@ def test_validation_curve(ax, moons):
     assert ax.get_xscale() == "linear"
 
 
-def test_validation_curve_scale_and_words(moons):
+def test_validation_curve_of_logarithmic_and_text_values(moons):
     X, y = moons
     axes = Figure().subplots(1, 3)
     tree = DecisionTreeClassifier(random_state=0)
@@ -134,27 +134,27 @@ def test_validation_curve_scale_and_words(moons):
 # ------------------------------------------------------------------ classes
 
 
-def test_roc_and_precision_recall(moons):
+def test_roc_and_precision_recall_equal_scikit_learn(moons):
     X, y = moons
     forest = RandomForestClassifier(20, random_state=0).fit(X[:150], y[:150])
-    chance = forest.predict_proba(X[150:])[:, 1]
+    scores = forest.predict_proba(X[150:])[:, 1]
     left, right = Figure().subplots(1, 2)
     plot.roc(forest, X[150:], y[150:], ax=left)
-    plot.precision_recall({"forest": chance}, y=y[150:], ax=right)
-    across, up, _ = roc_curve(y[150:], chance)
-    assert np.allclose(left.lines[0].get_xydata(), np.c_[across, up])
-    assert texts(left) == [f"AUC {roc_auc_score(y[150:], chance):.3f}"]
-    precision, recall, _ = precision_recall_curve(y[150:], chance)
+    plot.precision_recall({"forest": scores}, y=y[150:], ax=right)
+    false_positive_rate, true_positive_rate, _ = roc_curve(y[150:], scores)
+    assert np.allclose(left.lines[0].get_xydata(), np.c_[false_positive_rate, true_positive_rate])
+    assert texts(left) == [f"AUC {roc_auc_score(y[150:], scores):.3f}"]
+    precision, recall, _ = precision_recall_curve(y[150:], scores)
     assert np.allclose(right.lines[0].get_xydata()[::-1], np.c_[recall, precision])
-    assert texts(right) == [f"forest  AP {average_precision_score(y[150:], chance):.3f}"]
+    assert texts(right) == [f"forest  AP {average_precision_score(y[150:], scores):.3f}"]
 
 
-def test_roc_of_the_other_class(ax):
+def test_roc_of_another_positive_class(ax):
     plot.roc([0.1, 0.6, 0.4, 0.8], y=["no", "no", "yes", "yes"], positive="no", ax=ax)
     assert texts(ax) == ["AUC 0.750"]
 
 
-def test_curve_of_a_decision_function(ax, moons):
+def test_roc_of_a_decision_function(ax, moons):
     X, y = moons
     model = LinearSVC().fit(X, y)
     plot.roc(model, X, y, ax=ax)
@@ -163,38 +163,38 @@ def test_curve_of_a_decision_function(ax, moons):
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=25, deadline=None)
-def test_means_of_curves_have_the_mean_area(seed):
+def test_average_curves_have_the_average_area(seed):
     random = np.random.default_rng(seed)
     y = np.r_[0, 1, 2, random.integers(0, 3, 17)]
     scores = random.integers(0, 4, (20, 3)) / 4  # with ties
-    (told,), y = read_scores(scores, None, y)
-    roc = calculate_roc(told, y)
+    (one_vs_rest,), y = read_scores(scores, None, y)
+    roc = calculate_roc(one_vs_rest, y)
     assert roc.area == pytest.approx(auc(roc.across, roc.up))
     assert roc.area == pytest.approx(
         np.mean([roc_auc_score(y == c, scores[:, c]) for c in range(3)])
     )
-    rates = calculate_precision_recall(told, y)
-    steps = float(np.sum(np.diff(rates.across) * rates.up[1:]))
-    assert rates.area == pytest.approx(steps)
+    precision_recall = calculate_precision_recall(one_vs_rest, y)
+    steps = float(np.sum(np.diff(precision_recall.across) * precision_recall.up[1:]))
+    assert precision_recall.area == pytest.approx(steps)
 
 
-def test_calibration(ax, moons):
+def test_calibration_equals_that_of_scikit_learn(ax, moons):
     X, y = moons
-    # 17 trees: no share of them lies on the edge of a bin.
+    # With 17 trees, no predicted probability is the edge of a bin.
     forest = RandomForestClassifier(17, random_state=0).fit(X[:150], y[:150])
-    chance = forest.predict_proba(X[150:])[:, 1]
+    probabilities = forest.predict_proba(X[150:])[:, 1]
     plot.calibration(forest, X[150:], y[150:], n_bins=5, ax=ax)
-    observed, predicted = calibration_curve(y[150:], chance, n_bins=5)
+    observed, predicted = calibration_curve(y[150:], probabilities, n_bins=5)
     assert np.allclose(ax.lines[0].get_xydata(), np.c_[predicted, observed])
-    assert texts(ax) == [f"Brier {brier_score_loss(y[150:], chance):.3f}"]
-    # Grey bars: rows of each bin against the fullest.
-    counts = np.histogram(chance, np.linspace(0, 1, 6))[0]
+    assert texts(ax) == [f"Brier {brier_score_loss(y[150:], probabilities):.3f}"]
+    # Grey bars: rows per bin, relative to the largest bin.
+    counts = np.histogram(probabilities, np.linspace(0, 1, 6))[0]
     heights = np.array([bar.get_height() for bar in ax.patches])
     assert np.allclose(heights / heights.max(), counts / counts.max())
 
 
-def test_calibration_intervals(ax):
-    # 7 of 10 in one bin: Wilson's interval by its quadratic equation.
+def test_calibration_has_wilson_intervals(ax):
+    # 7 of 10 in one bin: Wilson's interval, by its quadratic equation.
     plot.calibration(np.full(10, 0.6), y=[1] * 7 + [0] * 3, n_bins=1, ax=ax)
     (low, high) = ax.collections[0].get_segments()[0][:, 1]
     for end in (low, high):
@@ -202,24 +202,24 @@ def test_calibration_intervals(ax):
 
 
 def test_calibration_of_several_classes(ax):
-    chance = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6], [0.6, 0.2, 0.2]])
-    plot.calibration(chance, y=[0, 1, 2, 1], n_bins=1, ax=ax)
+    probabilities = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6], [0.6, 0.2, 0.2]])
+    plot.calibration(probabilities, y=[0, 1, 2, 1], n_bins=1, ax=ax)
     assert np.allclose(ax.lines[0].get_xydata(), [[0.6, 0.75]])
     assert "predicted class" in ax.get_xlabel()
 
 
-def test_confusion(ax):
+def test_confusion_matrix_equals_that_of_scikit_learn(ax):
     y = np.array(["a", "b", "b", "c", "c", "c"])
-    told = np.array(["a", "b", "c", "c", "c", "a"])
-    plot.confusion(told, y=y, ax=ax)
+    predicted = np.array(["a", "b", "c", "c", "c", "a"])
+    plot.confusion(predicted, y=y, ax=ax)
     counts = [int(text.get_text()) for text in ax.texts]
-    assert np.array_equal(np.reshape(counts, (3, 3)), confusion_matrix(y, told))
+    assert np.array_equal(np.reshape(counts, (3, 3)), confusion_matrix(y, predicted))
     assert np.allclose(ax.images[0].get_array().sum(axis=1), 1)
     assert ax.get_ylabel() == "true"
-    plot.confusion(told, y=y, normalize=True, ax=Figure().subplots())
+    plot.confusion(predicted, y=y, normalize=True, ax=Figure().subplots())
 
 
-def test_margins_of_boosting_and_of_others(ax, moons):
+def test_margins_of_boosting_trees_and_lines(ax, moons):
     X, y = moons
     models = {
         "boost": AdaBoostClassifier(n_estimators=5).fit(X, y),
@@ -228,14 +228,14 @@ def test_margins_of_boosting_and_of_others(ax, moons):
     }
     plot.margins(models, X, y, ax=ax)
     sign = 2 * y - 1
-    chance = models["tree"].predict_proba(X)[:, 1]
-    wanted = [
+    probabilities = models["tree"].predict_proba(X)[:, 1]
+    expected = [
         models["boost"].margins(X, y),
-        sign * (2 * chance - 1),
+        sign * (2 * probabilities - 1),
         sign * models["line"].decision_function(X),
     ]
-    for line, margin in zip(ax.lines, wanted, strict=False):
-        assert np.allclose(line.get_xdata()[1:], np.sort(margin))
+    for line, expected_margins in zip(ax.lines, expected, strict=False):
+        assert np.allclose(line.get_xdata()[1:], np.sort(expected_margins))
         assert line.get_ydata()[-1] == 1.0
     assert texts(ax) == list(models)
 
@@ -243,16 +243,16 @@ def test_margins_of_boosting_and_of_others(ax, moons):
 # ------------------------------------------------------------------ regression
 
 
-def test_residuals(ax):
+def test_residuals_by_hand(ax):
     X, y = load_diabetes(return_X_y=True)
     model = DecisionTreeRegressor(max_depth=3).fit(X[:300], y[:300])
     plot.residuals(model, X[300:], y[300:], ax=ax)
-    told = model.predict(X[300:])
-    assert np.allclose(ax.collections[0].get_offsets(), np.c_[told, y[300:] - told])
+    predicted = model.predict(X[300:])
+    assert np.allclose(ax.collections[0].get_offsets(), np.c_[predicted, y[300:] - predicted])
     assert ax.texts[0].get_text() == f"R² {model.score(X[300:], y[300:]):.3f}"
 
 
-def test_residual_groups(ax):
+def test_residuals_of_groups_have_error_bars(ax):
     predicted = np.repeat([1.0, 2.0], 4)
     y = predicted + np.array([1, -1, 1, -1, 4, 0, 4, 0])
     plot.residuals(predicted, y=y, ax=ax)
@@ -266,36 +266,36 @@ def test_residual_groups(ax):
 # ------------------------------------------------------------------ boundaries
 
 
-def test_boundary_has_the_predictions(ax, moons):
+def test_boundary_shows_the_predictions(ax, moons):
     X, y = moons
     tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
     plot.decision_boundary(tree, X, y, n_steps=20, ax=ax)
     mesh = ax.collections[0]
     low, high = X.min(axis=0), X.max(axis=0)
-    sides = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 20).T
-    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    told = tree.predict(grid)
+    coordinates = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 20).T
+    grid = np.stack(np.meshgrid(*coordinates), axis=-1).reshape(-1, 2)
+    predicted = tree.predict(grid)
     colours = mesh.get_array().reshape(-1, 3)
     # Blue is the first class, red the second.
-    assert np.array_equal(colours[:, 0] > colours[:, 2], told == 1)
+    assert np.array_equal(colours[:, 0] > colours[:, 2], predicted == 1)
     assert any(np.array_equal(drawn.get_offsets(), X) for drawn in ax.collections[1:])
     assert texts(ax) == ["0", "1"]
 
 
-def test_boundary_of_one_column(moons):
+def test_boundary_with_one_column(moons):
     left, right = Figure().subplots(1, 2)
     X, y = moons
     tree = DecisionTreeClassifier(max_depth=3).fit(X[:, :1], y)
     plot.decision_boundary(tree, X[:, :1], y, ax=left)
     line = left.lines[1]
     assert np.allclose(line.get_ydata(), tree.predict_proba(line.get_xdata()[:, None])[:, 1])
-    numbers = DecisionTreeRegressor(max_depth=3).fit(X[:, :1], X[:, 1])
-    plot.decision_boundary(numbers, X[:, :1], X[:, 1], ax=right)
+    regressor = DecisionTreeRegressor(max_depth=3).fit(X[:, :1], X[:, 1])
+    plot.decision_boundary(regressor, X[:, :1], X[:, 1], ax=right)
     line = right.lines[0]
-    assert np.allclose(line.get_ydata(), numbers.predict(line.get_xdata()[:, None]))
+    assert np.allclose(line.get_ydata(), regressor.predict(line.get_xdata()[:, None]))
 
 
-def test_boundary_holds_other_columns(ax):
+def test_boundary_fixes_other_columns(ax):
     X = np.array([[0.0, 0.0, 5.0], [1.0, 1.0, 5.0], [0.0, 1.0, 9.0], [1.0, 0.0, 5.0]])
     model = DecisionTreeRegressor().fit(X, X[:, 2])
     plot.decision_boundary(model, X, features=[0, 1], n_steps=5, ax=ax)
@@ -306,20 +306,20 @@ def test_boundary_holds_other_columns(ax):
 # ------------------------------------------------------------------ trees and comparisons
 
 
-def test_tree(ax):
+def test_tree_with_a_maximal_depth(ax):
     iris = load_iris(as_frame=True)
     tree = DecisionTreeClassifier(max_depth=3).fit(iris.data, iris.target_names[iris.target])
     assert plot.tree(tree, max_depth=1, ax=ax) is ax
-    told = [text.get_text() for text in ax.texts]
-    assert told[0].startswith("petal")
-    assert "class = setosa" in told[0]
-    assert sum("(...)" in text for text in told) == 2
-    assert "1 of 3 levels" in told[-1]
-    numbers = DecisionTreeRegressor(max_depth=2).fit(iris.data, iris.target)
-    plot.tree(numbers, ax=Figure().subplots())
+    labels = [text.get_text() for text in ax.texts]
+    assert labels[0].startswith("petal")
+    assert "class = setosa" in labels[0]
+    assert sum("(...)" in text for text in labels) == 2
+    assert "1 of 3 levels" in labels[-1]
+    regressor = DecisionTreeRegressor(max_depth=2).fit(iris.data, iris.target)
+    plot.tree(regressor, ax=Figure().subplots())
 
 
-def test_comparison(ax, moons):
+def test_comparison_shows_means_and_folds(ax, moons):
     result = spinney.compare(*moons, models=["baseline", "decision_tree"], cv=3)
     plot.comparison(result, ax=ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["decision_tree", "baseline"]
@@ -329,7 +329,7 @@ def test_comparison(ax, moons):
     assert np.allclose(folds[0], 100 * np.array(result.results[0].estimate.folds))
 
 
-def test_comparison_with_a_failure(ax, moons):
+def test_comparison_with_a_failed_model(ax, moons):
     result = spinney.compare(*moons, models=["baseline"], cv=3)
     failed = spinney.report.ModelResult("broken", "Broken", failure="ValueError: no")
     result.results.append(failed)
@@ -337,15 +337,15 @@ def test_comparison_with_a_failure(ax, moons):
     assert [t.get_text() for t in ax.get_yticklabels()] == ["baseline", "broken (failed)"]
 
 
-def test_what_cannot_be_drawn_is_said() -> None:
+def test_invalid_arguments_raise() -> None:
     from spinney import plot
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     X = np.arange(20.0).reshape(10, 2)
-    numbers = DecisionTreeRegressor().fit(X, X[:, 0])
+    regressor = DecisionTreeRegressor().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="sizes: expected numbers or shares of rows, got"):
         plot.learning_curve(DecisionTreeClassifier(), X, X[:, 0] > 9, sizes=[])
     with pytest.raises(ValueError, match="model: expected a classifier, got DecisionTreeRegressor"):
-        plot.confusion(numbers, X, X[:, 0])
+        plot.confusion(regressor, X, X[:, 0])
     with pytest.raises(ValueError, match="X: expected at least 1 row"):
-        plot.partial_dependence(numbers, X[:0], 0)
+        plot.partial_dependence(regressor, X[:0], 0)

@@ -1,4 +1,4 @@
-"""Whitening: the variance afterwards, and the way back."""
+"""Whitening: variance of the result and inverse transformation."""
 
 import pickle
 
@@ -29,28 +29,28 @@ def variance(X, weights=None):
 
 @pytest.mark.parametrize("method", WHITE)
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_variance_is_the_identity(method, offset):
+def test_variance_of_the_result_is_the_identity(method, offset):
     X = correlated() + offset
     white = Whitener(method).fit_transform(X)
     np.testing.assert_allclose(variance(white), np.eye(4), atol=1e-7 if offset else 1e-12)
     np.testing.assert_allclose(white.mean(axis=0), 0, atol=1e-7)
 
 
-def test_cholesky_as_the_lecture_has_it():
+def test_cholesky_by_hand():
     X = correlated()
     model = Whitener().fit(X)
     centred = X - X.mean(axis=0)
-    A = X.T @ X / 500 - np.outer(X.mean(axis=0), X.mean(axis=0))
-    np.testing.assert_allclose(model.covariance_, A, atol=1e-10)
-    M = np.linalg.cholesky(A)
-    np.testing.assert_allclose(model.unwhitening_, M, atol=1e-10)
-    np.testing.assert_allclose(model.transform(X), np.linalg.solve(M, centred.T).T, atol=1e-9)
+    covariance = X.T @ X / 500 - np.outer(X.mean(axis=0), X.mean(axis=0))
+    np.testing.assert_allclose(model.covariance_, covariance, atol=1e-10)
+    factor = np.linalg.cholesky(covariance)
+    np.testing.assert_allclose(model.unwhitening_, factor, atol=1e-10)
+    np.testing.assert_allclose(model.transform(X), np.linalg.solve(factor, centred.T).T, atol=1e-9)
 
 
-def test_pca_and_standard_as_scikit_learn_has_them():
+def test_pca_and_standard_equal_scikit_learn():
     X = correlated()
     ours, theirs = Whitener("pca").fit_transform(X), PCA(whiten=True).fit_transform(X)
-    # scikit-learn divides by n − 1, and picks other signs.
+    # scikit-learn divides by n − 1 and has other signs.
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs) * np.sqrt(500 / 499), rtol=1e-8)
     np.testing.assert_allclose(
         Whitener("standard").fit_transform(X), StandardScaler().fit_transform(X), atol=1e-12
@@ -66,14 +66,14 @@ def test_zca_is_symmetric():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_there_and_back(method):
+def test_inverse_transform_restores_the_rows(method):
     X = correlated() * [1e-2, 1.0, 1e2, 1.0] + [0.0, 5.0, 1e6, -1.0]
     model = Whitener(method).fit(X)
-    back = model.inverse_transform(model.transform(X))
-    np.testing.assert_allclose(back, X, rtol=1e-9, atol=1e-9)
+    restored = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(restored, X, rtol=1e-9, atol=1e-9)
 
 
-def test_rows_in_a_subspace():
+def test_rows_in_a_subspace_have_a_lower_rank():
     rng = np.random.default_rng(0)
     inner = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 6)) + 10
     X = np.column_stack([inner[:, :2], inner[:, 0], np.full(300, 7.7), inner[:, 2:]])
@@ -91,13 +91,13 @@ def test_rows_in_a_subspace():
     np.testing.assert_allclose(projection @ projection, projection, atol=1e-9)
     assert np.trace(projection) == pytest.approx(3)
     np.testing.assert_allclose(zca.inverse_transform(white), X, atol=1e-8)
-    # Off the subspace a row comes back as its shadow there.
-    off = X[:1] + np.eye(8)[3]
-    np.testing.assert_allclose(zca.inverse_transform(zca.transform(off)), X[:1], atol=1e-8)
+    # A row outside the subspace is projected onto it.
+    outside = X[:1] + np.eye(8)[3]
+    np.testing.assert_allclose(zca.inverse_transform(zca.transform(outside)), X[:1], atol=1e-8)
     assert (Whitener("standard").fit(X).transform(X)[:, 3] == 0).all()
 
 
-def test_nothing_varies():
+def test_constant_rows_have_rank_zero():
     for X in (np.ones((5, 3)), np.full((4, 2), 1e17), np.array([[1.0, 2.0]])):
         for method in METHODS:
             model = Whitener(method).fit(X)
@@ -107,7 +107,7 @@ def test_nothing_varies():
 
 @settings(deadline=None, max_examples=100)
 @given(st.integers(1, 12), st.integers(1, 6), st.sampled_from(METHODS), st.integers(0, 2**31))
-def test_any_small_table(n_rows, n_features, method, seed):
+def test_small_random_tables_are_whitened(n_rows, n_features, method, seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (n_rows, n_features)) / 2
     model = Whitener(method).fit(X)
@@ -116,43 +116,45 @@ def test_any_small_table(n_rows, n_features, method, seed):
     centred = X - X.mean(axis=0)
     if method in WHITE:
         assert model.rank_ == np.linalg.matrix_rank(centred, tol=1e-9)
-        found = white.T @ white / n_rows
-        np.testing.assert_allclose(found @ found, found, atol=1e-8)
-        assert np.trace(found) == pytest.approx(model.rank_, abs=1e-8)
+        result_covariance = white.T @ white / n_rows
+        np.testing.assert_allclose(
+            result_covariance @ result_covariance, result_covariance, atol=1e-8
+        )
+        assert np.trace(result_covariance) == pytest.approx(model.rank_, abs=1e-8)
     assert len(model.get_feature_names_out()) == white.shape[1]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_weights_are_repeated_rows(method):
+def test_integer_weights_equal_repeated_rows(method):
     X = correlated(60)
     weights = np.random.default_rng(0).integers(0, 4, 60)
-    one = Whitener(method).fit(X, sample_weight=weights)
-    many = Whitener(method).fit(X.repeat(weights, axis=0))
-    np.testing.assert_allclose(one.transform(X), many.transform(X), atol=1e-9)
+    weighted = Whitener(method).fit(X, sample_weight=weights)
+    repeated = Whitener(method).fit(X.repeat(weights, axis=0))
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-9)
     if method in WHITE:
-        white = one.transform(X)
+        white = weighted.transform(X)
         np.testing.assert_allclose(variance(white, weights), np.eye(4), atol=1e-9)
 
 
-def test_any_number_of_threads():
+def test_number_of_threads_does_not_change_the_result():
     X = correlated(20_000, 6)
     fits = [Whitener(n_jobs=n).fit(X).whitening_ for n in (1, 2, 5)]
     np.testing.assert_array_equal(fits[0], fits[1])
     np.testing.assert_array_equal(fits[0], fits[2])
 
 
-def test_frames_and_pickles():
+def test_frames_set_output_and_pickles():
     X = correlated(50, 2)
     for frame in (pd.DataFrame, pl.DataFrame):
         model = Whitener().fit(frame({"a": X[:, 0], "b": X[:, 1]}))
         assert model.get_feature_names_out().tolist() == ["a", "b"]
-    shown = Whitener("pca").set_output(transform="pandas").fit_transform(X)
-    assert shown.columns.tolist() == ["pca0", "pca1"]
+    as_frame = Whitener("pca").set_output(transform="pandas").fit_transform(X)
+    assert as_frame.columns.tolist() == ["pca0", "pca1"]
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.transform(X), Whitener().fit_transform(X))
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     X = correlated(10)
     for parameters in ({"method": "white"}, {"method": 1}, {"tol": -1}, {"tol": 1}, {"tol": None}):
         (name,) = parameters
@@ -169,5 +171,5 @@ def test_bad_input():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_estimator_checks(method):
+def test_estimator_checks_pass(method):
     run_estimator_checks(Whitener(method), more_than=20)

@@ -19,7 +19,7 @@ def _restore() -> Iterator[None]:
     spinney.set_num_threads(before)
 
 
-def test_none_is_the_set_number() -> None:
+def test_none_uses_the_set_number_of_threads() -> None:
     spinney.set_num_threads(3)
     assert spinney.get_num_threads() == 3
     assert effective_n_jobs(None) == 3
@@ -27,15 +27,15 @@ def test_none_is_the_set_number() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no CPU affinity here")
-def test_negative_counts_back_from_all_cpus() -> None:
-    n_cpus = _core.available_cpus()  # a container's quota may leave fewer than the affinity
+def test_negative_numbers_count_back_from_all_cpus() -> None:
+    n_cpus = _core.available_cpus()  # a quota of a container can be smaller than the affinity
     assert 1 <= n_cpus <= len(os.sched_getaffinity(0))
     assert effective_n_jobs(-1) == n_cpus
     assert effective_n_jobs(-2) == max(1, n_cpus - 1)
     assert effective_n_jobs(-n_cpus - 5) == 1
 
 
-def test_bad_values_name_the_parameter() -> None:
+def test_invalid_numbers_raise_and_name_the_parameter() -> None:
     with pytest.raises(ValueError, match="n_jobs"):
         effective_n_jobs(0)
     with pytest.raises(TypeError, match="n_jobs"):
