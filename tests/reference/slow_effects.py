@@ -1,57 +1,57 @@
-"""Accumulated local effects of two columns by their definition: step by step, row by row."""
+"""Reference implementation of the accumulated local effects of two columns."""
 
 import numpy as np
 import pandas as pd
 
 
 def set_to(rows, name, value):
-    """The rows with another value in a column."""
+    """Return the rows with one column set to a value."""
     if isinstance(rows[name].dtype, pd.CategoricalDtype):
         value = pd.Categorical([value] * len(rows), categories=rows[name].cat.categories)
     return rows.assign(**{name: value})
 
 
 class Side:
-    """One of the columns: categories in their order (a list), or edges of intervals (an array)."""
+    """One column: ordered categories (a list), or edges of intervals (an array)."""
 
-    def __init__(self, name, places):
-        self.name, self.places = name, places
-        self.is_category = isinstance(places, list)
-        self.n_steps = len(places) - 1
+    def __init__(self, name, positions):
+        self.name, self.positions = name, positions
+        self.is_category = isinstance(positions, list)
+        self.n_steps = len(positions) - 1
 
     def ends(self, value):
-        """The places that a value lies between; those of a category are itself."""
+        """Return the positions on both sides of a value; for a category both are its own."""
         if self.is_category:
-            return [self.places.index(value)] * 2
-        k = next(k for k in range(self.n_steps) if value <= self.places[k + 1])
+            return [self.positions.index(value)] * 2
+        k = next(k for k in range(self.n_steps) if value <= self.positions[k + 1])
         return [k, k + 1]
 
     def takes_part(self, value, step):
-        """Whether a row with this value is asked about a step."""
+        """Return whether a row with this value contributes to a step."""
         if self.is_category:
-            return value in (self.places[step], self.places[step + 1])
+            return value in (self.positions[step], self.positions[step + 1])
         return self.ends(value)[0] == step
 
 
 def effects_of_two(predict, rows, first, second):
-    """Effects, (n_places, n_places), of rows without missing values in the two columns."""
+    """Return the effects, (n_positions, n_positions), of rows with values in both columns."""
     a, b = rows[first.name].tolist(), rows[second.name].tolist()
     changes = np.zeros((first.n_steps, second.n_steps))
     for s, t in np.ndindex(changes.shape):
         part = [
             i for i in range(len(rows)) if first.takes_part(a[i], s) and second.takes_part(b[i], t)
         ]
-        assert part, "without rows it is open which change counts"
+        assert part, "the change of a step without rows is undefined"
 
         def at(k, m, part=part):
-            moved = set_to(rows.iloc[part], first.name, first.places[k])
-            return predict(set_to(moved, second.name, second.places[m]))
+            moved = set_to(rows.iloc[part], first.name, first.positions[k])
+            return predict(set_to(moved, second.name, second.positions[m]))
 
         changes[s, t] = np.mean((at(s + 1, t + 1) - at(s, t + 1)) - (at(s + 1, t) - at(s, t)))
-    joint = np.zeros((len(first.places), len(second.places)))
+    joint = np.zeros((len(first.positions), len(second.positions)))
     for k, m in np.ndindex(joint.shape):
         joint[k, m] = changes[:k, :m].sum()
-    alone = np.zeros(len(first.places)), np.zeros(len(second.places))
+    alone = np.zeros(len(first.positions)), np.zeros(len(second.positions))
     for s in range(first.n_steps):
         steps = [
             np.mean([joint[s + 1, m] - joint[s, m] for m in second.ends(b[i])])
