@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto vectors = bytes.array<float>();
   const auto links = bytes.array<Slot>();
   const auto post_slots = bytes.array<Slot>();
-  const auto post_entries = bytes.array<std::uint8_t>();
+  const auto post_levels = bytes.array<std::uint8_t>();
   const auto post_links = bytes.array<Post>();
   const auto deleted = bytes.array<std::uint8_t>();
   const auto code_offsets = bytes.array<float>();
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const HnswState state{vectors,
                         links,
                         post_slots,
-                        post_entries,
+                        post_levels,
                         post_links,
                         deleted,
                         code_offsets,
