@@ -1,4 +1,4 @@
-"""Find C++ names that are defined in two files: violations of the one-definition rule.
+"""Find C++ names with definitions in two files (one-definition rule).
 
     python tests/one_definition.py [FOLDER ...]
 
@@ -60,7 +60,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _in_namespace(tokens: list[str], at: int, scope: str | None) -> Iterator[str]:
-    """Yield the definitions from `at` to the end of a namespace; `scope` None: anonymous."""
+    """Yield the definitions up to the end of a namespace; `scope` None: anonymous."""
     while at < len(tokens) and tokens[at] != "}":
         head, body, at = _statement(tokens, at)
         if "namespace" in head[:2] and body is not None:
@@ -132,7 +132,7 @@ def _after(tokens: list[str], at: int) -> int:
 
 
 def _outside(head: list[str]) -> list[str]:
-    """Remove the contents of brackets and of template parameters, but not the brackets."""
+    """Remove the contents of brackets and template parameters; keep the brackets."""
     outside, depth, angles = [], 0, 0
     for i, token in enumerate(head):
         if token in _OPEN.values():

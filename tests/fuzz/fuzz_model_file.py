@@ -1,4 +1,4 @@
-"""Fuzz `spinney.load` guided by coverage: ``fuzz_model_file.py FOLDER [libFuzzer's options]``.
+"""Fuzz `spinney.load`: ``fuzz_model_file.py FOLDER [libFuzzer's options]``.
 
 Requires atheris, which instruments Spinney's Python code, and an installation that is not editable
 (editable installations have their own loader, which prevents the instrumentation). The fuzzer

@@ -1,4 +1,4 @@
-"""Reference implementation of gradient boosting: every cut of every column, in NumPy."""
+"""Reference implementation of gradient boosting that tries every cut."""
 
 from __future__ import annotations
 

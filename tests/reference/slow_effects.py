@@ -34,7 +34,7 @@ class Side:
 
 
 def effects_of_two(predict, rows, first, second):
-    """Return the effects, (n_positions, n_positions), of rows with values in both columns."""
+    """Return the effects, (n_positions, n_positions), of rows without missing values."""
     a, b = rows[first.name].tolist(), rows[second.name].tolist()
     changes = np.zeros((first.n_steps, second.n_steps))
     for s, t in np.ndindex(changes.shape):

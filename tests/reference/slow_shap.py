@@ -1,4 +1,4 @@
-"""Reference implementation of Shapley values: all coalitions of columns, row by row."""
+"""Reference implementation of Shapley values with all coalitions of columns."""
 
 from itertools import combinations
 from math import factorial
@@ -68,7 +68,10 @@ def goes_left(tree, node, value):
 
 
 def tree_worth(tree, values, cover, row):
-    """Return a tree's game in which unknown columns follow the training rows' proportions."""
+    """Return the path-dependent game of a tree.
+
+    At a split on an unknown column the value is the mean of both children, weighted by `cover`.
+    """
 
     def expectation(node, known):
         left, right = int(tree.children_left[node]), int(tree.children_right[node])

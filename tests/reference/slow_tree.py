@@ -1,4 +1,4 @@
-"""Reference implementation of CART: the properties of a fitted tree, by brute force.
+"""Reference implementation of CART: properties of a fitted tree, by brute force.
 
 It shares no code with the fast trees. It tries every possible split of a node as a
 boolean mask and computes every number from the rows themselves. So each line can be
@@ -53,7 +53,7 @@ LEAF = -1
 
 
 class Column(NamedTuple):
-    """A column of float64 with NaN for missing values; categories are codes into `labels`."""
+    """A column of float64 with NaN for missing; categories are codes into `labels`."""
 
     values: np.ndarray
     labels: tuple | None = None
@@ -128,7 +128,7 @@ def encode_classes(y):
 
 
 def weighted_median(y, w):
-    """Return the weighted median: the midpoint, if every point of an interval is a median."""
+    """Return the weighted median; if an interval of medians exists, its midpoint."""
     order = np.argsort(y, kind="stable")
     y, cumulated = y[order], np.cumsum(w[order])
     half = cumulated[-1] / 2
@@ -175,7 +175,7 @@ def impurity(y, w=None, criterion="gini"):
 
 
 def node_value(y, w, criterion, n_classes=None):
-    """Return a node's prediction: probabilities, means or medians, (outputs, max classes)."""
+    """Return a node's probabilities, means or medians, (outputs, max classes)."""
     criterion = SYNONYMS.get(criterion, criterion)
     outputs = as_outputs(y)
     if criterion in CLASSIFICATION:
@@ -189,7 +189,7 @@ def node_value(y, w, criterion, n_classes=None):
 
 
 def gain(y, w, left, criterion, node_impurity=None):
-    """Return the decrease of the impurity by a split into the rows in `left` and the rest."""
+    """Return the decrease of the impurity by a split into `left` and the other rows."""
     if node_impurity is None:
         node_impurity = impurity(y, w, criterion)
     total, right = w.sum(), ~left
@@ -201,7 +201,7 @@ def gain(y, w, left, criterion, node_impurity=None):
 
 
 def midpoint(a, b):
-    """Return the threshold between neighbours a < b; it is a if the midpoint rounds to b."""
+    """Return the midpoint of neighbours a < b, or a if the midpoint rounds to b."""
     middle = a / 2 + b / 2
     return a if middle == b else middle
 
@@ -239,7 +239,7 @@ def constrained_value(y, w, criterion):
 
 
 def is_allowed(feature, left, y, w, criterion, limits, bounds, slack):
-    """Return whether a split respects the limits: `slack` > 0 tightens, < 0 loosens them."""
+    """Return whether a split respects the limits; positive `slack` tightens them."""
     for side in (left, ~left):
         if np.count_nonzero(side) < max(1, limits.min_samples_leaf):
             return False
@@ -317,7 +317,7 @@ def numeric_partitions(values):
 
 
 def present_categories(codes):
-    """Return row masks of the categories in a node; missing values are one more category."""
+    """Return row masks of a node's categories; missing is one more category."""
     missing = np.isnan(codes)
     masks = [codes == code for code in np.unique(codes[~missing])]
     return [*masks, missing] if missing.any() else masks
@@ -342,14 +342,14 @@ def ordered_partitions(masks, keys):
 
 
 def _category_keys(masks, y, w, criterion):
-    """Return the sort keys of categories: mean, median or probability of the second class."""
+    """Return sort keys of categories: mean, median or second class probability."""
     if criterion in CLASSIFICATION:
         return [w[mask & (y[:, 0] == 1)].sum() / w[mask].sum() for mask in masks]
     return [node_value(y[mask], w[mask], criterion)[0, 0] for mask in masks]
 
 
 def _required_partitions(masks, y, w, criterion, n_classes, is_free):
-    """Return the required partitions of the categories, and whether a split is required.
+    """Return the required partitions of the categories, and if a split is required.
 
     The impurity of one mean (squared error, Poisson, two classes) is concave in the sums
     of weight and target. So the best subset is a cut in the order of the means, provided
@@ -450,7 +450,7 @@ def best_gain(
 
 
 def tied_best_splits(X, y, w=None, criterion="gini", categorical=(), limits=None, bounds=None):
-    """Return the splits with the largest gain, up to rounding; Gini breaks ties of errors."""
+    """Return the splits with the largest gain up to rounding; Gini breaks error ties."""
     y = as_outputs(y)
     w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
     columns = X if isinstance(X, list) else read_table(X, categorical)

@@ -304,7 +304,7 @@ def _check_tie_break(index, node, problem, searches, actual, room):
 
 
 def _check_split(tree, index, node, problem):
-    """Check that a node could be split and took the best split; return its improvement."""
+    """Check the split of an internal node and return its weighted improvement."""
     y, w = problem.y[node.rows], problem.w[node.rows]
     node_impurity = impurity(y, w, problem.criterion)
     rule = _stopping_rule(node, problem, node_impurity)
@@ -393,7 +393,7 @@ def _required_improvement(node, problem):
 
 
 def _check_best_first(tree, nodes, problem, improvement):
-    """Check that no leaf would have improved more than a node that was expanded instead."""
+    """Check that no leaf would have improved more than an expanded node."""
     n_leaves = sum(node.left is None for node in nodes.values())
     assert n_leaves <= problem.max_leaf_nodes, "more leaves than max_leaf_nodes"
     required = {
@@ -460,7 +460,7 @@ def walk_to_leaves(estimator, columns):
 
 
 def check_predictions(estimator, X, *, categorical=()):
-    """Check that apply, predict and predict_proba equal a walk down the tree bit by bit."""
+    """Check that apply, predict and predict_proba equal a walk down the tree."""
     tree = estimator.tree_
     leaves = walk_to_leaves(estimator, read_table(X, categorical))
     assert np.array_equal(estimator.apply(X), leaves), "apply"

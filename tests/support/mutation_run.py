@@ -1,4 +1,4 @@
-"""Load mutated golden files and predict with them: ``mutation_run.py N SEED [NAME ...]``.
+"""Predict with mutated golden files: ``mutation_run.py N SEED [NAME ...]``.
 
 It is a separate program, because the faults that it looks for would end the test run: crashes,
 endless loops and unlimited memory. It prints every fault and then exits with 1. After a crash,

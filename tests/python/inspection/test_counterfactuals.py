@@ -1,4 +1,4 @@
-"""Counterfactuals, compared with an exhaustive search over all cells between thresholds."""
+"""Counterfactuals, compared with an exhaustive search over the cells of the trees."""
 
 from itertools import product
 
@@ -33,7 +33,7 @@ def thresholds(model, column):
 
 
 def cost_by_exhaustive_search(model, row, X, reached, fixed=()):
-    """Return the lowest cost of a row that is reached, over the nearest point of each cell."""
+    """Return the lowest cost of a valid point; each cell has one nearest point."""
     options = []
     for j in range(X.shape[1]):
         current = X[row, j]

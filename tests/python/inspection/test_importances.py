@@ -148,7 +148,7 @@ def test_invalid_weights_raise(weights, message):
 )
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
 def test_permutation_in_the_core_matches_scikit_learn(model, kind):
-    """The core's fast path gives the scores that scikit-learn computes from predictions."""
+    """The core's fast path has the scores of scikit-learn's predictions."""
     random = np.random.default_rng(1)
     X = random.normal(size=(150, 4))
     X[random.random(X.shape) < 0.1] = np.nan
@@ -254,7 +254,7 @@ def test_intervals_are_normal_intervals():
 
 
 def noise_table(random, n):
-    """Return one informative column and noise with 2, 10, 100, n values and 12 categories."""
+    """Return one informative column, and noise with different numbers of values."""
     return pd.DataFrame(
         {
             "informative": random.integers(0, 2, n),

@@ -1,4 +1,4 @@
-"""Importances for models with several targets, compared with reference calculations."""
+"""Importances of models with several targets, compared with references."""
 
 import numpy as np
 import pandas as pd
@@ -92,7 +92,7 @@ def test_permutation_for_regression_matches_scikit_learn(model, scoring):
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=class_name)
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
 def test_accuracy_counts_rows_with_all_targets_right(model, scoring):
-    """scikit-learn's accuracy has no multiclass-multioutput version, so a scorer replaces it."""
+    """The scorer replaces scikit-learn's accuracy, which rejects such targets."""
     X, Y = signal()
     for y in (labels(Y), (Y > 0).astype(int)):
         model.fit(X[::2], y[::2])
@@ -205,7 +205,7 @@ def indicators(model, y):
 
 
 def walk(tree, X, targets):
-    """Return the summed contributions of the splits to each column, averaged over outputs."""
+    """Return the contributions of the splits by column, averaged over outputs."""
     sums = np.zeros(X.shape[1])
     stack = [(0, np.arange(len(X)))]
     while stack:
@@ -285,7 +285,7 @@ def test_on_training_rows_it_is_the_impurity_decrease():
 
 @pytest.mark.parametrize("kind", ["regression", "classes", "class weights", "sample weights"])
 def test_fitted_corrected_importances_are_the_same(kind):
-    """The out-of-bag rows are reconstructed, also if weights decide the bootstrap samples."""
+    """Out-of-bag rows are reconstructed, also if weights affect the bootstrap."""
     X, Y = signal()
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["e"] = pd.Categorical(np.random.default_rng(1).choice(list("pqrs"), 150))

@@ -1,4 +1,4 @@
-"""Tests of the reference implementation: closed forms, scikit-learn's trees, altered trees."""
+"""Tests of `slow_tree` and `tree_checker`: closed forms, valid and altered trees."""
 
 import copy
 import math
@@ -43,7 +43,7 @@ def test_impurity_of_balanced_classes(n_classes):
 
 
 def test_impurity_of_consecutive_numbers():
-    """For even n, 0, …, n-1 have variance (n² - 1) / 12 and mean distance n/4 to the median."""
+    """For even n: variance (n² - 1) / 12, mean distance n/4 to the median."""
     y = np.arange(10.0)
     assert slow_tree.impurity(y, criterion="squared_error") == pytest.approx(99 / 12, rel=1e-15)
     assert slow_tree.impurity(y, criterion="absolute_error") == pytest.approx(10 / 4, rel=1e-15)
@@ -183,7 +183,7 @@ def test_missing_values_may_be_on_either_side(values, classes):
 
 
 def test_missing_values_cannot_form_an_interval():
-    """No threshold has missing values on one side and only the middle value on the other."""
+    """Missing values on the left and the middle value on the right is not a split."""
     X, y = column(0, 1, 2, NAN), np.array([0, 1, 0, 0])
     assert slow_tree.best_gain(X, y) < slow_tree.impurity(y)
     assert slow_tree.best_gain(X, y, categorical=[0]) == slow_tree.impurity(y)
@@ -253,7 +253,7 @@ def test_poisson_without_events_the_best_subset_need_not_be_a_cut():
 
 
 def random_problem(rng, criterion, *, missing=False, n_outputs=1, weights="none"):
-    """Return small numbers with many ties that are exact in float32 and have exact sums."""
+    """Return numbers with many ties and exact sums that are exact in float32."""
     n_rows, n_columns = int(rng.integers(2, 40)), int(rng.integers(1, 5))
     X = rng.integers(-4, 5, (n_rows, n_columns)) / 2
     if missing:
@@ -568,7 +568,7 @@ def test_category_stump_passes_only_if_it_is_the_best():
 
 @pytest.mark.parametrize("missing_left", [True, False])
 def test_unseen_categories(missing_left):
-    """Categories unknown to the tree count as missing; unseen in a node: the larger child."""
+    """New categories count as missing; those unseen in a node follow the larger child."""
     X = column(0, 1, 2, 3, 0, 1, 2, 3, NAN)
     y = np.array([1.0, 5, 2, 6, 1, 5, 2, 6, 5])
     left, right = ([1, 3], [0, 2]) if missing_left else ([0, 2], [1, 3])
