@@ -1,7 +1,7 @@
 """A pytest plugin that replaces scikit-learn's classes with Spinney's.
 
 ``run.py`` loads it with ``-p plugin``, before pytest imports scikit-learn's test modules. It marks
-each test that used one of Spinney's objects, and writes the outcomes of the tests to a file.
+each test that used a Spinney object, and writes the outcomes of the tests to a file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from families import FAMILIES, Family, Replacement
 
 import spinney
 
-# Set by every use of one of Spinney's objects, cleared before each test.
+# Set by every use of a Spinney object, cleared before each test.
 _used = False
 
 
@@ -75,7 +75,7 @@ def replace_everywhere(replacement: Replacement, theirs: Any, ours: Any) -> None
 
 
 def mark_uses(module: ModuleType, name: str) -> Any:
-    """Record each use of one of Spinney's classes or functions.
+    """Record each use of a Spinney class or function.
 
     A class stays the same object, so that tests of types and pickles stay valid.
     """

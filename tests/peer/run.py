@@ -3,7 +3,7 @@
     python tests/peer/run.py [FAMILY ...] [-- PYTEST OPTIONS]
 
 All families of `families.FAMILIES` run by default. The program counts the tests of each file that
-passed and failed. Skipped tests and tests that use none of Spinney's objects (tests of
+passed and failed. Skipped tests and tests that use no Spinney objects (tests of
 scikit-learn's internals) do not count. The exit status is 0 if
 
 - every test that failed is listed in ``known_differences.toml``,

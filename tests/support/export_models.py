@@ -43,7 +43,7 @@ def targets(X: Any) -> dict[str, Any]:
     }
 
 
-def trees_of_classes() -> list[Any]:
+def tree_classifiers() -> list[Any]:
     """Return tree-based classifiers."""
     small = {"n_estimators": 12, "random_state": 0}
     return [
@@ -62,7 +62,7 @@ def trees_of_classes() -> list[Any]:
     ]
 
 
-def trees_of_numbers() -> list[tuple[Any, str]]:
+def tree_regressors() -> list[tuple[Any, str]]:
     """Return tree-based regressors, each with the name of its target."""
     small = {"n_estimators": 12, "random_state": 0}
     boost = ens.GradientBoostingRegressor
@@ -121,7 +121,7 @@ def neighbor_models() -> list[tuple[Any, str]]:
 
 def all_models() -> list[tuple[Any, str]]:
     """Return all models, each with the name of its target."""
-    classifiers = [(model, y) for model in trees_of_classes() for y in ("two", "three")]
+    classifiers = [(model, y) for model in tree_classifiers() for y in ("two", "three")]
     special_cases = [
         (tree.DecisionTreeClassifier(), "one"),  # a single leaf
         (ens.GradientBoostingClassifier(n_estimators=3), "one"),
@@ -131,7 +131,7 @@ def all_models() -> list[tuple[Any, str]]:
             "three",
         ),  # cross-validated
     ]
-    return [*classifiers, *special_cases, *trees_of_numbers(), *linear_models(), *neighbor_models()]
+    return [*classifiers, *special_cases, *tree_regressors(), *linear_models(), *neighbor_models()]
 
 
 def takes_missing(model: Any) -> bool:

@@ -49,7 +49,7 @@ MODELS = [
 
 
 def table(seed=0, n=150):
-    """Return a table of numbers and categories; two columns have missing values."""
+    """Return a table of mixed types; two columns have missing values."""
     random = np.random.default_rng(seed)
     colour = random.choice(["red", "green", "blue", "grey"], n).astype(object)
     colour[random.uniform(size=n) < 0.1] = None

@@ -240,7 +240,7 @@ def test_frame_types_agree():
     np.testing.assert_array_equal(pandas_result.mean, polars_result.mean)
 
 
-def test_intervals_are_normal_intervals():
+def test_intervals_use_normal_quantiles():
     X, y = signal()
     result = permutation_importance(LinearRegression().fit(X, y), X, y)
     low, high = result.interval(0.95)

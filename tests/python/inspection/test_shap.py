@@ -42,7 +42,7 @@ from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
 def mixed_table(seed, n=60, missing=True):
-    """Return a table of numbers and categories, and a target."""
+    """Return a table of mixed types, and a target."""
     random = np.random.default_rng(seed)
     a = random.normal(size=n)
     table = pd.DataFrame(

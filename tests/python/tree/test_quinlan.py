@@ -621,7 +621,7 @@ def test_id3_learns_parity():
     assert ID3Classifier(min_gain=0.01).fit(frame, a ^ b).get_n_leaves() == 1
 
 
-def test_id3_requires_a_discretizer_for_numbers():
+def test_id3_requires_a_discretizer_of_numeric_columns():
     X, y = load_iris(return_X_y=True, as_frame=True)
     with pytest.raises(ValueError, match=r"column 'sepal length \(cm\)'.*discretizer"):
         ID3Classifier().fit(X, y)
@@ -673,7 +673,7 @@ def expected_error_rate(n, e):
     return (e + _core.extra_errors(n, e, 0.25)) / n if n else 1.0
 
 
-def test_dropping_a_condition_raises_the_expected_error():
+def test_dropping_a_condition_increases_the_expected_error():
     X, y = load_iris(return_X_y=True)
     model = C45Rules().fit(X, y)
     for rule in model._candidates:

@@ -1,4 +1,4 @@
-"""Comparison of Spinney's trees with scikit-learn's, node by node.
+"""Node by node comparison with the trees of scikit-learn.
 
 The trees agree except for ties: splits with the same gain, which are common in small nodes.
 The comparison starts at the roots. Where the trees differ, the reference implementation
