@@ -24,6 +24,7 @@ HEADER = (
 
 def generate() -> str:
     """Return the formatted stub."""
+    # Only this function needs nanobind, a build dependency, and the compiled core.
     from nanobind.stubgen import StubGen
 
     import spinney._core as core

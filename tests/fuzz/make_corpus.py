@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import spinney
+from spinney.neighbors import HNSW
 
 FOLDER = Path(__file__).parent
 CRITERIA = ("gini", "entropy", "misclassification", "squared_error", "poisson", "absolute_error")
@@ -40,10 +43,6 @@ def input_of(store: Any, rows: int) -> bytes:
 
 def input_of_index(metric: str, codes: str | None) -> bytes:
     """Return a small index in the fuzzer's input format."""
-    import numpy as np
-
-    from spinney.neighbors import HNSW
-
     rows = np.random.default_rng(0).normal(size=(24, 3))
     index = HNSW(metric=metric, codes=codes, M=3, ef_construction=8, random_state=0).fit(rows)
     state = index._index.state()

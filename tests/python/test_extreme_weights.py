@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from spinney import _core
+from spinney.data.sample_weights import scale_extreme
 from spinney.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -269,8 +270,6 @@ def test_weights_that_cannot_be_scaled_raise():
 
 
 def test_ordinary_weights_are_not_scaled():
-    from spinney.data.sample_weights import scale_extreme
-
     for weights in (W, W * 1e70, W * 1e-70, np.zeros(3), np.empty(0)):
         same, exponent = scale_extreme(weights)
         assert same is weights

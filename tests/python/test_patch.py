@@ -30,6 +30,7 @@ def _is_patched(name="RandomForestClassifier"):
 
 def test_patch_affects_later_imports_only():
     spinney.patch_sklearn()
+    # The patch affects only later imports.
     from sklearn.ensemble import RandomForestClassifier
 
     assert RandomForestClassifier is spinney.ensemble.RandomForestClassifier
@@ -44,6 +45,7 @@ def test_export_functions_accept_trees_of_both_libraries(names):
     sklearn_tree = sklearn.tree.DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])
     expected = sklearn.tree.export_text(sklearn_tree)
     with spinney.patch_sklearn(names):
+        # The patch affects only later imports.
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.tree import DecisionTreeClassifier, export_graphviz, export_text, plot_tree
 

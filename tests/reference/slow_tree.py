@@ -238,7 +238,7 @@ def constrained_value(y, w, criterion):
     return node_value(y, w, criterion)[0, 0]
 
 
-def is_allowed(feature, left, y, w, criterion, limits, bounds, slack):
+def is_allowed(feature, left, y, w, criterion, *, limits, bounds, slack):
     """Return whether a split respects the limits; positive `slack` tightens them."""
     for side in (left, ~left):
         if np.count_nonzero(side) < max(1, limits.min_samples_leaf):
@@ -341,14 +341,14 @@ def ordered_partitions(masks, keys):
             yield left
 
 
-def _category_keys(masks, y, w, criterion):
+def category_keys(masks, y, w, criterion):
     """Return sort keys of categories: mean, median or second class probability."""
     if criterion in CLASSIFICATION:
         return [w[mask & (y[:, 0] == 1)].sum() / w[mask].sum() for mask in masks]
     return [node_value(y[mask], w[mask], criterion)[0, 0] for mask in masks]
 
 
-def _required_partitions(masks, y, w, criterion, n_classes, is_free):
+def _required_partitions(masks, y, w, criterion, *, n_classes, is_free):
     """Return the required partitions of the categories, and if a split is required.
 
     The impurity of one mean (squared error, Poisson, two classes) is concave in the sums
@@ -363,21 +363,21 @@ def _required_partitions(masks, y, w, criterion, n_classes, is_free):
     if one_mean:
         if is_free and few:
             return list(subset_partitions(masks)), True
-        return list(ordered_partitions(masks, _category_keys(masks, y, w, criterion))), is_free
+        return list(ordered_partitions(masks, category_keys(masks, y, w, criterion))), is_free
     if criterion in CLASSIFICATION and y.shape[1] == 1 and len(masks) <= MAX_REQUIRED:
         return list(subset_partitions(masks)), is_free
     if criterion == "absolute_error" and y.shape[1] == 1:
-        return list(ordered_partitions(masks, _category_keys(masks, y, w, criterion))), is_free
+        return list(ordered_partitions(masks, category_keys(masks, y, w, criterion))), is_free
     return [], is_free
 
 
-def search_column(feature, column, y, w, criterion, limits, bounds, n_classes):
+def search_column(feature, column, y, w, criterion, *, limits, bounds, n_classes):
     """Return all admissible splits of the node's rows by one column, with their gains."""
     y = as_outputs(y)
     node_impurity = impurity(y, w, criterion)
 
     def allowed(left, slack):
-        return is_allowed(feature, left, y, w, criterion, limits, bounds, slack)
+        return is_allowed(feature, left, y, w, criterion, limits=limits, bounds=bounds, slack=slack)
 
     def evaluate(left, required):
         # Near a limit, rounding decides: such a split is admissible, but not required.
@@ -394,7 +394,9 @@ def search_column(feature, column, y, w, criterion, limits, bounds, n_classes):
         return ColumnSearch(feature, [], must_split=False, complete=True)
     # If each category is admissible as a child, every union of categories is.
     is_free = all(allowed(mask, limits.slack) for mask in masks)
-    required, must_split = _required_partitions(masks, y, w, criterion, n_classes, is_free)
+    required, must_split = _required_partitions(
+        masks, y, w, criterion, n_classes=n_classes, is_free=is_free
+    )
     splits = [evaluate(left, True) for left in required if allowed(left, -limits.slack)]
     if len(masks) <= MAX_ENUMERATED:
         complete = True
@@ -408,7 +410,7 @@ def search_column(feature, column, y, w, criterion, limits, bounds, n_classes):
 
 
 def search_node(
-    columns, y, w, criterion, limits=None, bounds=(-math.inf, math.inf), n_classes=None
+    columns, y, w, criterion, *, limits=None, bounds=(-math.inf, math.inf), n_classes=None
 ):
     """Return the results of `search_column` for each column of a node."""
     criterion = SYNONYMS.get(criterion, criterion)
@@ -419,7 +421,9 @@ def search_node(
     if n_classes is None and criterion in CLASSIFICATION:
         n_classes = [int(column.max()) + 1 for column in y.T]
     return [
-        search_column(feature, column, y, w, criterion, limits, bounds, n_classes)
+        search_column(
+            feature, column, y, w, criterion, limits=limits, bounds=bounds, n_classes=n_classes
+        )
         for feature, column in enumerate(columns)
     ]
 
@@ -429,6 +433,7 @@ def best_gain(
     y,
     w=None,
     criterion="gini",
+    *,
     categorical=(),
     min_samples_leaf=1,
     min_weight_leaf=0.0,
@@ -445,17 +450,17 @@ def best_gain(
     kept = w > 0
     columns, y, w = [column.take(kept) for column in columns], y[kept], w[kept]
     limits = Limits(min_samples_leaf, min_weight_leaf, monotonic_cst)
-    searches = search_node(columns, y, w, criterion, limits, bounds)
+    searches = search_node(columns, y, w, criterion, limits=limits, bounds=bounds)
     return max(search.possible_gain for search in searches)
 
 
-def tied_best_splits(X, y, w=None, criterion="gini", categorical=(), limits=None, bounds=None):
+def tied_best_splits(X, y, w=None, criterion="gini", *, categorical=(), limits=None, bounds=None):
     """Return the splits with the largest gain up to rounding; Gini breaks error ties."""
     y = as_outputs(y)
     w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
     columns = X if isinstance(X, list) else read_table(X, categorical)
     bounds = (-math.inf, math.inf) if bounds is None else bounds
-    searches = search_node(columns, y, w, criterion, limits, bounds)
+    searches = search_node(columns, y, w, criterion, limits=limits, bounds=bounds)
     splits = [split for search in searches for split in search.splits]
     for score in [criterion] + ["gini"] * (criterion == "misclassification"):
         scores = [gain(y, w, split.left, score) for split in splits]

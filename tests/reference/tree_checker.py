@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
 
 from reference.slow_tree import (
     CLASSIFICATION,
@@ -88,8 +89,6 @@ def read_problem(estimator, X, y, sample_weight=None, *, categorical=(), exact=T
 
     w = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if parameters.get("class_weight") is not None:
-        from sklearn.utils.class_weight import compute_sample_weight
-
         w = w * compute_sample_weight(parameters["class_weight"], y)
 
     def row_count(parameter, least):
@@ -287,13 +286,13 @@ def _search(node, problem):
         problem.y[node.rows],
         problem.w[node.rows],
         problem.criterion,
-        problem.limits,
-        node.bounds,
-        problem.n_classes,
+        limits=problem.limits,
+        bounds=node.bounds,
+        n_classes=problem.n_classes,
     )
 
 
-def _check_tie_break(index, node, problem, searches, actual, room):
+def _check_tie_break(index, node, problem, searches, *, actual, room):
     """Check that no split with as few errors has a larger Gini gain."""
     y, w = problem.y[node.rows], problem.w[node.rows]
     reached = gain(y, w, node.left, "gini")
@@ -314,7 +313,14 @@ def _check_split(tree, index, node, problem):
     feature = int(tree.feature[index])
     limits = problem.limits
     allowed = is_allowed(
-        feature, node.left, y, w, problem.criterion, limits, node.bounds, -limits.slack
+        feature,
+        node.left,
+        y,
+        w,
+        problem.criterion,
+        limits=limits,
+        bounds=node.bounds,
+        slack=-limits.slack,
     )
     assert allowed, f"node {index}: the split breaks a limit"
 
@@ -339,7 +345,7 @@ def _check_split(tree, index, node, problem):
         f"node {index}: gain {actual} beats every split: {best_admissible}"
     )
     if problem.criterion == "misclassification" and problem.exact:
-        _check_tie_break(index, node, problem, searches, actual, room)
+        _check_tie_break(index, node, problem, searches, actual=actual, room=room)
     return improvement
 
 

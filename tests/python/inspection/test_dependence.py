@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.inspection import partial_dependence as sklearn_dependence
 from sklearn.neighbors import KNeighborsRegressor as SklearnNeighbors
 
@@ -272,8 +273,6 @@ class Product:
         return True
 
     def __sklearn_tags__(self):
-        from sklearn.base import BaseEstimator
-
         return BaseEstimator().__sklearn_tags__()
 
 

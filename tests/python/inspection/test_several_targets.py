@@ -111,7 +111,9 @@ def test_multioutput_scores_and_callables():
     expected = sklearn_importance(forest, X, Y > 0, scoring="f1_macro", n_repeats=2, random_state=0)
     np.testing.assert_allclose(result.each, expected.importances, atol=1e-12)
     weighted = permutation_importance(
-        *(RandomForestRegressor(8, random_state=0).fit(X, Y), X, Y),
+        RandomForestRegressor(8, random_state=0).fit(X, Y),
+        X,
+        Y,
         scoring=lambda model, X, y: r2_score(y, model.predict(X), multioutput=[1, 0, 0]),
     )
     assert weighted.mean[0] > 5 * weighted.mean[1]  # the first target depends on the first column

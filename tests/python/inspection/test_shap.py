@@ -1,11 +1,14 @@
 """Shapley values: definition, consistency, other libraries and invalid input."""
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import ensemble
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -39,6 +42,8 @@ from spinney.linear_model import LinearRegression, LogisticRegression, Ridge
 from spinney.mixture import GaussianMixture
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+mpl.use("agg")
 
 
 def mixed_table(seed, n=60, missing=True):
@@ -432,11 +437,6 @@ def test_shap_accepts_explanations():
     assert isinstance(theirs, shap.Explanation)
     assert theirs[0].values.shape == (30,)
     assert theirs.feature_names[0] == X.columns[0]
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-
     for draw in (shap.plots.beeswarm, shap.plots.bar, shap.plots.heatmap, shap.plots.violin):
         draw(theirs, show=False)
         plt.close("all")
@@ -454,11 +454,6 @@ def test_shap_accepts_explanations():
 
 def test_shap_accepts_one_of_several_outputs():
     shap = pytest.importorskip("shap")
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-
     X, y = load_iris(return_X_y=True, as_frame=True)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     ours = explain(forest, X)
@@ -596,8 +591,6 @@ def test_values_match_xgboost(n_classes):
 
 def test_values_match_shap_for_scikit_learn_models():
     shap = pytest.importorskip("shap")
-    from sklearn import ensemble
-
     X, y = table_for_other_libraries(missing=False)
     weight = np.random.default_rng(0).integers(1, 4, len(y))
     labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))

@@ -5,6 +5,8 @@ import pickle
 import warnings
 from collections import defaultdict
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,6 +30,8 @@ from spinney.tree import (
 )
 from spinney.tree.partition._grid import Grid
 from support.estimator_checks import run_estimator_checks
+
+mpl.use("agg")
 
 KINDS = [PartitionClassifier, PartitionRegressor]
 
@@ -57,7 +61,7 @@ def cell_index(x, edges):
     return sum(x > edge for edge in edges)
 
 
-def predict_by_dict(X, y, weights, edges, queries, empty):
+def predict_by_dict(X, y, weights, *, edges, queries, empty):
     """Return predictions and cells of a reference implementation with a dict."""
     cells = defaultdict(list)
     for row, target, weight in zip(X, y, weights, strict=True):
@@ -114,7 +118,9 @@ def test_predictions_match_a_dict_of_cells(table, empty):
     X, y, weights, queries, cells = table
     model = PartitionRegressor(cells, empty=empty).fit(X, y, weights)
     all_rows = np.r_[X, queries]
-    expected, expected_cells = predict_by_dict(X, y, weights, model.edges_, all_rows, empty)
+    expected, expected_cells = predict_by_dict(
+        X, y, weights, edges=model.edges_, queries=all_rows, empty=empty
+    )
     np.testing.assert_allclose(model.predict(all_rows), expected, atol=1e-12)
     assert model.n_cells_ == len(expected_cells) == len(model.cell_values_)
     assert [tuple(cell) for cell in model.cells_] == sorted(expected_cells)
@@ -138,7 +144,9 @@ def test_probabilities_are_means_of_class_indicators(table, empty):
     model = PartitionClassifier(cells, empty=empty).fit(X, y, weights)
     probabilities = model.predict_proba(queries)
     for k, label in enumerate(model.classes_):
-        expected, _ = predict_by_dict(X, y == label, weights, model.edges_, queries, empty)
+        expected, _ = predict_by_dict(
+            X, y == label, weights, edges=model.edges_, queries=queries, empty=empty
+        )
         np.testing.assert_allclose(probabilities[:, k], expected, atol=1e-12)
     np.testing.assert_array_equal(
         model.predict(queries), model.classes_[probabilities.argmax(axis=1)]
@@ -192,7 +200,9 @@ def test_more_cells_than_64_bits_can_number(n_features):
     y = rng.normal(size=len(X))
     model = PartitionRegressor(10, empty="nan").fit(X, y)
     queries = np.r_[X, rng.random((100, n_features))]
-    expected, expected_cells = predict_by_dict(X, y, np.ones(len(y)), model.edges_, queries, "nan")
+    expected, expected_cells = predict_by_dict(
+        X, y, np.ones(len(y)), edges=model.edges_, queries=queries, empty="nan"
+    )
     np.testing.assert_allclose(model.predict(queries), expected)
     assert [tuple(cell) for cell in model.cells_] == sorted(expected_cells)
     if n_features > 2:
@@ -392,10 +402,6 @@ def test_invalid_data_raises(kind):
 
 
 def test_plot_partition():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
     X, y = make_moons(100, noise=0.2, random_state=0)
     figure, axes = plt.subplots(1, 4)
     try:

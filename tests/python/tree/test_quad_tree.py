@@ -3,6 +3,8 @@
 import pickle
 import warnings
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -25,6 +27,8 @@ from spinney.tree import (
     plot_partition,
 )
 from support.estimator_checks import run_estimator_checks
+
+mpl.use("agg")
 
 KINDS = [QuadTreeClassifier, QuadTreeRegressor]
 SPLITS = ["midpoint", "point"]
@@ -52,7 +56,7 @@ def test_weights_equal_repeated_rows_with_ten_features(kind):
 # -------------------------------------------------------------------------------- reference
 
 
-def grow_recursively(rows, low, high, at_points, capacity, max_depth):
+def grow_recursively(rows, low, high, *, at_points, capacity, max_depth):
     """Grow a tree recursively from tuples (row, values) in order of insertion."""
     node = {"rows": [row for row, _ in rows], "low": low, "high": high, "children": {}}
     values = [x for _, x in rows]
@@ -80,9 +84,9 @@ def grow_recursively(rows, low, high, at_points, capacity, max_depth):
                 inside,
                 tuple(c if b else a for a, c, b in zip(low, center, bits, strict=True)),
                 tuple(a if b else c for a, c, b in zip(high, center, bits, strict=True)),
-                at_points,
-                capacity,
-                None if max_depth is None else max_depth - 1,
+                at_points=at_points,
+                capacity=capacity,
+                max_depth=None if max_depth is None else max_depth - 1,
             )
     return node
 
@@ -93,7 +97,9 @@ def slow_fit(X, split, capacity, max_depth, seed):
         order = np.random.RandomState(seed).permutation(len(X))
     rows = [(int(i), tuple(X[i].tolist())) for i in order]
     low, high = tuple(X.min(axis=0).tolist()), tuple(X.max(axis=0).tolist())
-    return grow_recursively(rows, low, high, split == "point", capacity, max_depth)
+    return grow_recursively(
+        rows, low, high, at_points=split == "point", capacity=capacity, max_depth=max_depth
+    )
 
 
 def compare_trees(tree, leaves, slow, node=0, depth=0):
@@ -403,10 +409,6 @@ def test_invalid_input_raises(kind):
 
 
 def test_plot_partition():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
     X, y = make_moons(100, noise=0.2, random_state=0)
     figure, axes = plt.subplots(1, 3)
     try:

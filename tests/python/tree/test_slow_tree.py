@@ -219,7 +219,7 @@ def test_best_subset_is_a_cut_in_the_order_of_means(criterion):
         X, y, w = category_table(rng, 25, 6, criterion)
         columns, y = slow_tree.read_table(X, [0]), slow_tree.as_outputs(y)
         masks = slow_tree.present_categories(columns[0].values)
-        cuts = slow_tree.ordered_partitions(masks, slow_tree._category_keys(masks, y, w, criterion))
+        cuts = slow_tree.ordered_partitions(masks, slow_tree.category_keys(masks, y, w, criterion))
         best_cut = max((slow_tree.gain(y, w, left, criterion) for left in cuts), default=0.0)
         assert best_cut == pytest.approx(slow_tree.best_gain(columns, y, w, criterion), abs=1e-12)
 

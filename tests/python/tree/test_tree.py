@@ -18,7 +18,7 @@ from sklearn import tree as sklearn_tree
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -31,6 +31,7 @@ from spinney.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
     Tree,
+    _prune,
 )
 
 CLASSIFIERS = [DecisionTreeClassifier, ExtraTreeClassifier]
@@ -509,8 +510,6 @@ def test_pruning_path_equals_scikit_learn():
 @pytest.mark.parametrize("by", ["error", "impurity"])
 def test_pruned_trees_are_optimal(by):
     """Each subtree of the sequence minimises risk + alpha * leaves over all subtrees."""
-    from spinney.tree import _prune
-
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
     tree = DecisionTreeClassifier(max_depth=4).fit(X, y).tree_
@@ -559,8 +558,6 @@ def test_prune_fits_each_fold_once(monkeypatch):
 
 def test_cross_validated_errors_equal_those_of_refitted_trees():
     """The derived curve equals fitting and pruning on every fold, for every alpha."""
-    from sklearn.model_selection import KFold
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
     y = X[:, 0] + rng.normal(size=150)
