@@ -167,7 +167,7 @@ def test_expected_errors_are_a_binomial_confidence_limit(n, share, confidence):
         assert limit == n
     elif e + 0.5 < n:
         exact = n * beta.ppf(1 - confidence, e + 1, n - e)  # Clopper and Pearson
-        assert abs(limit - exact) < 0.25  # of a row; for up to 500 rows it is at most 0.2
+        assert abs(limit - exact) < 0.25  # in rows; at most 0.2 for n <= 500
         z, f = norm.isf(confidence), (e + 0.5) / n  # p is a root of this quadratic
         p = (limit) / n
         np.testing.assert_allclose((p - f) ** 2 * n, z * z * p * (1 - p), rtol=1e-6, atol=1e-9)
@@ -177,7 +177,7 @@ def test_expected_errors_are_a_binomial_confidence_limit(n, share, confidence):
 # ---------------------------------------------------------------------- reference implementation
 
 
-def bits(counts):
+def weighted_entropy(counts):
     total = sum(counts)
     return sum(-c * math.log2(c / total) for c in counts if c > 0)
 
@@ -227,14 +227,14 @@ class SlowC45:
         total = sum(w for _, w in items)
         known = [(column[i], self.labels[i], w) for i, w in items if column[i] is not None]
         n_known = sum(w for *_, w in known)
-        base = bits(
+        base = weighted_entropy(
             class_counts([(i, w) for i, w in items if column[i] is not None], self.labels).values()
         )
 
         def measure(groups):
-            inside = sum(bits(group.values()) for group in groups)
+            inside = sum(weighted_entropy(group.values()) for group in groups)
             sizes = [sum(group.values()) for group in groups] + [total - n_known]
-            return (base - inside) / total, bits([max(s, 0) for s in sizes]) / total
+            return (base - inside) / total, weighted_entropy([max(s, 0) for s in sizes]) / total
 
         if isinstance(next(iter(v for v in column if v is not None), ""), str):
             groups = {}
@@ -541,8 +541,10 @@ def slow_id3(columns, labels, rows, used):
             parts.setdefault(columns[f][i], []).append(i)
         if f in used or len(parts) < 2 or len(counts) < 2:
             continue
-        remaining = sum(bits(Counter(labels[i] for i in part).values()) for part in parts.values())
-        gain = (bits(counts.values()) - remaining) / len(rows)
+        remaining = sum(
+            weighted_entropy(Counter(labels[i] for i in part).values()) for part in parts.values()
+        )
+        gain = (weighted_entropy(counts.values()) - remaining) / len(rows)
         if best is None or gain > best[0] + 1e-12:
             best = (gain, f, parts)
     if best is None:

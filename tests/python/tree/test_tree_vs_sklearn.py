@@ -63,7 +63,7 @@ def make_problem(criterion, seed, *, weights=None, missing=False, n_outputs=1, n
     return X, y[:, 0] if n_outputs == 1 else y, w
 
 
-def pair(criterion, **parameters):
+def estimator_pair(criterion, **parameters):
     """Return the unfitted estimators of both libraries."""
     if criterion in CLASSIFIER_CRITERIA:
         ours, theirs = spinney.tree.DecisionTreeClassifier, sklearn.tree.DecisionTreeClassifier
@@ -74,7 +74,7 @@ def pair(criterion, **parameters):
 
 
 def fit_pair(criterion, X, y, w=None, **parameters):
-    ours, theirs = pair(criterion, **parameters)
+    ours, theirs = estimator_pair(criterion, **parameters)
     return ours.fit(X, y, sample_weight=w), theirs.fit(X, y, sample_weight=w)
 
 
@@ -294,7 +294,7 @@ def test_single_row_and_single_class_match():
 )
 def test_pruning_paths_match(criterion, weights):
     X, y, w = make_problem(criterion, 12, weights=weights)
-    ours, theirs = pair(criterion, min_samples_leaf=5)
+    ours, theirs = estimator_pair(criterion, min_samples_leaf=5)
     path = ours.cost_complexity_pruning_path(X, y, sample_weight=w)
     expected = theirs.cost_complexity_pruning_path(X, y, sample_weight=w)
     assert len(expected.ccp_alphas) > 4
@@ -307,7 +307,7 @@ def test_pruning_paths_match(criterion, weights):
 def test_pruned_trees_match(criterion, growth):
     X, y, w = make_problem(criterion, 13, weights="fractions")
     growth = {"min_samples_leaf": 7, **growth}
-    alphas = pair(criterion, **growth)[1].cost_complexity_pruning_path(X, y, w).ccp_alphas
+    alphas = estimator_pair(criterion, **growth)[1].cost_complexity_pruning_path(X, y, w).ccp_alphas
     # Alphas between two values, where rounding cannot decide, and one above the last.
     between = [(a + b) / 2 for a, b in itertools.pairwise(alphas) if b > a + 1e-9]
     assert len(between) > 2
