@@ -88,7 +88,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Rules:
-    """The phrase list, allowed lines (path, part of the line) and the budget of each area."""
+    """The phrases, allowed lines (path, part of the line) and the budget of each area."""
 
     phrases: tuple[Phrase, ...]
     allowed: tuple[tuple[str, str], ...]
@@ -118,7 +118,7 @@ def area_of(path: str) -> str:
 
 
 def find_matches(path: str, text: str, rules: Rules) -> Iterator[Match]:
-    """Yield the matches in a file by phrase; words of identifiers count like other words."""
+    """Yield the matches in a file by phrase; words of identifiers count, too."""
     lines = text.split("\n")
     words = text.replace("_", " ")
     for phrase in rules.phrases:
@@ -138,7 +138,7 @@ def count_by_area(matches: Iterable[Match]) -> dict[str, int]:
 
 
 def budget_errors(counts: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
-    """Return one message for each area whose count differs from its budget (0 if not listed)."""
+    """Return a message for each area whose count differs from its budget (default 0)."""
     errors = []
     for area in sorted(counts.keys() | budget.keys()):
         count, most = counts.get(area, 0), budget.get(area, 0)
@@ -150,7 +150,7 @@ def budget_errors(counts: Mapping[str, int], budget: Mapping[str, int]) -> list[
 
 
 def with_budget(text: str, counts: Mapping[str, int]) -> str:
-    """Replace the `[budget]` table, the last one of the TOML text, by the given counts."""
+    """Replace the `[budget]` table at the end of the TOML text by the given counts."""
     head, _, _ = text.partition("\n[budget]\n")
     lines = [f'"{area}" = {count}' for area, count in sorted(counts.items()) if count]
     return "\n".join([head.rstrip("\n"), "", "[budget]", *lines, ""])

@@ -2,9 +2,9 @@
 
     python tests/collect_without_optional.py
 
-A package is optional if only extras other than ``[test]`` list it. A test module that imports one
-must skip without it, from the first import on; otherwise its collection fails. Packages that
-neither the tests nor the library mention are blocked together, in one collection.
+A package is optional if only extras other than ``[test]`` list it. A test module that imports an
+optional package must skip itself without it, before any other use; otherwise its collection fails.
+Packages that neither the tests nor the library mention are blocked together in one collection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Where the name of the import is not the name of the distribution with underscores.
+# Import names that are not the name of the distribution with underscores.
 IMPORT_NAMES = {"faiss-cpu": "faiss", "xgboost-cpu": "xgboost"}
 
 COLLECT = """
@@ -36,20 +36,20 @@ sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider"]))
 
 
 def distribution(requirement: str) -> str:
-    """Return the distribution that a requirement such as "dask[array]>=2024.8" names."""
+    """Return the name in a requirement such as "dask[array]>=2024.8"."""
     return re.match(r"[A-Za-z0-9._-]+", requirement)[0].lower()  # type: ignore[index]
 
 
 def optional_imports() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    always = {distribution(line) for line in (*project["dependencies"], *extras["test"])}
+    required = {distribution(line) for line in (*project["dependencies"], *extras["test"])}
     listed = {distribution(line) for lines in extras.values() for line in lines}
-    return sorted(IMPORT_NAMES.get(name, name.replace("-", "_")) for name in listed - always)
+    return sorted(IMPORT_NAMES.get(name, name.replace("-", "_")) for name in listed - required)
 
 
 def groups_of(names: list[str]) -> list[list[str]]:
-    """Return each package that code mentions alone, and the others as one group."""
+    """Return one group for each package that code mentions, and one for the others."""
     files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "src").rglob("*.py")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files if path != Path(__file__))
     used = [name for name in names if re.search(rf"\b{name}\b", text)]

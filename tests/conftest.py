@@ -1,4 +1,4 @@
-"""What all tests share: in CI, examples that are drawn are the same each time."""
+"""Settings and fixtures of all tests; in CI, Hypothesis draws the same examples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-# Elsewhere they are drawn anew, and now and then find something: CI shall not fail by chance.
+# Outside CI new examples may find new failures. CI must not fail by chance.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
@@ -17,10 +17,10 @@ if os.environ.get("CI"):
 
 @pytest.fixture
 def sigint_handler() -> Iterator[None]:
-    """Handle SIGINT as an interactive Python does, here and in child processes.
+    """Handle SIGINT as an interactive Python does, also in child processes.
 
-    Background jobs and some CI runners start with SIGINT ignored, and child processes inherit that.
+    Background jobs and some CI runners ignore SIGINT, and child processes inherit that.
     """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, previous)

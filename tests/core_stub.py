@@ -1,10 +1,10 @@
 """Write or check ``src/spinney/_core.pyi``, the types of the extension module.
 
-    python tests/core_stub.py           # compare; exit status 1 and a diff if it is stale
-    python tests/core_stub.py --write   # write it again after the bindings changed
+    python tests/core_stub.py           # print a diff and exit with 1 if it is outdated
+    python tests/core_stub.py --write   # rewrite it after changes of the bindings
 
-nanobind's stub generator reads the types from the installed module. Arguments and results that
-are any Python object become `Any`, so that callers need no casts.
+nanobind's stub generator reads the types from the installed module. Arguments and results of
+type `object` become `Any`, so that callers need no casts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ HEADER = (
 
 
 def generate() -> str:
-    """Return the stub, formatted."""
+    """Return the formatted stub."""
+    # Only this function needs nanobind, a build dependency, and the compiled core.
     from nanobind.stubgen import StubGen
 
     import spinney._core as core
@@ -53,16 +54,16 @@ def generate() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the stub")
-    wanted = generate()
+    generated = generate()
     if parser.parse_args().write:
-        STUB.write_text(wanted, encoding="utf-8")
+        STUB.write_text(generated, encoding="utf-8")
         return 0
-    found = STUB.read_text(encoding="utf-8")
+    committed = STUB.read_text(encoding="utf-8")
     lines = difflib.unified_diff(
-        found.splitlines(), wanted.splitlines(), "committed", "generated", lineterm="", n=1
+        committed.splitlines(), generated.splitlines(), "committed", "generated", lineterm="", n=1
     )
     print("\n".join(lines))
-    return int(found != wanted)
+    return int(committed != generated)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Find C++ names that are defined in two files: violations of the one-definition rule.
+"""Find C++ names with definitions in two files (one-definition rule).
 
     python tests/one_definition.py [FOLDER ...]
 
-The linker keeps one of two inline functions, or of two members of types, that have the same name,
-and says nothing. So a name outside anonymous namespaces may be defined in one file only: a type,
-alias, constant, variable, or a function with the same parameter types. Functions that macros define
-are not seen. Headers that only one file can include at a time are not excepted: both may end up in
-one file later.
+If two inline functions or members of types have the same name, the linker keeps one of them without
+a warning. So each name outside anonymous namespaces may be defined in one file only: a type, alias,
+constant, variable, or a function with the same parameter types. The check ignores functions that
+macros define. It includes headers that are never included together, because this may change.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def find_duplicates(sources: dict[str, str]) -> dict[str, list[str]]:
     for file, text in sources.items():
         for name in definitions(text):
             files[name].add(file)
-    return {name: sorted(where) for name, where in sorted(files.items()) if len(where) > 1}
+    return {name: sorted(paths) for name, paths in sorted(files.items()) if len(paths) > 1}
 
 
 def definitions(text: str) -> Iterator[str]:
@@ -61,7 +60,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _in_namespace(tokens: list[str], at: int, scope: str | None) -> Iterator[str]:
-    """Yield what is defined from `at` to the end of a namespace; `scope` None is anonymous."""
+    """Yield the definitions up to the end of a namespace; `scope` None: anonymous."""
     while at < len(tokens) and tokens[at] != "}":
         head, body, at = _statement(tokens, at)
         if "namespace" in head[:2] and body is not None:
@@ -77,10 +76,10 @@ def _in_namespace(tokens: list[str], at: int, scope: str | None) -> Iterator[str
 
 
 def _statement(tokens: list[str], at: int) -> tuple[list[str], int | None, int]:
-    """Read one statement: what precedes its body, where the body begins, and where it ends."""
+    """Read a statement; return its head, the start of its body, and its end."""
     head: list[str] = []
     if re.fullmatch(r"[A-Z][A-Z_0-9]+", tokens[at]) and tokens[at + 1 : at + 2] == ["("]:
-        end = _after(tokens, at + 1)  # a macro that is called
+        end = _after(tokens, at + 1)  # a macro call
         return [], None, _after(tokens, end) if tokens[end : end + 1] == ["{"] else end
     initialisers = False  # of a constructor
     while at < len(tokens):
@@ -133,8 +132,8 @@ def _after(tokens: list[str], at: int) -> int:
 
 
 def _outside(head: list[str]) -> list[str]:
-    """Leave out what is in brackets, template parameters among them, but not the brackets."""
-    out, depth, angles = [], 0, 0
+    """Remove the contents of brackets and template parameters; keep the brackets."""
+    outside, depth, angles = [], 0, 0
     for i, token in enumerate(head):
         if token in _OPEN.values():
             depth -= 1
@@ -144,27 +143,27 @@ def _outside(head: list[str]) -> list[str]:
             elif token == ">" and angles:
                 angles -= 1
             elif not angles:
-                out.append(token)
+                outside.append(token)
         if token in _OPEN:
             depth += 1
-    return out
+    return outside
 
 
 def _without_alignment(head: list[str]) -> list[str]:
-    out, at = [], 0
+    kept, at = [], 0
     while at < len(head):
         if head[at] in ("alignas", "__attribute__", "requires", "decltype") and head[
             at + 1 : at + 2
         ] == ["("]:
             at = _after(head, at + 1)
             continue
-        out.append(head[at])
+        kept.append(head[at])
         at += 1
-    return out
+    return kept
 
 
 def _defined(head: list[str], has_body: bool) -> str:
-    """Name what a statement defines; "" if nothing."""
+    """Return the name that a statement defines, or ""."""
     head = _without_alignment(head)
     outside = _outside(head)
     if not outside or outside[0] == "namespace" or (outside[0] == "using" and "=" not in outside):
@@ -211,7 +210,7 @@ def _defined(head: list[str], has_body: bool) -> str:
 
 
 def _parameters_at(head: list[str]) -> int:
-    """Find the bracket that opens the parameters of a function."""
+    """Return the position of the bracket that opens a function's parameters."""
     angles = 0
     for i, token in enumerate(head):
         if (
@@ -230,28 +229,28 @@ def _parameters_at(head: list[str]) -> int:
 
 
 def _types(parameters: list[str]) -> list[str]:
-    """Types of parameters, without their names and defaults."""
-    parts: list[list[str]] = [[]]
+    """Return the types of parameters, without their names and defaults."""
+    split: list[list[str]] = [[]]
     depth = 0
     for token in parameters:
         depth += (token in {*_OPEN, "<"}) - (token in {*_OPEN.values(), ">"})
         if token == "," and depth == 0:
-            parts.append([])
+            split.append([])
         else:
-            parts[-1].append(token)
-    out = []
-    for part in parts:
-        part = part[: part.index("=")] if "=" in part else part
+            split[-1].append(token)
+    kinds = []
+    for parameter in split:
+        parameter = parameter[: parameter.index("=")] if "=" in parameter else parameter
         if (
-            len(part) > 1
-            and re.fullmatch(r"\w+", part[-1])
-            and part[-2] != "::"
-            and (part[-1] not in ("const", "int", "char", "long", "double", "float", "bool"))
-            and not (len(part) == 2 and part[0] == "const")
+            len(parameter) > 1
+            and re.fullmatch(r"\w+", parameter[-1])
+            and parameter[-2] != "::"
+            and (parameter[-1] not in ("const", "int", "char", "long", "double", "float", "bool"))
+            and not (len(parameter) == 2 and parameter[0] == "const")
         ):
-            part = part[:-1]
-        out.append(re.sub(r" (?=[*&,<>:])|(?<=[<:]) ", "", " ".join(part)))
-    return [one for one in out if one]
+            parameter = parameter[:-1]
+        kinds.append(re.sub(r" (?=[*&,<>:])|(?<=[<:]) ", "", " ".join(parameter)))
+    return [kind for kind in kinds if kind]
 
 
 def read_sources(folders: list[Path]) -> dict[str, str]:

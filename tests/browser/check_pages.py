@@ -1,8 +1,9 @@
-"""Opens the pages of reports in a real browser and measures what a reader would see.
+"""Checks of report pages in a real browser.
 
-``python tests/browser/check_pages.py [--keep FOLDER]`` renders every sample, opens each in
-headless Chromium on a phone's and a desk's width, light, dark and as printed, and fails if
-something sticks out, overlaps, is clipped, empty, hard to read, or complains to the console.
+``python tests/browser/check_pages.py [--keep FOLDER]`` renders every sample and opens it in
+headless Chromium with the width of a phone and of a desktop, in the light and dark theme and as
+printed. It fails if an element overflows, overlaps, is clipped, empty or hard to read, or if the
+console has messages.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from support.report_samples import SAMPLES
 MEASURE = (Path(__file__).parent / "measure.js").read_text(encoding="utf-8")
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
 DARK = ["--blink-settings=preferredColorScheme=0"]
-SECONDS = 60  # after which a browser that hangs is ended
-PAPER_WIDTH = 688  # of A4 between its margins, in the browser's pixels
+SECONDS = 60  # timeout of the browser
+PAPER_WIDTH = 688  # width of A4 between its margins, in CSS pixels
 
-# What the checks must find, each in the page that has it: a check that finds nothing is no check.
+# A page with one defect for each check, to test that the checks detect it.
 BROKEN = {
     "wide": '<div style="width:3000px">wide</div>',
     "overflow": '<div style="width:60px">unbreakablebutverylongword</div>',
@@ -50,7 +51,7 @@ BROKEN = {
 }
 
 
-# Opens the pages one after another, so that they do not fill the memory, and keeps what they found.
+# Opens the pages one after another to limit memory, and keeps their results.
 FRAMES = """<!doctype html><html><head><meta name="color-scheme" content="light dark"></head>
 <body style="margin:0"><script>
 (async () => {
@@ -68,7 +69,7 @@ FRAMES = """<!doctype html><html><head><meta name="color-scheme" content="light 
 
 
 def find_browser() -> str:
-    """Return Chromium's path, after installing it where that is possible."""
+    """Return Chromium's path; install it if necessary and possible."""
     for attempt in range(2):
         for name in ("chromium", "chromium-browser", "google-chrome"):
             path = shutil.which(name)
@@ -88,7 +89,7 @@ def find_browser() -> str:
 
 
 def run_browser(browser: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run the browser with a profile of its own, so that several can run at once."""
+    """Run the browser with its own profile, so that several can run at once."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [browser, *OPTIONS, f"--user-data-dir={profile}", "--enable-logging=stderr"]
         return subprocess.run(
@@ -98,7 +99,7 @@ def run_browser(browser: str, arguments: list[str]) -> subprocess.CompletedProce
 
 @dataclass(frozen=True)
 class Look:
-    """A page as one reader sees it."""
+    """A page with the width and theme to render it in."""
 
     name: str
     page: str
@@ -107,7 +108,7 @@ class Look:
 
 
 def measure(browser: str, looks: Sequence[Look], path: Path, *, dark: bool) -> list[list[str]]:
-    """Open pages, each in a frame of its width, and return what is wrong with each."""
+    """Open pages, each in a frame of its width, and return the problems of each."""
     pages = [[_measuring(look.page), look.width] for look in looks]
     source = json.dumps(pages).replace("<", "\\u003c")
     path.write_text(FRAMES.replace("PAGES", source), encoding="utf-8")
@@ -116,20 +117,24 @@ def measure(browser: str, looks: Sequence[Look], path: Path, *, dark: bool) -> l
         [*(DARK if dark else []), "--virtual-time-budget=60000", "--window-size=1900,1200",
          "--dump-dom", path.absolute().as_uri()],
     )  # fmt: skip
-    found = re.findall(r'<script type="application/json" id="measured">(.*?)</script>', run.stdout)
-    if len(found) != len(looks):
-        raise RuntimeError(f"{len(found)} of {len(looks)} pages measured\n{run.stderr[-2000:]}")
-    wrong = []
-    for look, text in zip(looks, found, strict=True):
+    measured = re.findall(
+        r'<script type="application/json" id="measured">(.*?)</script>', run.stdout
+    )
+    if len(measured) != len(looks):
+        raise RuntimeError(f"{len(measured)} of {len(looks)} pages measured\n{run.stderr[-2000:]}")
+    problems_by_page = []
+    for look, text in zip(looks, measured, strict=True):
         result = json.loads(text)
         problems = list(result["problems"])
         if result["width"] != look.width:
             problems.append(f"width: is {result['width']} pixels wide, expected {look.width}")
         if (result["paper"] < 0.2) != look.dark:
             problems.append(f"theme: its paper has lightness {result['paper']:.2f}")
-        wrong.append([f"{look.name}: {problem}" for problem in problems])
-    wrong.append([f"console: {line}" for line in run.stderr.splitlines() if "CONSOLE" in line])
-    return wrong
+        problems_by_page.append([f"{look.name}: {problem}" for problem in problems])
+    problems_by_page.append(
+        [f"console: {line}" for line in run.stderr.splitlines() if "CONSOLE" in line]
+    )
+    return problems_by_page
 
 
 def _measuring(page: str) -> str:
@@ -138,13 +143,13 @@ def _measuring(page: str) -> str:
 
 
 def as_printed(page: str) -> str:
-    """Return the page as its rules for paper make it, on the screen, where it can be measured."""
+    """Apply a page's print styles to the screen, where it can be measured."""
     page = page.replace("@media print", "@media all")
     return page.replace("@media screen and", "@media print and")
 
 
 def check_looks(browser: str, pages: dict[str, str], folder: Path, *, dark: bool) -> list[str]:
-    """Return everything wrong with the pages in the light, or in the dark and on paper."""
+    """Return the problems of pages in the light theme, or in dark theme and print."""
     looks = []
     for name, page in pages.items():
         if dark:
@@ -152,12 +157,14 @@ def check_looks(browser: str, pages: dict[str, str], folder: Path, *, dark: bool
             looks.append(Look(f"{name} paper", as_printed(page), PAPER_WIDTH))
         else:
             looks += [Look(f"{name} at {width}", page, width) for width in (360, 1200, 1800)]
-    found = measure(browser, looks, folder / f"looks-{'dark' if dark else 'light'}.html", dark=dark)
-    return [problem for problems in found for problem in problems]
+    problems_by_page = measure(
+        browser, looks, folder / f"looks-{'dark' if dark else 'light'}.html", dark=dark
+    )
+    return [problem for problems in problems_by_page for problem in problems]
 
 
 def check_pdf(browser: str, name: str, page: str, folder: Path) -> list[str]:
-    """Print a page, and return what is wrong with the sheets."""
+    """Print a page, and return the problems of the sheets."""
     source, target = folder / f"{name}.html", folder / f"{name}.pdf"
     source.write_text(page, encoding="utf-8")
     run_browser(
@@ -166,31 +173,31 @@ def check_pdf(browser: str, name: str, page: str, folder: Path) -> list[str]:
     )
     sheets = target.read_bytes().count(b"/Type /Page\n") if target.exists() else 0
     n_sections = page.count("<section")
-    # Sections begin on sheets of their own, but for the first two and the last.
+    # Each section starts on a new sheet, except for the first two and the last.
     return (
         [] if sheets >= n_sections - 2 > 0 else [f"{name}: {sheets} sheets, {n_sections} sections"]
     )
 
 
 def check_checks(browser: str, folder: Path) -> list[str]:
-    """Return the kinds of trouble that the measuring script does not see."""
+    """Return the kinds of problems that the measuring script does not detect."""
     looks = [
         Look(kind, f"<!doctype html><html><body>{body}</body></html>", 1200)
         for kind, body in BROKEN.items()
     ]
-    found = measure(browser, looks, folder / "broken.html", dark=False)
-    seen = {
+    problems_by_page = measure(browser, looks, folder / "broken.html", dark=False)
+    detected = {
         kind
-        for kind, problems in zip(BROKEN, found, strict=False)
+        for kind, problems in zip(BROKEN, problems_by_page, strict=False)
         if any(problem.startswith(f"{kind}: {kind}:") for problem in problems)
     }
-    if found[-1]:
-        seen.add("console")
-    return [f"the check for '{kind}' sees nothing" for kind in BROKEN if kind not in seen]
+    if problems_by_page[-1]:
+        detected.add("console")
+    return [f"the check for '{kind}' detects nothing" for kind in BROKEN if kind not in detected]
 
 
 def main() -> int:
-    """Check everything; return 1 if anything is wrong."""
+    """Run all checks; return 1 if there are problems."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", type=Path, help="folder in which to leave pages and sheets")
     parser.add_argument("--only", choices=SAMPLES, help="one sample")
@@ -213,11 +220,11 @@ def main() -> int:
                 for name in names
                 if name in {"two_classes", "one_split"}
             ]
-            wrong = [problem for task in tasks for problem in task.result()]
-    for problem in wrong:
+            all_problems = [problem for task in tasks for problem in task.result()]
+    for problem in all_problems:
         print(problem[:300])
-    print(f"{len(pages)} pages, {len(wrong)} problems, {time.monotonic() - started:.0f} s")
-    return 1 if wrong else 0
+    print(f"{len(pages)} pages, {len(all_problems)} problems, {time.monotonic() - started:.0f} s")
+    return 1 if all_problems else 0
 
 
 if __name__ == "__main__":

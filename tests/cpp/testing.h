@@ -1,4 +1,4 @@
-// A small test harness: TEST(name) { CHECK(...); } in any file of tests/cpp.
+// A small test framework: TEST(name) { CHECK(...); } in any file of tests/cpp.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The bytes of an input of the fuzzer, taken one thing after another; at the end there are zeros.
+// Reads values from a fuzzer's input one after another; after its end it returns zeros.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// Fuzzes the reading of forests from flat arrays, as they come from a file whose checksum is right:
-// whatever the bytes, from_state refuses them or makes a forest that every reader can walk through.
+// Fuzzes the reading of forests from flat arrays, as in a file with a valid checksum. For any
+// bytes, from_state must throw InputError or build a forest that every reader can traverse.
 //
 // An input is a shape (a few bytes), then each array of ForestState in order: two bytes for the
-// number of its elements, then the elements, and two bytes that choose the way. make_corpus.py
-// writes such inputs from golden files.
+// number of elements, then the elements. Two final bytes select renumbering and ownership.
+// make_corpus.py writes such inputs from golden files.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace {
 
 using namespace spinney;
 
-// Rows of all kinds of values; enough that every way of walking is taken.
+// Rows with all kinds of values, enough of them to use every traversal.
 struct Rows {
   std::vector<std::vector<double>> numbers;
   std::vector<std::vector<std::int32_t>> codes;
@@ -96,7 +96,7 @@ void read_everything(const Forest& forest, std::size_t n_rows) {
   }
 }
 
-// Children as packed files give them, by two bits a node: whatever the bits, numbers come of it.
+// Children as in packed files, two bits per node: any bits must give valid numbers.
 void renumber(ForestState& state) {
   const std::size_t n = state.nodes.size() / 4;
   std::vector<std::uint8_t> bits(n);
@@ -129,7 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ForestState state;
   state.visit([&]<class T>(const char*, std::vector<T>& array) { array = bytes.array<T>(); });
   if (bytes.byte() % 2 == 1) renumber(state);
-  // Arrays that are viewed, as of files, and arrays that are copied.
+  // The forest either views the arrays, as those of files, or copies them.
   const auto arrays = std::make_shared<const ForestState>(std::move(state));
   const bool owned = bytes.byte() % 2 == 1;
   try {

@@ -1,6 +1,6 @@
-// Fuzzes the reading of HNSW graphs from arrays, as they come from a file whose checksum is right:
-// whatever the bytes, the constructor refuses them or makes an index that can be searched and
-// grown.
+// Fuzzes the reading of HNSW graphs from arrays, as in a file with a valid checksum. For any
+// bytes, the constructor must throw InputError or build an index that can be searched and
+// extended.
 //
 // An input is six bytes of options, the arrays of HnswState in order (two bytes for the number of
 // elements, then the elements), then scale, top and ground. make_corpus.py writes such inputs.
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto deleted = bytes.array<std::uint8_t>();
   const auto code_offsets = bytes.array<float>();
   const auto scale = bytes.array<double>();
-  const auto places = bytes.array<std::uint32_t>();
+  const auto entries = bytes.array<std::uint32_t>();
   const HnswState state{vectors,
                         links,
                         post_slots,
@@ -41,8 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         deleted,
                         code_offsets,
                         scale.empty() ? 1.0 : scale[0],
-                        places.empty() ? 0 : places[0],
-                        places.size() < 2 ? 0 : places[1]};
+                        entries.empty() ? 0 : entries[0],
+                        entries.size() < 2 ? 0 : entries[1]};
   try {
     Hnsw index(options, n_features, state);
     Watch watch;

@@ -1,11 +1,13 @@
-"""Fuzz `spinney.load` by coverage: ``fuzz_model_file.py FOLDER [libFuzzer's options]``.
+"""Fuzz `spinney.load`: ``fuzz_model_file.py FOLDER [libFuzzer's options]``.
 
-Needs atheris, which instruments Spinney's Python code, installed but not as editable (that has a
-loader of its own, and nothing would guide the fuzzer). It begins with the golden files and changes
-them as `model_mutations` does (a number, a node, a name, with the checksums made right again) or as
-bytes. A file is refused by a ValueError or an OSError, or gives a model that answers questions or
-refuses them; another error from `load`, a crash, ten seconds or two gigabytes is a finding, which
-is kept in FOLDER beside the files that reached new code.
+Requires atheris, which instruments Spinney's Python code, and an installation that is not editable
+(editable installations have their own loader, which prevents the instrumentation). The fuzzer
+starts from the golden files. It changes them as `model_mutations` does, with valid checksums, or
+byte by byte.
+
+`load` must raise ValueError or OSError, or return a model. Methods of the model may raise any
+exception. The findings are: other errors from `load`, crashes, runs longer than ten seconds and
+more than two gigabytes of memory. FOLDER keeps the findings and the files that reached new code.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ METHODS += ("apply", "kneighbors", "query", "predict_interval", "predict_set")
 MODEL = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)) / "model"
 
 
-def ask(data: bytes) -> None:
-    """Load a file of these bytes, and ask the model about some rows."""
+def load_and_predict(data: bytes) -> None:
+    """Load a file of these bytes, and call the model's methods."""
     MODEL.write_bytes(data)
     try:
         model = spinney.load(MODEL)
@@ -51,17 +53,17 @@ def ask(data: bytes) -> None:
     rows = np.linspace(-2, 2, 7 * n_columns).reshape(7, n_columns)
     rows[1, 0], rows[2, -1] = np.nan, np.inf
     for method in METHODS:
-        for asked in (rows, rows[:1]):
+        for queries in (rows, rows[:1]):
             try:
-                getattr(model, method)(asked)
+                getattr(model, method)(queries)
             except MemoryError:
                 raise
-            except Exception:  # a model that was made wrong may say so
+            except Exception:  # an invalid model may raise
                 pass
 
 
 def change(data: bytes, max_size: int, seed: int) -> bytes:
-    """Change one thing in a file, mostly such that its checksums stay right."""
+    """Change one part of a file, usually with valid checksums."""
     rng = np.random.default_rng(seed)
     if rng.random() < 0.1:
         return bytes(atheris.Mutate(data, max_size))
@@ -69,24 +71,26 @@ def change(data: bytes, max_size: int, seed: int) -> bytes:
     try:
         _, changed = next(mutants(read_contents(MODEL), 1, rng))
         write_contents(changed, MODEL)
-    except Exception:  # it is no model file any more
+    except Exception:  # it is not a model file anymore
         return bytes(atheris.Mutate(data, max_size))
     return MODEL.read_bytes()[:max_size]
 
 
 def main() -> None:
-    """Run until libFuzzer's options say to stop."""
+    """Run until a limit in libFuzzer's options."""
     folder, *options = sys.argv[1:]
-    kept = Path(folder) / "model_file"
-    kept.mkdir(parents=True, exist_ok=True)
+    corpus = Path(folder) / "model_file"
+    corpus.mkdir(parents=True, exist_ok=True)
     for path in (TESTS / "golden" / "v1").glob("*.spinney"):
-        shutil.copy(path, kept / path.stem)
+        shutil.copy(path, corpus / path.stem)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    joblib.parallel_config("sequential")  # a file may ask for processes: slow, and no finding
+    joblib.parallel_config(
+        "sequential"
+    )  # a file may request processes, which are slow but not a finding
     limits = ["-max_len=65536", "-timeout=10", "-rss_limit_mb=2048", "-len_control=0"]
-    arguments = [sys.argv[0], *limits, f"-artifact_prefix={folder}/", *options, str(kept)]
-    atheris.Setup(arguments, ask, custom_mutator=change)
+    arguments = [sys.argv[0], *limits, f"-artifact_prefix={folder}/", *options, str(corpus)]
+    atheris.Setup(arguments, load_and_predict, custom_mutator=change)
     atheris.Fuzz()
 
 

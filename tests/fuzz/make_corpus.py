@@ -1,4 +1,4 @@
-"""Write the first inputs of the fuzzer: forests of the golden files, in the fuzzer's form."""
+"""Write the initial inputs of the fuzzers: forests of golden files, and indexes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import spinney
+from spinney.neighbors import HNSW
 
 FOLDER = Path(__file__).parent
 CRITERIA = ("gini", "entropy", "misclassification", "squared_error", "poisson", "absolute_error")
@@ -20,17 +23,17 @@ INDEX_ARRAYS = (
     "deleted",
     "code_offsets",
 )
-MOST_BYTES = 4000
+MAX_BYTES = 4000
 
 
 def forests(model: Any) -> list[Any]:
     """Return the forests in a model."""
-    found = [part for part in vars(model).values() if type(part).__name__ == "ForestStore"]
-    return [store for store in found if len(store.shape[4]) <= 4]
+    stores = [value for value in vars(model).values() if type(value).__name__ == "ForestStore"]
+    return [store for store in stores if len(store.shape[4]) <= 4]
 
 
 def input_of(store: Any, rows: int) -> bytes:
-    """Return a forest as the fuzzer reads it."""
+    """Return a forest in the fuzzer's input format."""
     criterion, n_classes, n_outputs, inner_values, n_categories = store.shape
     head = [CRITERIA.index(criterion), n_outputs, int(inner_values), len(n_classes), *n_classes]
     head += [len(n_categories) - 1, *n_categories, rows]
@@ -39,11 +42,7 @@ def input_of(store: Any, rows: int) -> bytes:
 
 
 def input_of_index(metric: str, codes: str | None) -> bytes:
-    """Return a small index as the fuzzer reads it."""
-    import numpy as np
-
-    from spinney.neighbors import HNSW
-
+    """Return a small index in the fuzzer's input format."""
     rows = np.random.default_rng(0).normal(size=(24, 3))
     index = HNSW(metric=metric, codes=codes, M=3, ef_construction=8, random_state=0).fit(rows)
     state = index._index.state()
@@ -55,7 +54,7 @@ def input_of_index(metric: str, codes: str | None) -> bytes:
 
 
 def main() -> None:
-    """Write a file for each forest that is small, and for some indexes."""
+    """Write a file for each small forest, and for some indexes."""
     folder = FOLDER / "corpus" / "hnsw_state"
     folder.mkdir(parents=True, exist_ok=True)
     for metric, codes in (("euclidean", None), ("cosine", "uint8"), ("inner_product", None)):
@@ -65,9 +64,9 @@ def main() -> None:
     for path in sorted((FOLDER.parent / "golden").glob("v*/*.spinney")):
         for store in forests(spinney.load(path)):
             for rows in (0, 1):
-                written = input_of(store, rows)
-                if len(written) <= MOST_BYTES:
-                    (folder / f"{path.stem}-{rows}").write_bytes(written)
+                data = input_of(store, rows)
+                if len(data) <= MAX_BYTES:
+                    (folder / f"{path.stem}-{rows}").write_bytes(data)
 
 
 if __name__ == "__main__":

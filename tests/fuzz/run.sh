@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds a fuzzer with clang and runs it: tests/fuzz/run.sh TARGET FOLDER [libFuzzer's options].
-# TARGET is forest_state or hnsw_state. What it finds beyond the corpus is kept in FOLDER.
+# TARGET is forest_state or hnsw_state. FOLDER keeps the new inputs and the findings.
 set -e
 cd "$(dirname "$0")/../.."
 target=$1
@@ -16,7 +16,7 @@ case $target in
   hnsw_state)
     sources="$core/neighbors/hnsw*.cpp $core/neighbors/vector_*.cpp" ;;
   *)
-    echo "no target $target: forest_state or hnsw_state" >&2
+    echo "unknown target $target; expected forest_state or hnsw_state" >&2
     exit 2 ;;
 esac
 mkdir -p "$folder/found"

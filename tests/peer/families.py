@@ -1,9 +1,9 @@
-"""Which of scikit-learn's test files each family of Spinney runs.
+"""The test files of scikit-learn that run for each family of estimators.
 
-In every file all classes that `spinney.patch_sklearn` replaces are Spinney's.
+In all files Spinney's classes replace those that `spinney.patch_sklearn` replaces.
 
-To add a family, add an entry to `FAMILIES`, run ``python tests/peer/run.py FAMILY`` and give each
-test that fails for a good reason an entry in ``known_differences.toml``.
+To add a family, add an entry to `FAMILIES` and run ``python tests/peer/run.py FAMILY``. Each test
+that fails for a good reason needs an entry in ``known_differences.toml``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["FAMILIES", "Family", "Replacement"]
 
 @dataclass(frozen=True)
 class Replacement:
-    """Names of one scikit-learn package that are replaced in its private modules, too.
+    """Names of one scikit-learn package to replace, also in its private modules.
 
     Attributes
     ----------
     theirs, ours : str
-        The packages that export the names. Below `theirs` every module that holds one of
-        scikit-learn's objects gets Spinney's instead, so that private imports get them as well.
+        The packages that export the names. In all modules below `theirs`, Spinney's objects
+        replace scikit-learn's, so that private imports also get them.
     names : tuple of str
         The classes and functions.
     """
@@ -33,16 +33,16 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Family:
-    """What to run for one family.
+    """The tests and replacements of one family.
 
     Attributes
     ----------
     files : tuple of str
         Test files, as paths inside the package ``sklearn``.
     replacements : tuple of Replacement
-        What is replaced in private modules, too.
+        Names to replace, also in private modules.
     import_first : tuple of str
-        Modules to import before anything is replaced, so that they keep scikit-learn's objects.
+        Modules to import before the replacement, so that they keep scikit-learn's objects.
     """
 
     files: tuple[str, ...]
@@ -73,7 +73,7 @@ FAMILIES: dict[str, Family] = {
                 ),
             ),
         ),
-        # The forests and boosters of scikit-learn are made for its own trees.
+        # scikit-learn's forests and boosters need its own trees.
         import_first=("sklearn.ensemble",),
     ),
     "ensemble": Family(
@@ -97,7 +97,7 @@ FAMILIES: dict[str, Family] = {
                     "RandomTreesEmbedding",
                 ),
             ),
-            # Bagging them is what runs in the core.
+            # Spinney's core runs bagging with these base estimators.
             Replacement(
                 theirs="sklearn.tree",
                 ours="spinney.tree",
@@ -128,7 +128,7 @@ FAMILIES: dict[str, Family] = {
                 ours="spinney.ensemble",
                 names=("AdaBoostClassifier", "AdaBoostRegressor"),
             ),
-            # Boosting them is what runs in the core.
+            # Spinney's core runs AdaBoost with these base estimators.
             Replacement(
                 theirs="sklearn.tree",
                 ours="spinney.tree",

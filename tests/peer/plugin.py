@@ -1,7 +1,7 @@
 """A pytest plugin that replaces scikit-learn's classes with Spinney's.
 
-It is loaded with ``-p plugin`` by ``run.py``, before scikit-learn's test modules are imported. It
-marks each test that used an object of Spinney's, and writes what became of the tests to a file.
+``run.py`` loads it with ``-p plugin``, before pytest imports scikit-learn's test modules. It marks
+each test that used a Spinney object, and writes the outcomes of the tests to a file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from families import FAMILIES, Family, Replacement
 
 import spinney
 
-# Set by every use of an object of Spinney's, cleared before each test.
+# Set by every use of a Spinney object, cleared before each test.
 _used = False
 
 
@@ -30,17 +30,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    kept = replace(FAMILIES[config.getoption("--peer-family")])
-    if not hasattr(config, "workerinput"):  # under xdist the workers report to the first process
+    lacking = replace(FAMILIES[config.getoption("--peer-family")])
+    if not hasattr(config, "workerinput"):  # with xdist the workers report to the main process
         report = config.getoption("--peer-report")
-        config.pluginmanager.register(Collector(report, kept), "spinney-peer-collector")
+        config.pluginmanager.register(Collector(report, lacking), "spinney-peer-collector")
 
 
 def replace(family: Family) -> list[str]:
-    """Replace what Spinney has, and return the names that it lacks.
+    """Replace scikit-learn's objects, and return the names that Spinney lacks.
 
-    All classes that `spinney.patch_sklearn` replaces are Spinney's for the test files; those of the
-    family also in scikit-learn's private modules.
+    The test files use Spinney's version of all classes that `spinney.patch_sklearn` replaces.
+    The classes of the family are also replaced in scikit-learn's private modules.
     """
     for module in family.import_first:
         importlib.import_module(module)
@@ -75,9 +75,9 @@ def replace_everywhere(replacement: Replacement, theirs: Any, ours: Any) -> None
 
 
 def mark_uses(module: ModuleType, name: str) -> Any:
-    """Record each use of a class or function of Spinney's.
+    """Record each use of a Spinney class or function.
 
-    A class stays the same object, so that tests of types and pickles mean what they say.
+    A class stays the same object, so that tests of types and pickles stay valid.
     """
     target = getattr(module, name)
     if not isinstance(target, type):
@@ -113,7 +113,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 class Collector:
-    """Gathers what became of each test."""
+    """Collects the outcome of each test."""
 
     def __init__(self, path: Path, lacking: list[str]) -> None:
         self.path = path
@@ -132,7 +132,7 @@ class Collector:
             test["outcome"] = "failed"
             test["message"] = last_line(report.longreprtext)
         elif report.skipped and test["outcome"] == "passed":
-            # Also what scikit-learn itself expects to fail.
+            # Includes tests that scikit-learn expects to fail.
             test["outcome"] = "skipped"
 
     def pytest_sessionfinish(self) -> None:
@@ -141,6 +141,6 @@ class Collector:
 
 
 def last_line(text: str) -> str:
-    """Return the line of a traceback that says what went wrong."""
+    """Return the line of a traceback that has the error message."""
     lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
     return (lines or text.strip().splitlines() or [""])[0]

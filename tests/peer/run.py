@@ -1,17 +1,17 @@
-"""Run scikit-learn's own tests with Spinney's classes in place of theirs.
+"""Run scikit-learn's own tests with Spinney's classes instead of its own.
 
     python tests/peer/run.py [FAMILY ...] [-- PYTEST OPTIONS]
 
-Every family of `families.FAMILIES` runs by default. For each file the tests that passed and failed
-are counted; tests that use no object of Spinney's (scikit-learn testing its own internals), and
-tests that were skipped, do not count. The exit status is 0 if
+All families of `families.FAMILIES` run by default. The program counts the tests of each file that
+passed and failed. Skipped tests and tests that use no Spinney objects (tests of
+scikit-learn's internals) do not count. The exit status is 0 if
 
 - every test that failed is listed in ``known_differences.toml``,
 - every test listed there failed (otherwise the entry is stale), and
 - at least 95 % of each family's tests passed.
 
-Options after ``--`` go to pytest, whose output is shown then; since they may leave tests out
-(``-k``), only the first of the three is judged.
+Options after ``--`` go to pytest, and its output is shown. Such options may deselect tests
+(``-k``), so only the first condition is checked.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_differences(path: Path) -> list[Difference]:
 
 
 def run_tests(family: str, options: list[str]) -> dict[str, Any]:
-    """Run a family's test files in a process of its own, and return what the plugin wrote."""
+    """Run a family's test files in a subprocess, and return the plugin's report."""
     package = Path(importlib.import_module("sklearn").__file__ or "").parent
     files = [package / file for file in FAMILIES[family].files]
     for file in files:
@@ -74,7 +74,7 @@ def run_tests(family: str, options: list[str]) -> dict[str, Any]:
         command = [
             *(sys.executable, "-m", "pytest", "-p", "plugin", "--peer-family", family),
             *("--peer-report", str(report), "--rootdir", str(package.parent)),
-            # The settings of the project are not scikit-learn's: its own conftest.py has them.
+            # Ignore this project's settings; scikit-learn's are in its conftest.py.
             *("-c", os.devnull, "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short"),
             *map(str, files),
             *options,
@@ -99,21 +99,21 @@ def run_tests(family: str, options: list[str]) -> dict[str, Any]:
 
 
 def short_name(name: str) -> str:
-    """From "sklearn/tree/tests/test_tree.py::test_x" to "test_tree.py::test_x"."""
+    """Shorten "sklearn/tree/tests/test_tree.py::test_x" to "test_tree.py::test_x"."""
     file, separator, test = name.partition("::")
     return file.rpartition("/")[2] + separator + test
 
 
-def judge(
+def print_report(
     family: str, content: dict[str, Any], differences: list[Difference], *, complete: bool
 ) -> bool:
-    """Print what became of a family's tests, and tell whether it is as it should be."""
+    """Print the outcomes of a family's tests, and return whether they are as expected."""
     counts: dict[str, Counter[str]] = {}
     failed: dict[str, str] = {}
     passed: set[str] = set()
     for name, test in content["tests"].items():
         file = name.partition("::")[0]
-        # A failure counts in any case: perhaps it came before Spinney was reached.
+        # A failure always counts: it may have occurred before the first use of Spinney.
         outcome = test["outcome"]
         if outcome == "passed" and not test["used"]:
             outcome = "unrelated"
@@ -174,7 +174,7 @@ def print_line(title: str, count: Counter[str]) -> None:
 
 
 def print_list(title: str, content: dict[str, list[str]]) -> None:
-    """Print entries, each with the tests that belong to it below."""
+    """Print entries, each with its tests below."""
     if content:
         print(f"\n{title}:")
         for entry, tests in content.items():
@@ -195,14 +195,14 @@ def main() -> int:
     families = parser.parse_args(arguments).family or list(FAMILIES)
     for family in families:
         if family not in FAMILIES:
-            parser.error(f"no family {family!r}; there are: {', '.join(FAMILIES)}")
+            parser.error(f"no family {family!r}; expected one of {', '.join(FAMILIES)}")
     differences = read_differences(HERE / "known_differences.toml")
     print(f"scikit-learn {version('scikit-learn')}, its tests with Spinney's classes\n")
-    verdicts = [
-        judge(family, run_tests(family, options), differences, complete=not options)
+    passed = [
+        print_report(family, run_tests(family, options), differences, complete=not options)
         for family in families
     ]
-    return 0 if all(verdicts) else 1
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The gallery's scripts run and are shown, links lead somewhere, pages are in the contents."""
+"""Documentation: gallery scripts run, links resolve, the contents are complete."""
 
 import re
 import runpy
@@ -18,7 +18,7 @@ SCRIPTS = sorted(path for path in (DOCS / "gallery").glob("*.py") if path.stem !
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_script_draws_a_figure(script):
+def test_gallery_script_draws_a_figure(script):
     plt.close("all")
     runpy.run_path(str(script))
     (number,) = plt.get_fignums()
@@ -27,14 +27,14 @@ def test_script_draws_a_figure(script):
     plt.close("all")
 
 
-def test_every_plot_is_shown():
+def test_gallery_uses_every_plot_function():
     code = "\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS)
     for name in plot.__all__:
         assert f"plot.{name}(" in code, name
 
 
 @pytest.mark.parametrize("page", ["gallery/index.md", "guide/plots.md"])
-def test_pages_show_every_picture(page):
+def test_pages_contain_every_gallery_figure(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     for script in SCRIPTS:
         assert f"figures/{script.stem}.svg" in text, script.stem
@@ -42,16 +42,16 @@ def test_pages_show_every_picture(page):
 
 
 def links_of(page):
-    """Links and pictures of a page that lead to files, code left out."""
+    """Return the links and images of a page that refer to files, outside of code."""
     text = page.read_text(encoding="utf-8")
     text = re.sub(r"```.*?```", "", text, flags=re.S)
     text = re.sub(r"`[^`\n]*`", "", text)
-    found = re.findall(r"\]\(([^)\s]+)\)", text)
-    return [link for link in found if not re.match(r"[a-z]+:", link)]
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [link for link in links if not re.match(r"[a-z]+:", link)]
 
 
 def anchors_of(page):
-    """What headings of a page are called in links, as GitHub and MyST name them."""
+    """Return the anchors of a page's headings, as GitHub and MyST name them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -60,7 +60,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(p for p in DOCS.rglob("*.md") if "api" not
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     for link in links_of(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
@@ -69,11 +69,11 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors_of(target), link
 
 
-def test_there_are_links():
+def test_links_are_found():
     assert len(links_of(ROOT / "README.md")) > 20
 
 
-def test_every_guide_page_is_in_the_contents_and_the_readme():
+def test_contents_and_readme_list_every_guide_page():
     contents = (DOCS / "guide" / "index.md").read_text(encoding="utf-8").split()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for page in (DOCS / "guide").glob("*.md"):
@@ -82,18 +82,22 @@ def test_every_guide_page_is_in_the_contents_and_the_readme():
             assert f"docs/guide/{page.name}" in readme, page.stem
 
 
-def test_every_figure_of_the_guide_is_in_the_gallery():
+def test_gallery_contains_every_guide_figure():
     gallery = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
     for figure in (DOCS / "guide" / "figures").glob("*.svg"):
         assert f"guide/figures/{figure.name}" in gallery, figure.name
 
 
-MAPS = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(DOCS / "internals").glob("*.md")]
+INTERNAL_PAGES = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    *(DOCS / "internals").glob("*.md"),
+]
 BASES = [ROOT, ROOT / "src" / "spinney", ROOT / "cpp" / "spinney"]
 
 
-@pytest.mark.parametrize("page", MAPS, ids=lambda path: path.name)
-def test_files_that_the_maps_name_exist(page):
+@pytest.mark.parametrize("page", INTERNAL_PAGES, ids=lambda path: path.name)
+def test_files_named_in_internal_pages_exist(page):
     text = page.read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|cpp|h|md|txt|toml))`", text))
     missing = {

@@ -1,4 +1,4 @@
-"""Weights of 1e-310 to 1e308: the model of ordinary ones, or an error that names sample_weight."""
+"""Weights of 1e-310 to 1e308 give the same model, or a clear error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from spinney import _core
+from spinney.data.sample_weights import scale_extreme
 from spinney.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -51,7 +52,7 @@ THREE = np.digitize(Y, [-0.5, 0.5])
 W = RNG.uniform(0.5, 1.9, N)
 POWERS = [1023, 1000, 300, -300, -1000]
 
-# Only the proportions of weights count.
+# Models that depend only on the proportions of weights.
 RELATIVE = {
     "tree": DecisionTreeClassifier(),
     "tree, entropy": DecisionTreeClassifier(criterion="entropy", ccp_alpha=0.01),
@@ -66,23 +67,23 @@ RELATIVE = {
     "forest of all rows": RandomForestClassifier(n_estimators=8, bootstrap=False),
     "regression forest": RandomForestRegressor(n_estimators=8, oob_score=True),
     "extra trees": ExtraTreesClassifier(n_estimators=8),
-    "extra trees of numbers": ExtraTreesRegressor(n_estimators=8),
+    "extra trees, regression": ExtraTreesRegressor(n_estimators=8),
     "isolation forest": IsolationForest(n_estimators=8, max_samples=40),
     "bagging": BaggingClassifier(n_estimators=8),
     "bagging of neighbours": BaggingClassifier(KNeighborsClassifier(), n_estimators=4),
-    "bagging of numbers": BaggingRegressor(n_estimators=8),
+    "bagging, regression": BaggingRegressor(n_estimators=8),
     "AdaBoost": AdaBoostClassifier(n_estimators=8),
     "AdaBoost of deep trees": AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=6), n_estimators=8
     ),
     "AdaBoost, logistic": AdaBoostClassifier(LogisticRegression(), n_estimators=4),
-    "AdaBoost of numbers": AdaBoostRegressor(n_estimators=8),
+    "AdaBoost, regression": AdaBoostRegressor(n_estimators=8),
     "AnyBoost": AnyBoostClassifier(n_estimators=4),
-    "AnyBoost of numbers": AnyBoostRegressor(n_estimators=4),
+    "AnyBoost, regression": AnyBoostRegressor(n_estimators=4),
     "comparison tree": ComparisonTreeRegressor(),
     "comparison forest": ComparisonForestClassifier(n_estimators=4),
     "partition": PartitionClassifier(),
-    "partition of numbers": PartitionRegressor(),
+    "partition, regression": PartitionRegressor(),
     "quad tree": QuadTreeRegressor(),
     "histogram boosting without penalty": HistGradientBoostingRegressor(max_iter=20),
 }
@@ -110,16 +111,16 @@ def _predict(model):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("name", RELATIVE)
-def test_a_power_of_two_changes_nothing(name, power):
+def test_scaling_by_a_power_of_two_changes_nothing(name, power):
     model = RELATIVE[name]
     if name == "histogram boosting without penalty" and power < 0:
-        return  # min_hessian_leaf is no proportion
+        return  # min_hessian_leaf is an absolute limit
     expected = _fit(model, W)
-    found = _fit(model, np.ldexp(W, power))
-    np.testing.assert_allclose(_predict(found), _predict(expected), rtol=1e-12, atol=1e-12)
-    if hasattr(found, "feature_importances_"):
+    scaled = _fit(model, np.ldexp(W, power))
+    np.testing.assert_allclose(_predict(scaled), _predict(expected), rtol=1e-12, atol=1e-12)
+    if hasattr(scaled, "feature_importances_"):
         np.testing.assert_allclose(
-            found.feature_importances_, expected.feature_importances_, rtol=1e-9, atol=1e-12
+            scaled.feature_importances_, expected.feature_importances_, rtol=1e-9, atol=1e-12
         )
 
 
@@ -134,56 +135,56 @@ def test_a_power_of_two_changes_nothing(name, power):
     ],
     ids=str,
 )
-def test_boosting_scales_its_penalties_as_the_weights(settings, power):
-    own = {"l2_regularization": 3.0, "min_hessian_leaf": 0.5} | settings
-    for kind, y in ((GradientBoostingClassifier, THREE), (GradientBoostingRegressor, Y)):
-        # The same objective, divided by a power of two.
+def test_boosting_scales_its_penalties_with_the_weights(settings, power):
+    penalties = {"l2_regularization": 3.0, "min_hessian_leaf": 0.5} | settings
+    for booster_class, y in ((GradientBoostingClassifier, THREE), (GradientBoostingRegressor, Y)):
+        # This is the same objective, divided by a power of two.
         scaled = {
-            name: float(np.ldexp(own[name], -power))
+            name: float(np.ldexp(penalties[name], -power))
             for name in ("l2_regularization", "l1_regularization", "min_split_gain")
-            if name in own
-        } | {"min_hessian_leaf": float(np.ldexp(own["min_hessian_leaf"], -power))}
-        model = _fit(kind(n_estimators=15, **own), np.ldexp(W, power), y)
-        expected = _fit(kind(n_estimators=15, **(own | scaled)), W, y)
+            if name in penalties
+        } | {"min_hessian_leaf": float(np.ldexp(penalties["min_hessian_leaf"], -power))}
+        model = _fit(booster_class(n_estimators=15, **penalties), np.ldexp(W, power), y)
+        expected = _fit(booster_class(n_estimators=15, **(penalties | scaled)), W, y)
         np.testing.assert_allclose(_predict(model), _predict(expected), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(model.train_score_, expected.train_score_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("weights", [W * 1e-300, W * 1e-310])
-def test_tiny_weights_leave_the_penalty_to_decide(weights):
+def test_with_tiny_weights_the_penalty_dominates(weights):
     classifier = _fit(GradientBoostingClassifier(n_estimators=10), weights)
-    shares = np.bincount(THREE, W) / W.sum()
-    np.testing.assert_allclose(_predict(classifier), np.tile(shares, (N, 1)), rtol=1e-5)
+    class_frequencies = np.bincount(THREE, W) / W.sum()
+    np.testing.assert_allclose(_predict(classifier), np.tile(class_frequencies, (N, 1)), rtol=1e-5)
     regressor = _fit(GradientBoostingRegressor(n_estimators=10), weights)
     np.testing.assert_allclose(_predict(regressor), np.average(Y, weights=W), rtol=1e-5)
 
 
 def _mixtures():
-    one = W.copy()
-    one[7] = 1e300
-    found = {
-        "one of 1e300": one,
+    one_heavy_row = W.copy()
+    one_heavy_row[7] = 1e300
+    mixtures = {
+        "one of 1e300": one_heavy_row,
         "one of 1e20": np.where(np.arange(N) == 7, 1e20, W),
         "one of 1e-300": np.where(np.arange(N) == 7, 1e-300, W),
         "1e300 and 1e-300": np.where(np.arange(N) % 2, 1e300, 1e-300),
     }
     for seed in range(3):
         random = np.random.default_rng(seed)
-        found[f"any size {seed}"] = 10.0 ** random.uniform(-300, 300, N)
-        found[f"up to 1e20 {seed}"] = 10.0 ** random.uniform(-20, 20, N)
-    return found
+        mixtures[f"any size {seed}"] = 10.0 ** random.uniform(-300, 300, N)
+        mixtures[f"up to 1e20 {seed}"] = 10.0 ** random.uniform(-20, 20, N)
+    return mixtures
 
 
 BOOSTING = {
     "automatic": {},
     "fixed": {"n_estimators": 20},
-    "no least hessian": {"n_estimators": 20, "min_hessian_leaf": 0.0},
+    "no minimum hessian": {"n_estimators": 20, "min_hessian_leaf": 0.0},
     "no penalty": {"n_estimators": 20, "min_hessian_leaf": 0.0, "l2_regularization": 0.0},
     "oblivious": {"n_estimators": 20, "min_hessian_leaf": 0.0, "growth": "oblivious"},
     "exact": {"n_estimators": 20, "min_hessian_leaf": 0.0, "max_bins": None},
     "by gradient": {"n_estimators": 20, "sampling": "gradient", "subsample": 0.5},
     "absolute penalty": {"n_estimators": 20, "min_hessian_leaf": 0.0, "l1_regularization": 0.1},
-    "watched rows": {"n_estimators": 20, "early_stopping": True},
+    "validation rows": {"n_estimators": 20, "early_stopping": True},
 }
 
 
@@ -222,7 +223,7 @@ def test_losses_are_finite_with_weights_of_very_different_sizes(loss, name):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mixture", _mixtures())
 @pytest.mark.parametrize("name", RELATIVE)
-def test_weights_of_very_different_sizes_give_no_nan(name, mixture):
+def test_weights_of_very_different_sizes_do_not_give_nan(name, mixture):
     if name == "isolation forest" and mixture == "1e300 and 1e-300":
         return
     model = _fit(RELATIVE[name], _mixtures()[mixture])
@@ -231,7 +232,7 @@ def test_weights_of_very_different_sizes_give_no_nan(name, mixture):
         assert np.isfinite(model.feature_importances_).all()
 
 
-def test_a_heavy_row_decides():
+def test_model_fits_a_dominating_row():
     weights = W.copy()
     weights[7] = 1e300
     for model in (RandomForestClassifier(n_estimators=5), GradientBoostingClassifier()):
@@ -240,12 +241,12 @@ def test_a_heavy_row_decides():
         np.testing.assert_allclose(_fit(model, weights).predict(X[[7]]), Y[7], rtol=1e-6)
 
 
-def test_watched_rows_and_scores_take_any_weights():
+def test_validation_rows_and_scores_accept_any_weights():
     for weights in (W * 1e300, W * 8e307, W * 1e-310):
-        plain = HistGradientBoostingClassifier(max_iter=10).fit(X, THREE, X_val=X, y_val=THREE)
+        expected = HistGradientBoostingClassifier(max_iter=10).fit(X, THREE, X_val=X, y_val=THREE)
         model = HistGradientBoostingClassifier(max_iter=10)
         model.fit(X, THREE, X_val=X, y_val=THREE, sample_weight_val=weights)
-        np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X))
+        np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
         scored = GradientBoostingClassifier(n_estimators=10, scoring="neg_log_loss")
         scored.fit(X, THREE, eval_set=(X, THREE, weights))
         assert np.isfinite(scored.validation_score_).all()
@@ -253,7 +254,7 @@ def test_watched_rows_and_scores_take_any_weights():
         assert np.isfinite(folds.predict_interval(X)).all()
 
 
-def test_what_cannot_be_scaled_is_an_error():
+def test_weights_that_cannot_be_scaled_raise():
     forest = RandomForestClassifier(n_estimators=3, max_samples=0.5)
     for weights in (W * 1e300, W * 8e307, W * 1e70):
         with pytest.raises(ValueError, match=r"sample_weight: max_samples=0\.5 of their sum"):
@@ -268,9 +269,7 @@ def test_what_cannot_be_scaled_is_an_error():
         IsolationForest().fit(X, sample_weight=np.where(np.arange(N) % 2, 1e300, 1e-300))
 
 
-def test_ordinary_weights_keep_their_bits():
-    from spinney.data.sample_weights import scale_extreme
-
+def test_ordinary_weights_are_not_scaled():
     for weights in (W, W * 1e70, W * 1e-70, np.zeros(3), np.empty(0)):
         same, exponent = scale_extreme(weights)
         assert same is weights
@@ -281,26 +280,30 @@ def test_ordinary_weights_keep_their_bits():
         assert 2.0**-34 < scaled.max() < 2.0**33
 
 
-def test_draws_without_replacement_that_would_take_forever():
+def test_draws_without_replacement_with_dominating_weights():
     weights = np.array([1e15, 1.0, 2.0, 3.0, 4.0])
-    second = np.zeros(5)
-    pairs = np.zeros((5, 5))
+    second_counts = np.zeros(5)
+    pair_counts = np.zeros((5, 5))
     n = 4000
     for seed in range(n):
         rows = _core.draw_bag(5, 4, False, weights, 1, seed)
         assert rows[0] == 0
         assert len(set(rows.tolist())) == 4
-        second[rows[1]] += 1
-        pairs[rows[1], rows[2]] += 1
+        second_counts[rows[1]] += 1
+        pair_counts[rows[1], rows[2]] += 1
     expected = np.array([0, 0.1, 0.2, 0.3, 0.4])
-    assert np.abs(second / n - expected).max() < 4 * np.sqrt(0.25 / n)
-    third = expected / (1 - expected[:, None]) * expected[:, None]  # of the weight that is left
-    third[np.eye(5, dtype=bool)] = 0
-    assert np.abs(pairs / n - third).max() < 4 * np.sqrt(0.25 / n)
+    assert np.abs(second_counts / n - expected).max() < 4 * np.sqrt(0.25 / n)
+    expected_pairs = (
+        expected / (1 - expected[:, None]) * expected[:, None]
+    )  # relative to the remaining weight
+    expected_pairs[np.eye(5, dtype=bool)] = 0
+    assert np.abs(pair_counts / n - expected_pairs).max() < 4 * np.sqrt(0.25 / n)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        heavy = np.where(np.arange(N) == 7, 1e300, W)
-        forest = IsolationForest(n_estimators=5, random_state=0).fit(X, sample_weight=heavy)
-        alike = IsolationForest(n_estimators=5, random_state=0).fit(X)
+        weights_with_heavy_row = np.where(np.arange(N) == 7, 1e300, W)
+        forest = IsolationForest(n_estimators=5, random_state=0).fit(
+            X, sample_weight=weights_with_heavy_row
+        )
+        unweighted = IsolationForest(n_estimators=5, random_state=0).fit(X)
     assert forest.max_samples_ == N
-    assert np.corrcoef(forest.score_samples(X), alike.score_samples(X))[0, 1] > 0.8
+    assert np.corrcoef(forest.score_samples(X), unweighted.score_samples(X))[0, 1] > 0.8

@@ -1,4 +1,4 @@
-"""What gets imported: `import spinney` and `spinney --help` stay light."""
+"""Imports: `import spinney` and `spinney --help` load no heavy libraries."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ HEAVY = ["sklearn", "scipy", "matplotlib", "pandas", "polars", "pyarrow", "narwh
 
 
 def loaded_by(code: str) -> set[str]:
-    """Return which of the heavy libraries a fresh interpreter loads when it runs the code."""
+    """Return the heavy libraries that a new interpreter loads when it runs the code."""
     script = f"""
 import sys
 from importlib.metadata import PackageNotFoundError, version
-before = set(sys.modules)  # an editable install or a coverage hook may load things at start
+before = set(sys.modules)  # editable installs or coverage hooks may load modules
 try:
     {code}
 except SystemExit as end:
@@ -44,17 +44,17 @@ print("\\nloaded:", *sorted((set(sys.modules) - before) & set({HEAVY})))
         ),
     ],
 )
-def test_light(code: str) -> None:
+def test_no_heavy_library_is_loaded(code: str) -> None:
     assert loaded_by(code) == set()
 
 
-def test_spam_needs_numpy_alone() -> None:
+def test_load_spam_needs_only_numpy() -> None:
     code = "import spinney; spinney.datasets.load_spam(return_X_y=True)"
     assert loaded_by(code) == set()
 
 
-def test_trees_load_nothing_they_do_not_use() -> None:
-    # scikit-learn itself loads SciPy, narwhals and, where it is installed, pandas.
+def test_trees_do_not_load_matplotlib_or_polars() -> None:
+    # scikit-learn itself loads SciPy, narwhals and, if installed, pandas.
     code = (
         "from spinney.tree import DecisionTreeClassifier as T; "
         "T().fit([[0.0], [1.0]], [0, 1]).predict([[1.0]])"
@@ -64,8 +64,7 @@ def test_trees_load_nothing_they_do_not_use() -> None:
 
 def test_every_public_name_resolves() -> None:
     assert set(dir(spinney)) == set(spinney.__all__)
-    # Not by getattr alone: a submodule that something imported before is an attribute already.
-    # In an interpreter of its own, so that no other test has loaded anything.
+    # Call __getattr__ in a new interpreter: imported submodules are attributes already.
     code = (
         "import spinney; "
         "[spinney.__getattr__(name) for name in spinney.__all__ if name != '__version__']"
@@ -74,12 +73,12 @@ def test_every_public_name_resolves() -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_unknown_name() -> None:
+def test_unknown_attribute_raises() -> None:
     with pytest.raises(AttributeError, match="'nothing'"):
         _ = spinney.nothing
 
 
-def test_version_is_the_package_s() -> None:
+def test_version_equals_the_installed_version() -> None:
     try:
         installed = version("spinney")
     except PackageNotFoundError:

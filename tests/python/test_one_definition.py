@@ -1,4 +1,4 @@
-"""C++ names have one definition: the check itself, and the core by it."""
+"""C++ names have one definition each; tests of the check, and of the core."""
 
 import subprocess
 import sys
@@ -9,14 +9,14 @@ import one_definition
 from one_definition import definitions, find_duplicates
 
 
-def test_no_name_is_defined_in_two_files():
+def test_no_core_name_is_defined_in_two_files():
     sources = one_definition.read_sources(one_definition.FOLDERS)
     assert len(sources) > 200
     assert sum(len(list(definitions(text))) for text in sources.values()) > 700
     assert find_duplicates(sources) == {}
 
 
-def test_command():
+def test_command_finds_no_duplicates():
     run = subprocess.run([sys.executable, one_definition.__file__], capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (0, "")
 
@@ -55,11 +55,11 @@ using Lanes = double __attribute__((vector_size(64)));
         ("struct Euclidean {}; auto n_lanes = [] { return 1; }();", []),
     ],
 )
-def test_what_counts_as_a_duplicate(other, names):
+def test_duplicates_are_found(other, names):
     assert list(find_duplicates({"a.h": METRICS, "b.h": other})) == names
 
 
-def test_definitions_of_many_forms():
+def test_all_forms_of_definitions_are_found():
     text = """
     extern "C" { int plain(int a) { return a; } }
     namespace a::b {

@@ -1,4 +1,4 @@
-"""The layout of the package: the rules of CONTRIBUTING.md on names, folders and calls."""
+"""The layout of the package: private names, sizes of folders, and calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.paths import ROOT
 
 PACKAGE = ROOT / "src" / "spinney"
 FILES = sorted(PACKAGE.rglob("*.py"))
-MOST_FILES = 24
+MAX_FILES = 24
 
 
 def module_name(path: Path) -> str:
@@ -29,7 +29,7 @@ def package_of(module: str) -> str:
 
 
 def private_imports(module: str, tree: ast.Module) -> Iterator[str]:
-    """Find imports of underscore modules or names that another package defines."""
+    """Yield imports of private modules or names of another package."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("spinney"):
             continue
@@ -44,7 +44,7 @@ def private_imports(module: str, tree: ast.Module) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_no_private_names_of_other_packages(path: Path) -> None:
+def test_no_imports_of_private_names_of_other_packages(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert list(private_imports(module_name(path), tree)) == []
 
@@ -58,11 +58,11 @@ def test_private_imports_are_found() -> None:
 def test_folders_are_small() -> None:
     for folder in {path.parent for path in FILES}:
         files = [path.name for path in folder.glob("*.py")]
-        assert len(files) <= MOST_FILES, folder
+        assert len(files) <= MAX_FILES, folder
 
 
-def splats(tree: ast.Module) -> list[int]:
-    """Find calls such as f(*(a, b), c), which hide which argument is which."""
+def tuple_splats(tree: ast.Module) -> list[int]:
+    """Return the lines of calls such as f(*(a, b), c), which hide the parameters."""
     return [
         node.lineno
         for node in ast.walk(tree)
@@ -72,9 +72,9 @@ def splats(tree: ast.Module) -> list[int]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_no_calls_with_splats_of_tuples(path: Path) -> None:
-    assert splats(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_no_calls_with_unpacked_tuple_literals(path: Path) -> None:
+    assert tuple_splats(ast.parse(path.read_text(encoding="utf-8"))) == []
 
 
-def test_splats_are_found() -> None:
-    assert splats(ast.parse("f(*(a, b), c)\nf(*arguments)\nf(*[a])\n")) == [1]
+def test_unpacked_tuple_literals_are_found() -> None:
+    assert tuple_splats(ast.parse("f(*(a, b), c)\nf(*arguments)\nf(*[a])\n")) == [1]

@@ -1,4 +1,4 @@
-"""A warm start goes on with the outputs and classes of the earlier fit, or raises an error."""
+"""A warm start requires the outputs and classes of the earlier fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spinney.linear_model import LogisticRegression, Perceptron
 X = np.random.default_rng(0).normal(size=(200, 4))
 TWO = (X[:, 0] > 0).astype(int)
 THREE = np.digitize(X[:, 0], [-0.5, 0.5])
-OTHERS = {
+CLASS_CHANGES = {
     "one more": (TWO, THREE),
     "one less": (THREE, TWO),
     "a subset": (THREE, 2 * TWO),
@@ -54,10 +54,10 @@ def _add_rounds(model):
             model.set_params(**{name: 8})
 
 
-@pytest.mark.parametrize("change", OTHERS)
+@pytest.mark.parametrize("change", CLASS_CHANGES)
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_other_classes_are_an_error_and_leave_the_model_as_it_was(name, change):
-    first, second = OTHERS[change]
+def test_other_classes_raise_and_keep_the_model(name, change):
+    first, second = CLASS_CHANGES[change]
     model = clone(CLASSIFIERS[name]).set_params(warm_start=True, random_state=0).fit(X, first)
     _add_rounds(model)
     before = model.predict_proba(X)
@@ -70,42 +70,42 @@ def test_other_classes_are_an_error_and_leave_the_model_as_it_was(name, change):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_the_same_classes_go_on(name):
+def test_same_classes_continue_the_fit(name):
     model = clone(CLASSIFIERS[name]).set_params(warm_start=True, random_state=0).fit(X, THREE)
     _add_rounds(model)
     assert model.fit(X, THREE).predict_proba(X).shape == (200, 3)
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
-@pytest.mark.parametrize("before", [1, 2])
-def test_another_number_of_outputs_is_an_error(kind, before):
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_another_number_of_outputs_raises(kind, n_outputs):
     targets = {1: X[:, 0], 2: X[:, :2]}
-    model = kind(n_estimators=3, warm_start=True).fit(X, targets[before])
+    model = kind(n_estimators=3, warm_start=True).fit(X, targets[n_outputs])
     model.set_params(n_estimators=6)
-    with pytest.raises(ValueError, match=f"as many outputs as in the earlier fit, {before}"):
-        model.fit(X, targets[3 - before])
-    assert np.shape(model.predict(X)) == targets[before].shape
+    with pytest.raises(ValueError, match=f"as many outputs as in the earlier fit, {n_outputs}"):
+        model.fit(X, targets[3 - n_outputs])
+    assert np.shape(model.predict(X)) == targets[n_outputs].shape
 
 
-def test_another_number_of_classes_of_one_output_of_several_is_an_error():
+def test_other_classes_of_one_of_several_outputs_raise():
     model = RandomForestClassifier(n_estimators=3, warm_start=True, random_state=0)
     model.fit(X, np.column_stack([TWO, THREE])).set_params(n_estimators=6)
     with pytest.raises(ValueError, match=r"earlier fit, \[0, 1, 2\]; y has \[0, 1\]"):
         model.fit(X, np.column_stack([TWO, TWO]))
 
 
-@pytest.mark.parametrize("change", OTHERS)
-def test_linear_models_never_mix_two_sets_of_classes(change):
-    # Their coefficients only start an optimisation, so that other classes are a fit anew.
-    first, second = OTHERS[change]
+@pytest.mark.parametrize("change", CLASS_CHANGES)
+def test_linear_models_do_not_mix_classes_of_two_fits(change):
+    # Coefficients only initialise the optimisation, so other classes start a new fit.
+    first, second = CLASS_CHANGES[change]
     if len(np.unique(second)) == 1:
         return
     model = LogisticRegression(warm_start=True).fit(X, first).fit(X, second)
     expected = LogisticRegression().fit(X, second)
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-4)
-    planes = Perceptron(warm_start=True, random_state=0).fit(X, first)
+    perceptron = Perceptron(warm_start=True, random_state=0).fit(X, first)
     if len(np.unique(first)) != len(np.unique(second)):
         with pytest.raises(ValueError, match="does not match dataset"):
-            planes.fit(X, second)
+            perceptron.fit(X, second)
     else:
-        assert planes.fit(X, second).score(X, second) > 0.9
+        assert perceptron.fit(X, second).score(X, second) > 0.9

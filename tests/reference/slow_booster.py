@@ -1,4 +1,4 @@
-"""A booster in plain NumPy, to compare with: every cut of every column, by the formulas."""
+"""Reference implementation of gradient boosting that tries every cut."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def log_loss(y, f):
     return p - y, p * (1 - p)
 
 
-def soft(g, l1):
+def soft_threshold(g, l1):
     return np.sign(g) * max(abs(g) - l1, 0.0)
 
 
@@ -47,17 +47,17 @@ class SlowTree:
             leaf["weight"] = self.weight(leaf["rows"])
 
     def score(self, rows):
-        return soft(self.g[rows].sum(), self.l1) ** 2 / (self.h[rows].sum() + self.l2)
+        return soft_threshold(self.g[rows].sum(), self.l1) ** 2 / (self.h[rows].sum() + self.l2)
 
     def weight(self, rows):
-        return -soft(self.g[rows].sum(), self.l1) / (self.h[rows].sum() + self.l2)
+        return -soft_threshold(self.g[rows].sum(), self.l1) / (self.h[rows].sum() + self.l2)
 
     def find(self, rows):
         best = None
         for f in range(self.X.shape[1]):
             x = self.X[rows, f]
             missing = np.isnan(x)
-            # Bins end between neighbouring values of all rows, not only of those at hand.
+            # Bin edges lie between neighbouring values of all rows, not only of the node's.
             values = np.unique(self.X[~np.isnan(self.X[:, f]), f])
             cuts = list((values[:-1] + values[1:]) / 2) + ([np.inf] if missing.any() else [])
             for missing_left in (False, True) if missing.any() else (None,):
@@ -72,15 +72,15 @@ class SlowTree:
         return best
 
     def predict(self, X):
-        out = np.empty(len(X))
+        values = np.empty(len(X))
         for i, row in enumerate(X):
             node = self.root
             while "left" in node:
                 _, f, cut, missing_left = node["split"]
                 goes_left = missing_left if np.isnan(row[f]) else row[f] <= cut
                 node = node["left"] if goes_left else node["right"]
-            out[i] = node["weight"]
-        return out
+            values[i] = node["weight"]
+        return values
 
 
 def boost(X, y, loss, *, n_rounds, learning_rate, w=None, **limits):

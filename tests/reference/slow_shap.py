@@ -1,4 +1,4 @@
-"""Shapley values by their definition: all coalitions of all columns, one row at a time."""
+"""Reference implementation of Shapley values with all coalitions of columns."""
 
 from itertools import combinations
 from math import factorial
@@ -11,43 +11,53 @@ def coalitions(columns):
 
 
 def shapley_values(worth, n_columns):
-    """Shapley values of a game; `worth` takes a set of columns and gives an array."""
-    told = {frozenset(c): np.asarray(worth(c)) for c in coalitions(range(n_columns))}
-    out = []
+    """Return the Shapley values of a game; `worth` maps a set of columns to an array."""
+    worths = {
+        frozenset(coalition): np.asarray(worth(coalition))
+        for coalition in coalitions(range(n_columns))
+    }
+    values = []
     for i in range(n_columns):
-        part = 0.0
-        for c in coalitions([j for j in range(n_columns) if j != i]):
-            s = len(c)
-            weight = factorial(s) * factorial(n_columns - s - 1) / factorial(n_columns)
-            part = part + weight * (told[frozenset(c | {i})] - told[frozenset(c)])
-        out.append(part)
-    return np.array(out), told[frozenset()]
+        value = 0.0
+        for coalition in coalitions([j for j in range(n_columns) if j != i]):
+            size = len(coalition)
+            weight = factorial(size) * factorial(n_columns - size - 1) / factorial(n_columns)
+            value = value + weight * (
+                worths[frozenset(coalition | {i})] - worths[frozenset(coalition)]
+            )
+        values.append(value)
+    return np.array(values), worths[frozenset()]
 
 
 def shapley_interactions(worth, n_columns):
-    """The matrix of Shapley interaction values of a game, (n_columns, n_columns, …)."""
-    told = {frozenset(c): np.asarray(worth(c)) for c in coalitions(range(n_columns))}
+    """Return the Shapley interaction values of a game, (n_columns, n_columns, …)."""
+    worths = {
+        frozenset(coalition): np.asarray(worth(coalition))
+        for coalition in coalitions(range(n_columns))
+    }
     values, base = shapley_values(worth, n_columns)
-    out = np.zeros((n_columns, *values.shape))
+    matrix = np.zeros((n_columns, *values.shape))
     for i, j in combinations(range(n_columns), 2):
-        for c in coalitions([k for k in range(n_columns) if k not in (i, j)]):
-            s = len(c)
-            weight = factorial(s) * factorial(n_columns - s - 2) / (2 * factorial(n_columns - 1))
-            change = (
-                told[frozenset(c | {i, j})]
-                - told[frozenset(c | {i})]
-                - told[frozenset(c | {j})]
-                + told[frozenset(c)]
+        for coalition in coalitions([k for k in range(n_columns) if k not in (i, j)]):
+            size = len(coalition)
+            weight = (
+                factorial(size) * factorial(n_columns - size - 2) / (2 * factorial(n_columns - 1))
             )
-            out[i, j] += weight * change
-            out[j, i] += weight * change
+            change = (
+                worths[frozenset(coalition | {i, j})]
+                - worths[frozenset(coalition | {i})]
+                - worths[frozenset(coalition | {j})]
+                + worths[frozenset(coalition)]
+            )
+            matrix[i, j] += weight * change
+            matrix[j, i] += weight * change
     for i in range(n_columns):
-        out[i, i] = values[i] - out[i].sum(axis=0)
-    return out, base
+        matrix[i, i] = values[i] - matrix[i].sum(axis=0)
+    return matrix, base
 
 
 def goes_left(tree, node, value):
-    """Whether a value (a float, or a category's code as one) goes left."""
+    """Return whether a value (a number, or a category's code) goes left."""
     if np.isnan(value):
         return bool(tree.missing_go_to_left[node])
     start = int(tree.category_start[node])
@@ -58,33 +68,36 @@ def goes_left(tree, node, value):
 
 
 def tree_worth(tree, values, cover, row):
-    """The game of a tree in which rows divide as the training rows did."""
+    """Return the path-dependent game of a tree.
 
-    def at(node, known):
+    At a split on an unknown column the value is the mean of both children, weighted by `cover`.
+    """
+
+    def expectation(node, known):
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         if left < 0:
             return values[node]
         feature = int(tree.feature[node])
         if feature in known:
-            return at(left if goes_left(tree, node, row[feature]) else right, known)
+            return expectation(left if goes_left(tree, node, row[feature]) else right, known)
         total = cover[left] + cover[right]
-        share = cover[left] / total if total > 0 else 0.5
-        return share * at(left, known) + (1 - share) * at(right, known)
+        left_share = cover[left] / total if total > 0 else 0.5
+        return left_share * expectation(left, known) + (1 - left_share) * expectation(right, known)
 
-    return lambda known: at(0, known)
+    return lambda known: expectation(0, known)
 
 
 def background_worth(predict_row, row, background):
-    """The game in which columns that are not known have the values of each background row."""
+    """Return the game in which unknown columns have the values of each background row."""
 
     def worth(known):
-        told = []
+        predictions = []
         for other in background:
             mixed = np.array(other, dtype=float)
             for j in known:
                 mixed[j] = row[j]
-            told.append(predict_row(mixed))
-        return np.mean(told, axis=0)
+            predictions.append(predict_row(mixed))
+        return np.mean(predictions, axis=0)
 
     return worth
 

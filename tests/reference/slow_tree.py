@@ -1,23 +1,23 @@
-"""The slow twin of CART: what a fitted tree must be, by brute force.
+"""Reference implementation of CART: properties of a fitted tree, by brute force.
 
-Nothing here is shared with the fast trees. Every question a node could ask is
-tried, one boolean mask at a time, and every number is computed from the rows
-themselves, so that a reader can check each line against the definition.
+It shares no code with the fast trees. It tries every possible split of a node as a
+boolean mask and computes every number from the rows themselves. So each line can be
+checked against the definition.
 
-Words
+Terms
 -----
-row, column   of the training table; a column is numeric or holds categories.
-split         two non-empty sets of a node's rows, told apart by one column.
+row, column   of the training table; a column is numeric or categorical.
+split         a partition of a node's rows into two non-empty sets by one column.
 gain          impurity(node) - w_L/w impurity(left) - w_R/w impurity(right).
 admissible    a split that respects the limits: leaf sizes and weights, the
               monotonic constraints, positive sums for Poisson.
-promised      an admissible split that the fast tree has to look at. For a
-              numeric column that is every one. For categories it depends on
-              the criterion, see `_promises`.
+required      an admissible split that the fast tree has to evaluate. For a numeric
+              column all splits are required. For categories it depends on the
+              criterion, see `_required_partitions`.
 
-A node that is split must reach the best promised gain and cannot beat the best
-admissible one; a node that is not split must have a rule that stopped it.
-Between the two lies what is left to heuristics (and to rounding).
+An internal node must reach the best required gain and cannot exceed the best
+admissible gain. A leaf must have a rule that stopped it. Heuristics and rounding
+decide between the two gains.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ import numpy as np
 
 EPS = np.finfo(np.float64).eps
 
-# A gain may miss the best one by this share of the node's impurity: what
-# rounding does to a sum of some dozens of terms, and far below the difference
-# between two splits that are not tied.
+# A gain may be below the best one by this fraction of the node's impurity. It covers the
+# rounding of a sum of dozens of terms and is far below the difference of splits without a tie.
 RELATIVE = 1e-9
 
 CLASSIFICATION = ("gini", "entropy", "misclassification")
@@ -42,8 +41,8 @@ SYNONYMS = {"log_loss": "entropy", "friedman_mse": "squared_error"}
 
 # Up to this many categories in a node, every subset is tried (2^(m-1) - 1 splits).
 MAX_ENUMERATED = 10
-# Up to this many, the fast tree promises the best subset for any number of classes.
-MAX_PROMISED = 8
+# Up to this many, the fast tree must find the best subset for any number of classes.
+MAX_REQUIRED = 8
 
 LEAF = -1
 
@@ -54,7 +53,7 @@ LEAF = -1
 
 
 class Column(NamedTuple):
-    """A column: float64 with NaN for missing; categories are held as codes into `labels`."""
+    """A column of float64 with NaN for missing; categories are codes into `labels`."""
 
     values: np.ndarray
     labels: tuple | None = None
@@ -68,10 +67,10 @@ class Column(NamedTuple):
 
 
 def read_table(X, categorical=()):
-    """The columns of `X`, an array or a data frame.
+    """Return the columns of `X`, an array or a data frame.
 
-    `categorical` names the category columns by position or by a mask; in a data
-    frame the columns of category dtype are added to them.
+    `categorical` selects the categorical columns by position or by a mask. In a data
+    frame, columns of category dtype are categorical, too.
     """
     flags = np.asarray(list(categorical))
     if flags.dtype == bool:
@@ -107,13 +106,13 @@ def read_table(X, categorical=()):
 
 
 def as_outputs(y):
-    """`y` as a two-dimensional array, one column for each output."""
+    """Return `y` as a two-dimensional array with one column for each output."""
     y = np.asarray(y)
     return y.reshape(len(y), -1)
 
 
 def encode_classes(y):
-    """Class codes (rows, outputs) and the classes of each output."""
+    """Return class codes, (rows, outputs), and the classes of each output."""
     outputs = as_outputs(y)
     codes = np.empty(outputs.shape, dtype=np.intp)
     classes = []
@@ -129,25 +128,25 @@ def encode_classes(y):
 
 
 def weighted_median(y, w):
-    """The point with half the weight on either side; the middle, if an interval has it."""
+    """Return the weighted median; if an interval of medians exists, its midpoint."""
     order = np.argsort(y, kind="stable")
-    y, below = y[order], np.cumsum(w[order])
-    half = below[-1] / 2
-    lower = np.searchsorted(below, half, side="left")  # first with at least half below or at it
-    upper = np.searchsorted(below, half, side="right")  # first with more than half
+    y, cumulated = y[order], np.cumsum(w[order])
+    half = cumulated[-1] / 2
+    lower = np.searchsorted(cumulated, half, side="left")  # first with at least half below or at it
+    upper = np.searchsorted(cumulated, half, side="right")  # first with more than half
     return (y[lower] + y[upper]) / 2
 
 
 def _impurity_of_output(y, w, criterion):
     total = w.sum()
     if criterion in CLASSIFICATION:
-        share = np.bincount(y.astype(np.intp), weights=w) / total
+        probabilities = np.bincount(y.astype(np.intp), weights=w) / total
         if criterion == "gini":
-            return float(np.sum(share * (1 - share)))
+            return float(np.sum(probabilities * (1 - probabilities)))
         if criterion == "misclassification":
-            return float(1 - share.max())
-        share = share[share > 0]
-        return float(-np.sum(share * np.log2(share))) + 0.0
+            return float(1 - probabilities.max())
+        probabilities = probabilities[probabilities > 0]
+        return float(-np.sum(probabilities * np.log2(probabilities))) + 0.0
     if criterion == "squared_error":
         mean = (w * y).sum() / total
         return float((w * (y - mean) ** 2).sum() / total)
@@ -165,9 +164,9 @@ def _impurity_of_output(y, w, criterion):
 
 
 def impurity(y, w=None, criterion="gini"):
-    """Impurity of rows with targets `y` (class codes or numbers) and weights `w`.
+    """Return the impurity of rows with targets `y` (codes or numbers) and weights `w`.
 
-    With several outputs, `y` of shape (rows, outputs), it is their mean.
+    With several outputs, `y` of shape (rows, outputs), it is the mean over the outputs.
     """
     criterion = SYNONYMS.get(criterion, criterion)
     outputs = as_outputs(y)
@@ -176,7 +175,7 @@ def impurity(y, w=None, criterion="gini"):
 
 
 def node_value(y, w, criterion, n_classes=None):
-    """What a node predicts: class shares, means or medians, of shape (outputs, max classes)."""
+    """Return a node's probabilities, means or medians, (outputs, max classes)."""
     criterion = SYNONYMS.get(criterion, criterion)
     outputs = as_outputs(y)
     if criterion in CLASSIFICATION:
@@ -190,7 +189,7 @@ def node_value(y, w, criterion, n_classes=None):
 
 
 def gain(y, w, left, criterion, node_impurity=None):
-    """Decrease of the impurity when the rows marked in `left` are parted from the rest."""
+    """Return the decrease of the impurity by a split into `left` and the other rows."""
     if node_impurity is None:
         node_impurity = impurity(y, w, criterion)
     total, right = w.sum(), ~left
@@ -202,7 +201,7 @@ def gain(y, w, left, criterion, node_impurity=None):
 
 
 def midpoint(a, b):
-    """The threshold between neighbouring values a < b: a itself if the middle rounds to b."""
+    """Return the midpoint of neighbours a < b, or a if the midpoint rounds to b."""
     middle = a / 2 + b / 2
     return a if middle == b else middle
 
@@ -214,13 +213,13 @@ def midpoint(a, b):
 
 @dataclass(frozen=True)
 class Limits:
-    """What every split of a tree has to respect.
+    """Limits of every split of a tree.
 
-    `monotonic_cst` has one sign for each column, for the number that the tree
-    constrains: the mean or median, or the share of the *first* class (so that
-    scikit-learn's signs, which are about the second, are flipped).
-    `slack` is how close a weight or a value may come to its limit before rounding
-    decides; zero where sums are exact.
+    `monotonic_cst` has one sign for each column. It constrains the mean, the median or
+    the probability of the *first* class. scikit-learn's signs constrain the second
+    class, so they are flipped.
+    `slack` is the relative distance to a limit within which rounding decides; zero if
+    sums are exact.
     """
 
     min_samples_leaf: int = 1
@@ -233,14 +232,14 @@ class Limits:
 
 
 def constrained_value(y, w, criterion):
-    """The number that monotonic constraints are about (they know one output only)."""
+    """Return the number that monotonic constraints apply to; they support one output."""
     if criterion in CLASSIFICATION:
         return w[y[:, 0] == 0].sum() / w.sum()
     return node_value(y, w, criterion)[0, 0]
 
 
-def is_allowed(feature, left, y, w, criterion, limits, bounds, slack):
-    """Whether a split respects the limits, with `slack` > 0 strictly, with `slack` < 0 nearly."""
+def is_allowed(feature, left, y, w, criterion, *, limits, bounds, slack):
+    """Return whether a split respects the limits; positive `slack` tightens them."""
     for side in (left, ~left):
         if np.count_nonzero(side) < max(1, limits.min_samples_leaf):
             return False
@@ -253,13 +252,13 @@ def is_allowed(feature, left, y, w, criterion, limits, bounds, slack):
         value_left = constrained_value(y[left], w[left], criterion)
         value_right = constrained_value(y[~left], w[~left], criterion)
         lower, upper = bounds
-        # Values carry rounding even where sums are exact, hence a least slack.
-        room = math.copysign(max(abs(slack), 1e-12), slack) * (abs(value_left) + abs(value_right))
-        if min(value_left, value_right) < lower + room:
+        # Values are rounded even if sums are exact, so the slack has a minimum.
+        margin = math.copysign(max(abs(slack), 1e-12), slack) * (abs(value_left) + abs(value_right))
+        if min(value_left, value_right) < lower + margin:
             return False
-        if max(value_left, value_right) > upper - room:
+        if max(value_left, value_right) > upper - margin:
             return False
-        if (value_left - value_right) * sign > -room:
+        if (value_left - value_right) * sign > -margin:
             return False
     return True
 
@@ -273,15 +272,15 @@ class Split(NamedTuple):
     feature: int
     left: np.ndarray  # mask over the rows of the node
     gain: float
-    promised: bool
+    required: bool
 
 
 @dataclass
 class ColumnSearch:
     """The admissible splits of one column in one node.
 
-    must_split : the fast tree has to find some split, whatever its gain.
-    complete   : `splits` holds all admissible ones, so that nothing can beat them.
+    must_split : the fast tree has to find a split with any gain.
+    complete   : `splits` holds all admissible splits, so their best gain is the maximum.
     """
 
     feature: int
@@ -290,11 +289,11 @@ class ColumnSearch:
     complete: bool
 
     @property
-    def promised_gain(self):
-        """The gain that must be reached; -inf: any split; None: no split has to be found."""
-        promised = [split.gain for split in self.splits if split.promised]
-        if promised:
-            return max(promised)
+    def required_gain(self):
+        """Return the gain to reach; -inf if any split will pass, None if none is required."""
+        required = [split.gain for split in self.splits if split.required]
+        if required:
+            return max(required)
         return -math.inf if self.must_split else None
 
     @property
@@ -305,7 +304,7 @@ class ColumnSearch:
 
 
 def numeric_partitions(values):
-    """Every question x <= threshold, with the missing rows on either side."""
+    """Yield every split x <= threshold, with the missing values on either side."""
     missing = np.isnan(values)
     distinct = np.unique(values[~missing])
     for a, b in itertools.pairwise(distinct):
@@ -318,14 +317,14 @@ def numeric_partitions(values):
 
 
 def present_categories(codes):
-    """Masks of the rows of each category in a node; the missing rows are one more."""
+    """Return row masks of a node's categories; missing is one more category."""
     missing = np.isnan(codes)
     masks = [codes == code for code in np.unique(codes[~missing])]
     return [*masks, missing] if missing.any() else masks
 
 
 def subset_partitions(masks):
-    """Every way to part the categories in two, each once."""
+    """Yield every partition of the categories into two sets, each once."""
     first, others = masks[0], masks[1:]
     for size in range(len(others)):
         for subset in itertools.combinations(others, size):
@@ -333,29 +332,28 @@ def subset_partitions(masks):
 
 
 def ordered_partitions(masks, keys):
-    """The parts that a sort by key gives; equal keys stay together, as their order is open."""
+    """Yield the cuts of the categories sorted by key; equal keys stay together."""
     order = np.argsort(keys, kind="stable")
     left = np.zeros_like(masks[0])
-    for here, after in itertools.pairwise(order):
-        left = left | masks[here]
-        if keys[after] - keys[here] > 1e-12 * max(1.0, abs(keys[after])):
+    for category, next_category in itertools.pairwise(order):
+        left = left | masks[category]
+        if keys[next_category] - keys[category] > 1e-12 * max(1.0, abs(keys[next_category])):
             yield left
 
 
-def _category_keys(masks, y, w, criterion):
-    """What puts categories in an order: the mean, the median, the share of the second class."""
+def category_keys(masks, y, w, criterion):
+    """Return sort keys of categories: mean, median or second class probability."""
     if criterion in CLASSIFICATION:
         return [w[mask & (y[:, 0] == 1)].sum() / w[mask].sum() for mask in masks]
     return [node_value(y[mask], w[mask], criterion)[0, 0] for mask in masks]
 
 
-def _promises(masks, y, w, criterion, n_classes, is_free):
-    """Partitions of the categories that the fast tree has to look at, and whether to split.
+def _required_partitions(masks, y, w, criterion, *, n_classes, is_free):
+    """Return the required partitions of the categories, and if a split is required.
 
-    The impurity of one mean (squared error, Poisson, two classes) is concave in
-    the sums of weight and target, so that the best of all subsets is a cut in the
-    order of the means. That theorem needs every subset to be admissible (`is_free`);
-    if a limit forbids some, the cuts are promised and no more.
+    The impurity of one mean (squared error, Poisson, two classes) is concave in the sums
+    of weight and target. So the best subset is a cut in the order of the means, provided
+    that every subset is admissible (`is_free`). Otherwise only the cuts are required.
     """
     few = len(masks) <= MAX_ENUMERATED
     one_mean = y.shape[1] == 1 and (
@@ -365,26 +363,26 @@ def _promises(masks, y, w, criterion, n_classes, is_free):
     if one_mean:
         if is_free and few:
             return list(subset_partitions(masks)), True
-        return list(ordered_partitions(masks, _category_keys(masks, y, w, criterion))), is_free
-    if criterion in CLASSIFICATION and y.shape[1] == 1 and len(masks) <= MAX_PROMISED:
+        return list(ordered_partitions(masks, category_keys(masks, y, w, criterion))), is_free
+    if criterion in CLASSIFICATION and y.shape[1] == 1 and len(masks) <= MAX_REQUIRED:
         return list(subset_partitions(masks)), is_free
     if criterion == "absolute_error" and y.shape[1] == 1:
-        return list(ordered_partitions(masks, _category_keys(masks, y, w, criterion))), is_free
+        return list(ordered_partitions(masks, category_keys(masks, y, w, criterion))), is_free
     return [], is_free
 
 
-def search_column(feature, column, y, w, criterion, limits, bounds, n_classes):
-    """All admissible splits of the node's rows by one column, with their gains."""
+def search_column(feature, column, y, w, criterion, *, limits, bounds, n_classes):
+    """Return all admissible splits of the node's rows by one column, with their gains."""
     y = as_outputs(y)
-    here = impurity(y, w, criterion)
+    node_impurity = impurity(y, w, criterion)
 
     def allowed(left, slack):
-        return is_allowed(feature, left, y, w, criterion, limits, bounds, slack)
+        return is_allowed(feature, left, y, w, criterion, limits=limits, bounds=bounds, slack=slack)
 
-    def evaluate(left, promised):
-        # Near a limit, rounding decides: such a split is possible, but not promised.
-        promised = promised and allowed(left, limits.slack)
-        return Split(feature, left, gain(y, w, left, criterion, here), promised)
+    def evaluate(left, required):
+        # Near a limit, rounding decides: such a split is admissible, but not required.
+        required = required and allowed(left, limits.slack)
+        return Split(feature, left, gain(y, w, left, criterion, node_impurity), required)
 
     if not column.is_categorical:
         partitions = numeric_partitions(column.values)
@@ -394,25 +392,27 @@ def search_column(feature, column, y, w, criterion, limits, bounds, n_classes):
     masks = present_categories(column.values)
     if len(masks) < 2:
         return ColumnSearch(feature, [], must_split=False, complete=True)
-    # Children are unions of categories: if each may be a child, every subset may.
+    # If each category is admissible as a child, every union of categories is.
     is_free = all(allowed(mask, limits.slack) for mask in masks)
-    promised, must_split = _promises(masks, y, w, criterion, n_classes, is_free)
-    splits = [evaluate(left, True) for left in promised if allowed(left, -limits.slack)]
+    required, must_split = _required_partitions(
+        masks, y, w, criterion, n_classes=n_classes, is_free=is_free
+    )
+    splits = [evaluate(left, True) for left in required if allowed(left, -limits.slack)]
     if len(masks) <= MAX_ENUMERATED:
         complete = True
-        if len(promised) < 2 ** (len(masks) - 1) - 1:
+        if len(required) < 2 ** (len(masks) - 1) - 1:
             others = subset_partitions(masks)
             splits += [evaluate(left, False) for left in others if allowed(left, -limits.slack)]
     else:
-        # Too many subsets to try, but by the theorem the cuts hold the best one.
-        complete = is_free and len(promised) > 0 and criterion != "absolute_error"
+        # There are too many subsets to try. By the theorem one of the cuts is the best.
+        complete = is_free and len(required) > 0 and criterion != "absolute_error"
     return ColumnSearch(feature, splits, must_split, complete)
 
 
 def search_node(
-    columns, y, w, criterion, limits=None, bounds=(-math.inf, math.inf), n_classes=None
+    columns, y, w, criterion, *, limits=None, bounds=(-math.inf, math.inf), n_classes=None
 ):
-    """`search_column` for each column of a node."""
+    """Return the results of `search_column` for each column of a node."""
     criterion = SYNONYMS.get(criterion, criterion)
     y = as_outputs(y)
     w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
@@ -421,7 +421,9 @@ def search_node(
     if n_classes is None and criterion in CLASSIFICATION:
         n_classes = [int(column.max()) + 1 for column in y.T]
     return [
-        search_column(feature, column, y, w, criterion, limits, bounds, n_classes)
+        search_column(
+            feature, column, y, w, criterion, limits=limits, bounds=bounds, n_classes=n_classes
+        )
         for feature, column in enumerate(columns)
     ]
 
@@ -431,13 +433,14 @@ def best_gain(
     y,
     w=None,
     criterion="gini",
+    *,
     categorical=(),
     min_samples_leaf=1,
     min_weight_leaf=0.0,
     monotonic_cst=None,
     bounds=(-math.inf, math.inf),
 ):
-    """The largest gain of all admissible splits of all columns; -inf if there is none.
+    """Return the largest gain of all admissible splits; -inf if there is none.
 
     `y` holds class codes or numbers. Rows of weight zero do not count.
     """
@@ -447,22 +450,24 @@ def best_gain(
     kept = w > 0
     columns, y, w = [column.take(kept) for column in columns], y[kept], w[kept]
     limits = Limits(min_samples_leaf, min_weight_leaf, monotonic_cst)
-    searches = search_node(columns, y, w, criterion, limits, bounds)
+    searches = search_node(columns, y, w, criterion, limits=limits, bounds=bounds)
     return max(search.possible_gain for search in searches)
 
 
-def tied_best_splits(X, y, w=None, criterion="gini", categorical=(), limits=None, bounds=None):
-    """The splits with the largest gain, up to rounding; if errors tie, those with the best Gini."""
+def tied_best_splits(X, y, w=None, criterion="gini", *, categorical=(), limits=None, bounds=None):
+    """Return the splits with the largest gain up to rounding; Gini breaks error ties."""
     y = as_outputs(y)
     w = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
     columns = X if isinstance(X, list) else read_table(X, categorical)
     bounds = (-math.inf, math.inf) if bounds is None else bounds
-    searches = search_node(columns, y, w, criterion, limits, bounds)
+    searches = search_node(columns, y, w, criterion, limits=limits, bounds=bounds)
     splits = [split for search in searches for split in search.splits]
     for score in [criterion] + ["gini"] * (criterion == "misclassification"):
         scores = [gain(y, w, split.left, score) for split in splits]
-        enough = max(scores, default=0.0) - RELATIVE * impurity(y, w, score)
-        splits = [split for split, each in zip(splits, scores, strict=True) if each >= enough]
+        lowest = max(scores, default=0.0) - RELATIVE * impurity(y, w, score)
+        splits = [
+            split for split, own_score in zip(splits, scores, strict=True) if own_score >= lowest
+        ]
     return splits
 
 
@@ -472,11 +477,11 @@ def tied_best_splits(X, y, w=None, criterion="gini", categorical=(), limits=None
 
 
 def weakest_links(tree):
-    """The sequence of minimal cost-complexity pruning, one branch at a time.
+    """Return the sequence of minimal cost-complexity pruning, one branch at a time.
 
-    The cost of a node is its share of the weight times its impurity. A branch is
-    worth keeping while alpha is below the cost it saves for each further leaf; the
-    branch that saves least goes first.
+    The cost of a node is its fraction of the weight times its impurity. A branch is kept
+    while alpha is below the cost that it saves per additional leaf. The branch that saves
+    least is pruned first.
 
     Returns
     -------

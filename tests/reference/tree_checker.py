@@ -1,7 +1,7 @@
-"""Whether a fitted tree is what the slow twin says it must be.
+"""Check that a fitted tree agrees with the reference implementation.
 
-`check_tree` walks a fitted tree, finds the rows of every node anew by asking the questions, and
-compares what is stored with what `slow_tree` computes from those rows.
+`check_tree` walks a fitted tree, applies the splits to find the rows of every node, and compares
+the stored arrays with those that `slow_tree` computes from these rows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
 
 from reference.slow_tree import (
     CLASSIFICATION,
@@ -39,7 +40,7 @@ from reference.slow_tree import (
 
 @dataclass
 class Problem:
-    """Training data and parameters, read the way scikit-learn's trees read them."""
+    """Training data and parameters, interpreted as scikit-learn's trees do."""
 
     columns: list
     y: np.ndarray  # class codes or numbers, (rows, outputs)
@@ -51,7 +52,7 @@ class Problem:
     min_samples_split: int
     min_impurity_decrease: float
     max_leaf_nodes: int | None
-    search: str  # "best": of all columns; "column": of the chosen one; "random": no promise
+    search: str  # best split of all columns ("best"), of its column ("column"), or "random"
     exact: bool
 
     @property
@@ -60,7 +61,7 @@ class Problem:
 
     @property
     def scale(self):
-        """The size of the terms that an impurity is a difference of; rounding is a share of it."""
+        """Return the magnitude of the terms in an impurity; rounding is relative to it."""
         if self.criterion in CLASSIFICATION:
             return math.log2(max(2, *self.n_classes))
         largest = float(np.abs(self.y).max())
@@ -71,12 +72,12 @@ class Problem:
         return largest * (1 + abs(math.log(largest)))
 
     def room(self, node_impurity):
-        """How far two computations of an impurity or gain of a node may be apart."""
+        """Return the tolerance between two computations of an impurity or gain of a node."""
         return RELATIVE * node_impurity + 100 * EPS * self.scale
 
 
 def read_problem(estimator, X, y, sample_weight=None, *, categorical=(), exact=True):
-    """The problem that `estimator` was fitted to."""
+    """Return the problem that `estimator` was fitted to."""
     parameters = estimator.get_params()
     criterion = SYNONYMS.get(parameters["criterion"], parameters["criterion"])
     columns = read_table(X, categorical)
@@ -88,8 +89,6 @@ def read_problem(estimator, X, y, sample_weight=None, *, categorical=(), exact=T
 
     w = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if parameters.get("class_weight") is not None:
-        from sklearn.utils.class_weight import compute_sample_weight
-
         w = w * compute_sample_weight(parameters["class_weight"], y)
 
     def row_count(parameter, least):
@@ -133,12 +132,12 @@ def read_problem(estimator, X, y, sample_weight=None, *, categorical=(), exact=T
 
 
 def is_category_node(tree, node):
-    """Whether a node asks for a set of categories (scikit-learn's trees never do)."""
+    """Return whether a node splits on categories (scikit-learn's trees never do)."""
     return hasattr(tree, "category_start") and tree.category_start[node] >= 0
 
 
 def goes_left(estimator, node, columns, rows):
-    """The answer of `rows` to the question of an internal node, as a mask."""
+    """Return a mask of the rows that an internal node sends to its left child."""
     tree = estimator.tree_
     feature = tree.feature[node]
     column = columns[feature].take(rows)
@@ -152,7 +151,7 @@ def goes_left(estimator, node, columns, rows):
     to_right = {names[code] for code in tree.right_categories(node)}
     assert not to_left & to_right, f"node {node}: categories on both sides: {to_left & to_right}"
     n_left, n_right = tree.n_node_samples[[tree.children_left[node], tree.children_right[node]]]
-    # Known to the tree, but not to this node: to the larger child. Unknown: as if missing.
+    # Categories unseen in this node follow the larger child; new ones count as missing.
     side = {label: bool(n_left > n_right) for label in names}
     side |= dict.fromkeys(to_left, True) | dict.fromkeys(to_right, False)
     return np.array(
@@ -173,12 +172,12 @@ class Node:
 
 
 def walk(estimator, problem):
-    """The rows, depth and bounds of each node, from the tree's questions alone."""
+    """Return the rows, depth and bounds of each node, from the tree's splits alone."""
     tree, signs = estimator.tree_, problem.limits
     nodes = {}
-    waiting = [(0, np.flatnonzero(problem.w > 0), 0, (-math.inf, math.inf))]
-    while waiting:
-        node, rows, depth, bounds = waiting.pop()
+    stack = [(0, np.flatnonzero(problem.w > 0), 0, (-math.inf, math.inf))]
+    while stack:
+        node, rows, depth, bounds = stack.pop()
         assert node not in nodes, f"node {node} has two parents"
         if tree.children_left[node] == LEAF:
             nodes[node] = Node(rows, depth, bounds, None)
@@ -189,14 +188,14 @@ def walk(estimator, problem):
         bounds_left = bounds_right = bounds
         sign = signs.sign(tree.feature[node])
         if sign != 0:
-            # Both sides of a constrained split stay on their side of its middle from here on.
+            # Below a constrained split, values stay on their side of the children's midpoint.
             y, w = problem.y[rows], problem.w[rows]
             middle = constrained_value(y[left], w[left], problem.criterion) / 2
             middle += constrained_value(y[~left], w[~left], problem.criterion) / 2
             below, above = (bounds[0], middle), (middle, bounds[1])
             bounds_left, bounds_right = (below, above) if sign > 0 else (above, below)
-        waiting.append((int(tree.children_right[node]), rows[~left], depth + 1, bounds_right))
-        waiting.append((int(tree.children_left[node]), rows[left], depth + 1, bounds_left))
+        stack.append((int(tree.children_right[node]), rows[~left], depth + 1, bounds_right))
+        stack.append((int(tree.children_left[node]), rows[left], depth + 1, bounds_left))
     assert len(nodes) == tree.node_count, "nodes that no path reaches"
     return nodes
 
@@ -213,13 +212,18 @@ def _close(actual, expected, room, what):
 
 
 def _check_statistics(tree, index, node, problem):
-    """Counts, weight, impurity and value of a node, recomputed from its rows."""
+    """Check counts, weight, impurity and value of a node, recomputed from its rows."""
     y, w = problem.y[node.rows], problem.w[node.rows]
-    here = impurity(y, w, problem.criterion)
+    node_impurity = impurity(y, w, problem.criterion)
     assert tree.n_node_samples[index] == len(node.rows), f"node {index}: n_node_samples"
     weight = tree.weighted_n_node_samples[index]
     _close(weight, w.sum(), 100 * EPS * problem.w.sum(), f"weight of node {index}")
-    _close(tree.impurity[index], here, problem.room(here), f"impurity of node {index}")
+    _close(
+        tree.impurity[index],
+        node_impurity,
+        problem.room(node_impurity),
+        f"impurity of node {index}",
+    )
 
     value = node_value(y, w, problem.criterion, problem.n_classes)
     if problem.limits.monotonic_cst is not None:
@@ -230,13 +234,13 @@ def _check_statistics(tree, index, node, problem):
     _close(tree.value[index], value, 1000 * EPS * largest, f"value of node {index}")
 
 
-def _check_question(estimator, index, node, problem):
-    """The form of a question: threshold, missing direction, categories."""
+def _check_split_condition(estimator, index, node, problem):
+    """Check the form of a split: threshold, missing direction, categories."""
     tree = estimator.tree_
     feature = tree.feature[index]
     column = problem.columns[feature].take(node.rows)
     missing = np.isnan(column.values)
-    assert is_category_node(tree, index) == column.is_categorical, f"node {index}: kind of question"
+    assert is_category_node(tree, index) == column.is_categorical, f"node {index}: kind of split"
     missing_left = bool(tree.missing_go_to_left[index])
     if not missing.any():
         n_left = np.count_nonzero(node.left)
@@ -252,16 +256,16 @@ def _check_question(estimator, index, node, problem):
         assert not missing_left, f"node {index}: all rows on the left"
         return
     if problem.search == "random":
-        return  # any threshold that parts the rows will do, and `walk` saw that it does
+        return  # any threshold that separates the rows is valid; `walk` has checked that
     present = column.values[~missing]
     below, above = present[present <= threshold], present[present > threshold]
-    assert min(len(below), len(above)) > 0, f"node {index}: threshold {threshold} parts nothing"
+    assert min(len(below), len(above)) > 0, f"node {index}: threshold {threshold} separates no rows"
     expected = midpoint(below.max(), above.min())
     assert threshold == expected, f"node {index}: threshold {threshold!r}, not {expected!r}"
 
 
-def _stopping_rule(node, problem, here):
-    """The rule that makes a node a leaf before any split is looked for, or None."""
+def _stopping_rule(node, problem, node_impurity):
+    """Return the rule that makes a node a leaf before the search for splits, or None."""
     n_rows, weight = len(node.rows), problem.w[node.rows].sum()
     if node.depth >= problem.max_depth:
         return "max_depth"
@@ -271,7 +275,7 @@ def _stopping_rule(node, problem, here):
         return "min_samples_leaf"
     if weight < 2 * problem.limits.min_weight_leaf * (1 - problem.limits.slack):
         return "min_weight_leaf"
-    if here <= EPS:
+    if node_impurity <= EPS:
         return "pure"
     return None
 
@@ -282,39 +286,46 @@ def _search(node, problem):
         problem.y[node.rows],
         problem.w[node.rows],
         problem.criterion,
-        problem.limits,
-        node.bounds,
-        problem.n_classes,
+        limits=problem.limits,
+        bounds=node.bounds,
+        n_classes=problem.n_classes,
     )
 
 
-def _check_tie_break(index, node, problem, searches, actual, room):
-    """Of the splits with as few errors, none has a larger Gini gain."""
+def _check_tie_break(index, node, problem, searches, *, actual, room):
+    """Check that no split with as few errors has a larger Gini gain."""
     y, w = problem.y[node.rows], problem.w[node.rows]
     reached = gain(y, w, node.left, "gini")
     for split in itertools.chain.from_iterable(search.splits for search in searches):
-        if split.promised and split.gain >= actual - room:
-            wanted = gain(y, w, split.left, "gini")
-            assert reached >= wanted - RELATIVE, f"node {index}: tie not broken by Gini"
+        if split.required and split.gain >= actual - room:
+            other = gain(y, w, split.left, "gini")
+            assert reached >= other - RELATIVE, f"node {index}: tie not broken by Gini"
 
 
 def _check_split(tree, index, node, problem):
-    """An internal node was allowed to split and took the best split. Returns its improvement."""
+    """Check the split of an internal node and return its weighted improvement."""
     y, w = problem.y[node.rows], problem.w[node.rows]
-    here = impurity(y, w, problem.criterion)
-    rule = _stopping_rule(node, problem, here)
+    node_impurity = impurity(y, w, problem.criterion)
+    rule = _stopping_rule(node, problem, node_impurity)
     if rule == "pure" and not problem.exact:
-        rule = None  # rounding may have hidden it
-    assert rule is None, f"node {index} was split against {rule}"
+        rule = None  # rounding may hide purity
+    assert rule is None, f"node {index} was split despite {rule}"
     feature = int(tree.feature[index])
     limits = problem.limits
     allowed = is_allowed(
-        feature, node.left, y, w, problem.criterion, limits, node.bounds, -limits.slack
+        feature,
+        node.left,
+        y,
+        w,
+        problem.criterion,
+        limits=limits,
+        bounds=node.bounds,
+        slack=-limits.slack,
     )
     assert allowed, f"node {index}: the split breaks a limit"
 
-    actual = gain(y, w, node.left, problem.criterion, here)
-    room = problem.room(here)
+    actual = gain(y, w, node.left, problem.criterion, node_impurity)
+    room = problem.room(node_impurity)
     improvement = actual * w.sum() / problem.w.sum()
     assert improvement + EPS >= problem.min_impurity_decrease - room, (
         f"node {index}: gain too small"
@@ -324,71 +335,75 @@ def _check_split(tree, index, node, problem):
     searches = _search(node, problem)
     if problem.search == "column":
         searches = [searches[feature]]
-    promised = [search.promised_gain for search in searches]
-    promised = max((each for each in promised if each is not None), default=-math.inf)
-    possible = max(search.possible_gain for search in searches)
-    assert actual >= promised - room, (
-        f"node {index}: gain {actual} of column {feature}, but {promised} can be had"
+    required = [search.required_gain for search in searches]
+    required = max((each for each in required if each is not None), default=-math.inf)
+    best_admissible = max(search.possible_gain for search in searches)
+    assert actual >= required - room, (
+        f"node {index}: gain {actual} of column {feature}, but {required} is possible"
     )
-    assert actual <= possible + room, f"node {index}: gain {actual} beats every split: {possible}"
+    assert actual <= best_admissible + room, (
+        f"node {index}: gain {actual} beats every split: {best_admissible}"
+    )
     if problem.criterion == "misclassification" and problem.exact:
-        _check_tie_break(index, node, problem, searches, actual, room)
+        _check_tie_break(index, node, problem, searches, actual=actual, room=room)
     return improvement
 
 
-def _drawn_promise(node, problem, searches):
-    """What a leaf promises if its question was to come from columns drawn by chance.
+def _drawn_required_gain(node, problem, searches):
+    """Return the required gain of a leaf whose split would use randomly drawn columns.
 
-    The columns that are constant in a node are passed over, but one that merely offers
-    no split may have been drawn, and then the node stays a leaf.
+    The draw skips columns that are constant in the node. It may draw a column without an
+    admissible split, and then the node stays a leaf.
     """
     columns = [problem.columns[search.feature].take(node.rows) for search in searches]
-    parts = [(column, len(present_categories(column.values))) for column in columns]
+    columns_and_counts = [(column, len(present_categories(column.values))) for column in columns]
     if problem.search == "random":
         limits = problem.limits
         if limits.min_samples_leaf > 1 or limits.min_weight_leaf > 0:
-            return None  # the threshold that was drawn may break a limit
+            return None  # the drawn threshold may break a limit
         if limits.monotonic_cst is not None or problem.criterion == "poisson":
             return None
-        for column, n_parts in parts:
-            # One value and missing rows: thrown to the same side, they are not parted.
+        for column, n_parts in columns_and_counts:
+            # Missing rows may be sent to the side of the only value: no split.
             if not column.is_categorical and n_parts == 2 and np.isnan(column.values).any():
                 return None
-        return -math.inf if any(n_parts > 1 for _, n_parts in parts) else None
-    promised = [search.promised_gain for search in searches]
-    varied = [each for each, (_, n_parts) in zip(promised, parts, strict=True) if n_parts > 1]
-    return None if None in varied else min(varied, default=None)
+        return -math.inf if any(n_parts > 1 for _, n_parts in columns_and_counts) else None
+    required = [search.required_gain for search in searches]
+    of_varying_columns = [
+        each for each, (_, n_parts) in zip(required, columns_and_counts, strict=True) if n_parts > 1
+    ]
+    return None if None in of_varying_columns else min(of_varying_columns, default=None)
 
 
-def _promised_improvement(node, problem):
-    """What a leaf would have improved at least, had it been split; None if it had to be a leaf."""
+def _required_improvement(node, problem):
+    """Return the least improvement by a split of a leaf; None if it had to be a leaf."""
     y, w = problem.y[node.rows], problem.w[node.rows]
-    here = impurity(y, w, problem.criterion)
-    if _stopping_rule(node, problem, here) is not None:
+    node_impurity = impurity(y, w, problem.criterion)
+    if _stopping_rule(node, problem, node_impurity) is not None:
         return None
-    if not problem.exact and here <= problem.room(0.0):
-        return None  # rounding may have hidden that it is not pure
+    if not problem.exact and node_impurity <= problem.room(0.0):
+        return None  # rounding may hide that it is not pure
     searches = _search(node, problem)
     if problem.search == "best":
-        promised = [search.promised_gain for search in searches]
-        best = max((each for each in promised if each is not None), default=None)
+        required = [search.required_gain for search in searches]
+        best = max((each for each in required if each is not None), default=None)
     else:
-        best = _drawn_promise(node, problem, searches)
+        best = _drawn_required_gain(node, problem, searches)
     if best is None:
         return None
     improvement = best * w.sum() / problem.w.sum()
-    wanted = problem.min_impurity_decrease
-    if wanted > 0 and improvement + EPS < wanted + problem.room(here):
+    least = problem.min_impurity_decrease
+    if least > 0 and improvement + EPS < least + problem.room(node_impurity):
         return None
     return improvement
 
 
 def _check_best_first(tree, nodes, problem, improvement):
-    """Whenever a node was expanded, no node that stayed a leaf would have improved more."""
+    """Check that no leaf would have improved more than an expanded node."""
     n_leaves = sum(node.left is None for node in nodes.values())
     assert n_leaves <= problem.max_leaf_nodes, "more leaves than max_leaf_nodes"
-    promised = {
-        index: _promised_improvement(node, problem)
+    required = {
+        index: _required_improvement(node, problem)
         for index, node in nodes.items()
         if node.left is None
     }
@@ -397,19 +412,19 @@ def _check_best_first(tree, nodes, problem, improvement):
     while expandable := [index for index in frontier if nodes[index].left is not None]:
         chosen = max(expandable, key=improvement.__getitem__)
         for index in frontier:
-            if nodes[index].left is None and promised[index] is not None:
-                assert improvement[chosen] >= promised[index] - room, (
+            if nodes[index].left is None and required[index] is not None:
+                assert improvement[chosen] >= required[index] - room, (
                     f"node {chosen} was expanded before node {index}"
                 )
         frontier.remove(chosen)
         frontier |= {int(tree.children_left[chosen]), int(tree.children_right[chosen])}
     if n_leaves < problem.max_leaf_nodes:
-        for index, left_out in promised.items():
-            assert left_out is None, f"leaf {index} could be split"
+        for index, possible in required.items():
+            assert possible is None, f"leaf {index} could be split"
 
 
 def _check_arrays(estimator, nodes):
-    """What the arrays say about leaves and the shape of the tree."""
+    """Check the arrays' values at leaves and the shape of the tree."""
     tree = estimator.tree_
     leaves = np.array([nodes[index].left is None for index in range(tree.node_count)])
     assert tree.n_leaves == leaves.sum() == estimator.get_n_leaves()
@@ -422,36 +437,36 @@ def _check_arrays(estimator, nodes):
 
 
 def _check_importances(estimator, problem, improvement):
-    """Importances are the shares of the columns in the sum of improvements."""
+    """Check that importances are each column's fraction of the sum of improvements."""
     expected = np.zeros(len(problem.columns))
     for index, each in improvement.items():
         expected[estimator.tree_.feature[index]] += each
     total = expected.sum()
     room = len(improvement) * problem.room(0.0)
-    if total > 1e6 * room:  # else the shares are shares of rounding
+    if total > 1e6 * room:  # otherwise only rounding is left
         room = RELATIVE + 2 * room / total
         _close(estimator.feature_importances_, expected / total, room, "feature_importances_")
 
 
 def walk_to_leaves(estimator, columns):
-    """The leaf of each row of a table, seen at training or not."""
+    """Return the leaf of each row of a table, of training or new rows."""
     tree = estimator.tree_
     n_rows = len(columns[0].values)
     leaves = np.zeros(n_rows, dtype=np.intp)
-    waiting = [(0, np.arange(n_rows))]
-    while waiting:
-        node, rows = waiting.pop()
+    stack = [(0, np.arange(n_rows))]
+    while stack:
+        node, rows = stack.pop()
         if tree.children_left[node] == LEAF:
             leaves[rows] = node
             continue
         left = goes_left(estimator, node, columns, rows)
-        waiting.append((int(tree.children_left[node]), rows[left]))
-        waiting.append((int(tree.children_right[node]), rows[~left]))
+        stack.append((int(tree.children_left[node]), rows[left]))
+        stack.append((int(tree.children_right[node]), rows[~left]))
     return leaves
 
 
 def check_predictions(estimator, X, *, categorical=()):
-    """apply, predict and predict_proba are what walking the tree by hand gives, to the bit."""
+    """Check that apply, predict and predict_proba equal a walk down the tree."""
     tree = estimator.tree_
     leaves = walk_to_leaves(estimator, read_table(X, categorical))
     assert np.array_equal(estimator.apply(X), leaves), "apply"
@@ -463,29 +478,29 @@ def check_predictions(estimator, X, *, categorical=()):
         assert np.array_equal(predicted, expected), "predict"
         return
     classes = [estimator.classes_] if n_outputs == 1 else estimator.classes_
-    shares = estimator.predict_proba(X)
-    shares = [shares] if n_outputs == 1 else shares
+    probabilities = estimator.predict_proba(X)
+    probabilities = [probabilities] if n_outputs == 1 else probabilities
     predicted = np.asarray(estimator.predict(X)).reshape(len(leaves), n_outputs)
     for output, labels in enumerate(classes):
         expected = value[:, output, : len(labels)]
-        assert np.array_equal(shares[output], expected), "predict_proba"
+        assert np.array_equal(probabilities[output], expected), "predict_proba"
         assert np.array_equal(predicted[:, output], labels[expected.argmax(axis=1)]), "predict"
 
 
 def check_tree(estimator, X, y, sample_weight=None, *, categorical=(), exact=True):
-    """Assert that a fitted tree is what its parameters and its data ask for.
+    """Assert that a fitted tree is correct for its parameters and its data.
 
     Parameters
     ----------
     estimator : fitted decision tree, Spinney's or scikit-learn's, without pruning
-    X, y, sample_weight : what it was fitted to
-    categorical : category columns of `X`, by position or mask (data frames know theirs)
-    exact : sums of weights and targets carry no rounding (small dyadic numbers),
-        so that a pure node is known to be one
+    X, y, sample_weight : training data
+    categorical : category columns of `X`, by position or mask; data frames also use dtypes
+    exact : whether sums of weights and targets are exact (small dyadic numbers), so that
+        purity does not depend on rounding
 
     Returns
     -------
-    int : the number of internal nodes, so that a test can tell that it saw some
+    int : the number of internal nodes, so that a test can assert that there were some
     """
     problem = read_problem(estimator, X, y, sample_weight, categorical=categorical, exact=exact)
     tree = estimator.tree_
@@ -495,11 +510,11 @@ def check_tree(estimator, X, y, sample_weight=None, *, categorical=(), exact=Tru
     for index, node in nodes.items():
         _check_statistics(tree, index, node, problem)
         if node.left is not None:
-            _check_question(estimator, index, node, problem)
+            _check_split_condition(estimator, index, node, problem)
             improvement[index] = _check_split(tree, index, node, problem)
         elif problem.max_leaf_nodes is None:
-            left_out = _promised_improvement(node, problem)
-            assert left_out is None, f"leaf {index} could be split, improvement {left_out}"
+            possible = _required_improvement(node, problem)
+            assert possible is None, f"leaf {index} could be split, improvement {possible}"
     if problem.max_leaf_nodes is not None:
         _check_best_first(tree, nodes, problem, improvement)
     _check_importances(estimator, problem, improvement)

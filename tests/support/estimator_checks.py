@@ -1,4 +1,4 @@
-"""scikit-learn's checks of an estimator, all of them."""
+"""scikit-learn's estimator checks."""
 
 import unittest
 import warnings
@@ -7,9 +7,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 
 def run_estimator_checks(estimator, left_out=(), more_than=40):
-    """Run every check but those left out by name; one that skips itself must not end the rest.
+    """Run all of scikit-learn's checks except those in `left_out`.
 
-    An estimator that cannot predict has fewer checks than `more_than` expects.
+    A check that skips itself does not end the run. More than `more_than` checks have to run;
+    estimators without `predict` need a lower number.
     """
     skipped = set()
     ran = set()
@@ -24,7 +25,7 @@ def run_estimator_checks(estimator, left_out=(), more_than=40):
                 ran.add(name)
             except unittest.SkipTest:
                 skipped.add(name)
-    # The first unless an environment variable is set, the second where there is no such method.
+    # The first needs an environment variable, the second a decision function.
     without = "check_classifiers_multilabel_output_format_decision_function"
     assert skipped <= {"check_array_api_input", without}
     assert len(ran) > more_than

@@ -1,4 +1,4 @@
-"""Models of every kind that can be exported, with data that is hard on them."""
+"""Models of every kind that can be exported, with difficult data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOWNS = [f"town {i}" for i in range(150)]
 
 
 def rows_with_holes(n: int = 300, *, missing: float = 0.1, seed: int = 0) -> Any:
-    """Float32 rows on a coarse grid, so that some lie on thresholds, with missing values."""
+    """Return float32 rows with missing values, some of them on thresholds."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)).round(1).astype(np.float32)
     X[rng.random(X.shape) < missing] = np.nan
@@ -26,7 +26,7 @@ def rows_with_holes(n: int = 300, *, missing: float = 0.1, seed: int = 0) -> Any
 
 
 def targets(X: Any) -> dict[str, Any]:
-    """Targets of every kind."""
+    """Return targets of every kind."""
     rng = np.random.default_rng(1)
     X = np.nan_to_num(X).astype(np.float64)
     number = 2 * X[:, 0] + np.exp(X[:, 1])
@@ -43,8 +43,8 @@ def targets(X: Any) -> dict[str, Any]:
     }
 
 
-def trees_of_classes() -> list[Any]:
-    """Classifiers made of trees."""
+def tree_classifiers() -> list[Any]:
+    """Return tree-based classifiers."""
     small = {"n_estimators": 12, "random_state": 0}
     return [
         tree.DecisionTreeClassifier(max_depth=5, random_state=0),
@@ -62,8 +62,8 @@ def trees_of_classes() -> list[Any]:
     ]
 
 
-def trees_of_numbers() -> list[tuple[Any, str]]:
-    """Regressors made of trees, each with the name of its target."""
+def tree_regressors() -> list[tuple[Any, str]]:
+    """Return tree-based regressors, each with the name of its target."""
     small = {"n_estimators": 12, "random_state": 0}
     boost = ens.GradientBoostingRegressor
     return [
@@ -89,7 +89,7 @@ def trees_of_numbers() -> list[tuple[Any, str]]:
 
 
 def linear_models() -> list[tuple[Any, str]]:
-    """Linear models, each with the name of its target."""
+    """Return linear models, each with the name of its target."""
     return [
         (lin.LinearRegression(), "number"),
         (lin.LinearRegression(fit_intercept=False), "several"),
@@ -109,7 +109,7 @@ def linear_models() -> list[tuple[Any, str]]:
 
 
 def neighbor_models() -> list[tuple[Any, str]]:
-    """Models by nearest neighbours, each with the name of its target."""
+    """Return nearest-neighbour models, each with the name of its target."""
     return [
         (nb.KNeighborsClassifier(), "two"),
         (nb.KNeighborsClassifier(7, weights="distance"), "three"),
@@ -120,42 +120,45 @@ def neighbor_models() -> list[tuple[Any, str]]:
 
 
 def all_models() -> list[tuple[Any, str]]:
-    """Every model, with the name of its target."""
-    of_classes = [(model, y) for model in trees_of_classes() for y in ("two", "three")]
-    more = [
+    """Return all models, each with the name of its target."""
+    classifiers = [(model, y) for model in tree_classifiers() for y in ("two", "three")]
+    special_cases = [
         (tree.DecisionTreeClassifier(), "one"),  # a single leaf
         (ens.GradientBoostingClassifier(n_estimators=3), "one"),
         (ens.GradientBoostingClassifier(loss="exponential", n_estimators=8), "two"),
-        (ens.GradientBoostingClassifier(random_state=0, max_leaf_nodes=4), "three"),  # of folds
+        (
+            ens.GradientBoostingClassifier(random_state=0, max_leaf_nodes=4),
+            "three",
+        ),  # cross-validated
     ]
-    return [*of_classes, *more, *trees_of_numbers(), *linear_models(), *neighbor_models()]
+    return [*classifiers, *special_cases, *tree_regressors(), *linear_models(), *neighbor_models()]
 
 
 def takes_missing(model: Any) -> bool:
-    """Whether a model takes rows with missing values."""
+    """Return whether a model accepts missing values."""
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
 def fit_on_holes(model: Any, target: str, dtype: Any = np.float32) -> Any:
-    """Fit a model on `rows_with_holes`, or on the same rows without holes."""
+    """Fit on `rows_with_holes`, imputed if the model needs complete rows."""
     X = rows_with_holes().astype(dtype)
-    every = targets(X)
-    every["several positive"] = np.abs(every["several"]) + 0.1
+    by_name = targets(X)
+    by_name["several positive"] = np.abs(by_name["several"]) + 0.1
     X = X if takes_missing(model) else np.nan_to_num(X)
-    y = every[target]
+    y = by_name[target]
     return model.fit(X) if y is None else model.fit(X, y)
 
 
 def table(n: int, *, unseen: bool = False, seed: int = 0) -> pd.DataFrame:
-    """Make a table with categories of every type and missing values."""
+    """Return a table with categories of every type and missing values."""
     rng = np.random.default_rng(seed)
-    more = (["grün"], [99]) if unseen else ([], [])
+    unseen_values = (["grün"], [99]) if unseen else ([], [])
     frame = pd.DataFrame(
         {
             "x": rng.normal(size=n).round(1).astype(np.float32),
-            "colour": rng.choice(["red", "green", 'a "blue"\n?', *more[0]], n),
+            "colour": rng.choice(["red", "green", 'a "blue"\n?', *unseen_values[0]], n),
             "town": rng.choice(_TOWNS, n),
-            "code": rng.choice([3, 7, 11, *more[1]], n),
+            "code": rng.choice([3, 7, 11, *unseen_values[1]], n),
             "size": rng.choice([0.1, 0.5, 2.5], n),
             "flag": rng.random(n) < 0.5,
         }
@@ -166,7 +169,7 @@ def table(n: int, *, unseen: bool = False, seed: int = 0) -> pd.DataFrame:
 
 
 def table_targets(frame: pd.DataFrame) -> tuple[Any, Any]:
-    """Three classes and a number that depend on all columns of a `table`."""
+    """Return three classes and a number that depend on all columns of a `table`."""
     of_town = {town: np.sin(i) for i, town in enumerate(_TOWNS)}
     number = np.nan_to_num(frame["x"].to_numpy()) + 2.0 * (frame["colour"] == "red")
     number += frame["town"].map(of_town).fillna(0.5).to_numpy()
@@ -176,7 +179,7 @@ def table_targets(frame: pd.DataFrame) -> tuple[Any, Any]:
 
 
 def table_models() -> list[Any]:
-    """Fitted models of a `table`."""
+    """Return models that are fitted to a `table`."""
     frame = table(1500)
     classes, number = table_targets(frame)
     named = {"categorical_features": CATEGORICAL, "random_state": 0}
@@ -212,7 +215,7 @@ def table_models() -> list[Any]:
 
 
 def unsupported() -> list[tuple[Any, str]]:
-    """Models that cannot be exported, each with a word that the message must have."""
+    """Return models without export, each with a word of the error message."""
     X = np.nan_to_num(rows_with_holes(60))
     y = targets(X)
     return [
@@ -232,7 +235,7 @@ def unsupported() -> list[tuple[Any, str]]:
 
 
 def models_of_several_classes() -> list[Any]:
-    """Fitted models of several columns of classes, numbers and strings."""
+    """Return fitted multi-output classifiers, with numbers and strings as classes."""
     X = rows_with_holes()
     y = targets(X)
     numbers = np.c_[y["two"], np.digitize(np.nan_to_num(X[:, 2]), [-1, 0, 1])]

@@ -1,4 +1,4 @@
-"""Tables in every form that Spinney reads, and a model for them to be of."""
+"""Tables of every type that Spinney reads, and an estimator to read them with."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ from sklearn.base import BaseEstimator
 
 from spinney.data.table import fit_table, read_table
 
-BIG = 2**53  # the last integer with all its neighbours in float64
+BIG = 2**53  # float64 represents all integers up to this one
 
 
 class Model(BaseEstimator):
-    """An estimator for the tables to be of."""
+    """An estimator that stores the schema of a table."""
 
 
 def fit(X, **options):
-    """The fitted model, table and schema."""
+    """Return the estimator, the table and the schema of X."""
     model = Model()
     table, schema = fit_table(model, X, **options)
     assert model.n_features_in_ == schema.n_features == table.n_features
-    given_forms = [table.matrix is not None, table.columns is not None, table.sparse is not None]
-    assert sum(given_forms) == 1
+    representations = [
+        table.matrix is not None,
+        table.columns is not None,
+        table.sparse is not None,
+    ]
+    assert sum(representations) == 1
     return model, table, schema
 
 
 def refit(X, Z, **options):
-    """The table of Z read by the schema of X."""
+    """Return the table of Z, read with the schema of X."""
     model, _, schema = fit(X, **options)
     return read_table(model, Z, schema)
 

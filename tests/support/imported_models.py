@@ -1,4 +1,4 @@
-"""The models of other libraries under tests/data/imported, and what those say of some rows."""
+"""Models of other libraries in tests/data/imported, and their predictions."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ FOLDER = Path(__file__).parents[1] / "data" / "imported"
 
 
 def read_expected() -> tuple[Any, dict[str, Any]]:
-    """Rows, and the predictions of each file's library about them."""
-    read = json.loads((FOLDER / "expected.json").read_text())
-    return np.array(read["rows"], dtype=np.float64), {
-        name: np.array(told) for name, told in read["told"].items()
+    """Return rows, and their predictions by the library of each file."""
+    content = json.loads((FOLDER / "expected.json").read_text())
+    return np.array(content["rows"], dtype=np.float64), {
+        name: np.array(predictions) for name, predictions in content["told"].items()
     }
 
 
-def predict_like_source(model: Any, X: Any, like: Any) -> Any:
-    """Predictions in the form in which the other libraries give theirs."""
+def predict_like_source(model: Any, X: Any, expected: Any) -> Any:
+    """Return predictions in the format of the other libraries."""
     if not hasattr(model, "predict_proba"):
         return model.predict(X)
-    return model.predict_proba(X)[:, 1] if like.ndim == 1 else model.predict_proba(X)
+    return model.predict_proba(X)[:, 1] if expected.ndim == 1 else model.predict_proba(X)
 
 
 def make_rows(seed, n=250):
-    """Rows with gaps, zeros, and whole numbers in the last column; and a score."""
+    """Return rows with missing values, zeros and an integer column, and a target."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     X[rng.random(X.shape) < 0.1] = 0.0

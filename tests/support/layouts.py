@@ -1,4 +1,4 @@
-"""The same numbers, lying in memory in all the ways that NumPy knows."""
+"""Arrays in the memory layouts that NumPy supports."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ LAYOUTS = ["C", "F", "strided", "reversed", "read-only"]
 
 
 def lay_out(X, how):
-    """The same numbers, lying elsewhere."""
+    """Return a copy of X in the memory layout `how`."""
     if how == "strided":
         wide = np.full((2 * X.shape[0], 3 * X.shape[1]), np.nan, dtype=X.dtype)
         wide[::2, ::3] = X

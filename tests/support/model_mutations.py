@@ -1,7 +1,7 @@
-"""Model files with something wrong in them, and checksums that say nothing is.
+"""Invalid model files with valid checksums.
 
-A mutation changes what an attacker would: a number in an array, the length or type of an array, a
-value or a reference in the nodes, the name of a class. `mutants` gives file after file.
+A mutation changes what an attacker could change: a number in an array, the length or type of an
+array, a value or a reference in the nodes, or the name of a class. `mutants` yields such files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 class Contents:
-    """The parts of a model file, to change and to write again."""
+    """The parsed contents of a model file."""
 
     def __init__(
         self, header: dict[str, str], nodes: list[Any], tensors: dict[str, np.ndarray]
@@ -42,12 +42,12 @@ class Contents:
         self.tensors = tensors
 
     def copy(self) -> Contents:
-        """Copy what mutations change."""
+        """Copy everything that mutations change."""
         return Contents(self.header, deepcopy(self.nodes), dict(self.tensors))
 
 
 def read_contents(path: Path) -> Contents:
-    """Read a file without a check."""
+    """Read a file without any checks."""
     with safe_open(path, framework="numpy") as file:
         header = dict(file.metadata())
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -55,7 +55,7 @@ def read_contents(path: Path) -> Contents:
 
 
 def write_contents(contents: Contents, path: Path) -> None:
-    """Write a file whose checksums are right, whatever is in it."""
+    """Write a file with valid checksums for any contents."""
     state = json.dumps(contents.nodes)
     sums = json.loads(contents.header["checksums"])
     sums["state"] = hashlib.sha256(state.encode()).hexdigest()
@@ -65,11 +65,11 @@ def write_contents(contents: Contents, path: Path) -> None:
 
 
 def mutants(contents: Contents, n: int, rng: np.random.Generator) -> Iterator[tuple[str, Contents]]:
-    """Give changed files, each with a word on what was changed."""
+    """Yield mutated files, each with a description of the change."""
     for _ in range(n):
         changed = contents.copy()
-        done = [_mutate(changed, rng) for _ in range(1 if rng.random() < 0.8 else 3)]
-        yield "; ".join(done), changed
+        changes = [_mutate(changed, rng) for _ in range(1 if rng.random() < 0.8 else 3)]
+        yield "; ".join(changes), changed
 
 
 def _mutate(contents: Contents, rng: np.random.Generator) -> str:
@@ -82,88 +82,92 @@ def _mutate_tensor(contents: Contents, rng: np.random.Generator) -> str:
     name = rng.choice(sorted(contents.tensors))
     old = contents.tensors[name]
     array = old.copy()
-    how = rng.random()
-    if how < 0.75 and array.size:
+    choice = rng.random()
+    if choice < 0.75 and array.size:
         flat = array.reshape(-1)
         for _ in range(int(rng.integers(1, 4))):
             at = int(rng.integers(array.size))
             flat[at] = _number_for(flat, at, rng)
-            place = f"[{at}] = {flat[at]}"
-    elif how < 0.9:
+            change = f"[{at}] = {flat[at]}"
+    elif choice < 0.9:
         length = int(rng.choice([0, 1, max(array.size - 1, 0), array.size + 1, 2 * array.size]))
         array = np.resize(array, length) if array.size else np.zeros(length, array.dtype)
-        place = f" of length {length}"
+        change = f" of length {length}"
         if rng.random() < 0.7:
-            _tell_record(contents, name, array)
+            _update_record(contents, name, array)
     else:
-        kind = str(rng.choice(["f4", "f8", "i4", "i8", "u1", "u4", "u8", "i1", "?"]))
+        dtype = str(rng.choice(["f4", "f8", "i4", "i8", "u1", "u4", "u8", "i1", "?"]))
         with np.errstate(invalid="ignore"):
-            array = array.astype(kind)
-        place = f" as {kind}"
+            array = array.astype(dtype)
+        change = f" as {dtype}"
         if rng.random() < 0.7:
-            _tell_record(contents, name, array)
+            _update_record(contents, name, array)
     contents.tensors[name] = array
-    return f"tensor {name} ({old.dtype}, {old.size}){place}"
+    return f"tensor {name} ({old.dtype}, {old.size}){change}"
 
 
-def _tell_record(contents: Contents, name: str, array: np.ndarray) -> None:
-    """Have the nodes say of an array what it is now, so that the change is not noticed there."""
+def _update_record(contents: Contents, name: str, array: np.ndarray) -> None:
+    """Update dtype and shape of an array in the nodes, to hide the change."""
     for node in contents.nodes:
         if not isinstance(node, dict):
             continue
         for record in (node, node.get("packed")):
             if isinstance(record, dict) and record.get("numbers") == name and "dtype" in record:
                 shape = record["shape"]
-                known = isinstance(shape, list) and all(type(n) is int for n in shape)
-                rest = math.prod(shape[1:]) if known else 1
-                shape = shape if known else []
-                whole = rest > 0 and array.size % rest == 0 and array.size > 0
-                lengths = [array.size // rest, *shape[1:]] if whole and rest > 1 else [array.size]
+                valid = isinstance(shape, list) and all(type(n) is int for n in shape)
+                row_size = math.prod(shape[1:]) if valid else 1
+                shape = shape if valid else []
+                divisible = row_size > 0 and array.size % row_size == 0 and array.size > 0
+                lengths = (
+                    [array.size // row_size, *shape[1:]]
+                    if divisible and row_size > 1
+                    else [array.size]
+                )
                 record["shape"], record["dtype"] = lengths, array.dtype.str
 
 
 def _number_for(flat: np.ndarray, at: int, rng: np.random.Generator) -> Any:
     kind = flat.dtype.kind
-    how = rng.random()
-    if how < 0.25:
+    choice = rng.random()
+    if choice < 0.25:
         return flat[int(rng.integers(flat.size))]
     if kind == "f":
         return rng.choice(_FLOATS).astype(flat.dtype)
     if kind == "b":
         return not flat[at]
-    if how < 0.5:
+    if choice < 0.5:
         with np.errstate(over="ignore"):
             return flat[at] + flat.dtype.type(rng.choice([1, 2, 3]))
     return np.array(_INTEGERS[int(rng.integers(len(_INTEGERS)))]).astype(flat.dtype)
 
 
 def _mutate_nodes(contents: Contents, rng: np.random.Generator) -> str:
-    places = list(_places(contents.nodes))
-    holder, key = places[int(rng.integers(len(places)))]
-    old = holder[key]
-    how = rng.random()
-    if how < 0.1:
-        del holder[key]
-        return f"{_short(old)} is left out"
-    if how < 0.35:
-        other, place = places[int(rng.integers(len(places)))]
-        holder[key] = deepcopy(other[place])
-    elif how < 0.6 and isinstance(old, dict) and "ref" in old:
-        holder[key] = {"ref": int(rng.integers(len(contents.nodes)))}
-    elif how < 0.6 and type(old) in (int, float):
-        holder[key] = old + int(rng.choice([1, -1, 1000, -1000, 10**9]))
+    entries = list(_entries(contents.nodes))
+    container, key = entries[int(rng.integers(len(entries)))]
+    old = container[key]
+    choice = rng.random()
+    if choice < 0.1:
+        del container[key]
+        return f"{_short(old)} is removed"
+    if choice < 0.35:
+        other, other_key = entries[int(rng.integers(len(entries)))]
+        container[key] = deepcopy(other[other_key])
+    elif choice < 0.6 and isinstance(old, dict) and "ref" in old:
+        container[key] = {"ref": int(rng.integers(len(contents.nodes)))}
+    elif choice < 0.6 and type(old) in (int, float):
+        container[key] = old + int(rng.choice([1, -1, 1000, -1000, 10**9]))
     else:
-        holder[key] = _VALUES[int(rng.integers(len(_VALUES)))]
-    return f"{_short(old)} of {_short(holder)} becomes {_short(holder[key])}"
+        container[key] = _VALUES[int(rng.integers(len(_VALUES)))]
+    return f"{_short(old)} of {_short(container)} becomes {_short(container[key])}"
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Give every place in nested lists and dicts, as what holds it and the key."""
+def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the container and the key of every value in nested lists and dicts."""
     keys = list(value) if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield value, key
         if isinstance(value[key], list | dict):
-            yield from _places(value[key])
+            yield from _entries(value[key])
 
 
 def _short(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Load mutants of golden files and ask them about rows: ``mutation_run.py N SEED [NAME ...]``.
+"""Predict with mutated golden files: ``mutation_run.py N SEED [NAME ...]``.
 
-A program of its own, since what it looks for would end the one that runs it: a crash, an answer
-that never comes, memory without end. It prints what was wrong, and ends with 1 then; after a crash
-the last line of its output names the mutation.
+It is a separate program, because the faults that it looks for would end the test run: crashes,
+endless loops and unlimited memory. It prints every fault and then exits with 1. After a crash,
+the last line of the output names the mutation.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from golden.questions import rows_for
 from support.model_mutations import mutants, read_contents, write_contents
 
 FOLDER = Path(__file__).parents[1] / "golden" / "v1"
-PATIENCE = 20  # seconds for one mutant, which takes milliseconds
-ROOM = 1 << 30  # bytes beyond what the program has after its imports
+TIMEOUT = 20  # seconds per mutant; a valid one takes milliseconds
+EXTRA_MEMORY = 1 << 30  # bytes in addition to those in use after the imports
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 METHODS += ("apply", "kneighbors", "decision_path", "query", "predict_interval", "predict_set")
 
 
-def questions(name: str) -> list[Any]:
-    """Return the rows that the model was made for, and others."""
+def rows_to_predict(name: str) -> list[Any]:
+    """Return the golden rows of a model, and unusual rows."""
     rows = rows_for(name)
     if name.startswith(("table-", "words-", "ID3")):
-        places = np.arange(300) % len(rows)
-        many = rows.iloc[places] if hasattr(rows, "iloc") else np.asarray(rows)[places]
+        indices = np.arange(300) % len(rows)
+        many = rows.iloc[indices] if hasattr(rows, "iloc") else np.asarray(rows)[indices]
         return [rows, many, np.zeros((2, 2))]
     if name.startswith("sparse-"):
         return [rows, rows.toarray(), rows[:, :2]]
-    strange = rows.copy()
-    strange[0], strange[1, 0], strange[2] = np.nan, np.inf, 1e300
-    many = np.tile(strange, (60, 1))  # many rows may go other ways than few
-    return [rows, strange, many, -rows[:, :2], np.zeros((1, 40))]
+    unusual = rows.copy()
+    unusual[0], unusual[1, 0], unusual[2] = np.nan, np.inf, 1e300
+    many = np.tile(unusual, (60, 1))  # many rows may use other code than few
+    return [rows, unusual, many, -rows[:, :2], np.zeros((1, 40))]
 
 
 def faults(name: str, n: int, seed: int, folder: Path) -> Iterator[str]:
-    """Try mutants of one file and tell what went wrong."""
+    """Yield the faults of mutants of one file."""
     rng = np.random.default_rng([seed, *name.encode()])
     contents = read_contents(FOLDER / f"{name}.spinney")
-    for number, (words, changed) in enumerate(mutants(contents, n, rng)):
-        print(f"{name} {number}: {words}", flush=True)
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+    for index, (change, changed) in enumerate(mutants(contents, n, rng)):
+        print(f"{name} {index}: {change}", flush=True)
+        faulthandler.dump_traceback_later(TIMEOUT, exit=True)
         path = folder / "mutant.spinney"
         write_contents(changed, path)
         try:
@@ -60,42 +60,42 @@ def faults(name: str, n: int, seed: int, folder: Path) -> Iterator[str]:
         except (ValueError, OSError):
             continue
         except Exception as error:
-            yield f"{name} {number} ({words}): load raised {type(error).__name__}: {error}"
+            yield f"{name} {index} ({change}): load raised {type(error).__name__}: {error}"
             continue
-        for rows in questions(name):
+        for rows in rows_to_predict(name):
             for method in METHODS:
                 try:
                     getattr(model, method)(rows)
                 except MemoryError as error:
-                    yield f"{name} {number} ({words}): {method} asked for memory: {error}"
+                    yield f"{name} {index} ({change}): {method} ran out of memory: {error}"
                 except Exception:
-                    pass  # a model that was made wrong may say so
+                    pass  # an invalid model may raise
         try:
             model.feature_importances_  # noqa: B018
         except MemoryError as error:
-            yield f"{name} {number} ({words}): importances asked for memory: {error}"
+            yield f"{name} {index} ({change}): importances ran out of memory: {error}"
         except Exception:
             pass
     faulthandler.cancel_dump_traceback_later()
 
 
 def main() -> int:
-    """Return 1 if something was wrong."""
+    """Return 1 if there were faults."""
     n, seed, *names = sys.argv[1:]
     faulthandler.enable()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     names = names or sorted(path.stem for path in FOLDER.glob("*.spinney"))
-    for name in names:  # imports what the models need
+    for name in names:  # imports the modules that the models need
         spinney.load(FOLDER / f"{name}.spinney")
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
-    found = []
+    resource.setrlimit(resource.RLIMIT_AS, (used + EXTRA_MEMORY, used + EXTRA_MEMORY))
+    found_faults = []
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            found += faults(name, int(n), int(seed), Path(folder))
-    print("\n".join(found))
-    return 1 if found else 0
+            found_faults += faults(name, int(n), int(seed), Path(folder))
+    print("\n".join(found_faults))
+    return 1 if found_faults else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A worker of a fit that is a process of its own, in a module that a new process can import."""
+"""A worker of a distributed fit, in a module that a new process can import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.shards import fit_worker, row_ranges_of
 
 
 def fit_in_process(rank, pipe):
-    """A worker that is a process of its own: a fit that ends well, and one that does not."""
+    """Run a worker in this process: one complete fit, and one in which it is killed."""
     for killed in (False, True):
         listener = SocketExchange.listen()
         pipe.send(listener.getsockname())

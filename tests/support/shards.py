@@ -1,4 +1,4 @@
-"""Several workers for tests: rows in parts, fitted by threads of this process."""
+"""Distributed fits for tests: each worker is a thread and has a part of the rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEED = 7
 
 
 def cut(n_rows, n_workers, rng):
-    """Numbers of the rows of each worker: any, or none."""
+    """Return random row indices of each worker; a worker may have no rows."""
     worker = rng.integers(0, n_workers, n_rows)
     if rng.random() < 0.5:
         worker.sort()
@@ -54,22 +54,22 @@ def split_rows(
     return [(fold.train_rows, fold.validation_rows) for fold in folds]
 
 
-def run(works):
-    """Call each function in a thread of its own; return what they gave or raised."""
-    told = [None] * len(works)
+def run(functions):
+    """Call each function in its own thread; return the results or exceptions."""
+    results = [None] * len(functions)
 
     def call(i):
         try:
-            told[i] = works[i]()
-        except BaseException as error:  # handed to the test
-            told[i] = error
+            results[i] = functions[i]()
+        except BaseException as error:  # returned to the test
+            results[i] = error
 
-    threads = [threading.Thread(target=call, args=(i,)) for i in range(len(works))]
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(len(functions))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return told
+    return results
 
 
 def fit_worker(
@@ -96,7 +96,7 @@ def fit_worker(
 
 
 def fit_together(make, parts, X, y, weights=None, exchanges=None, **more):
-    """Fit one model on workers that have these rows each; what each of them gave."""
+    """Fit one model on several workers; return the result of each worker."""
     exchanges = ThreadExchange.of(len(parts)) if exchanges is None else exchanges
 
     def work(rank, rows):
@@ -110,14 +110,16 @@ def fit_together(make, parts, X, y, weights=None, exchanges=None, **more):
             **{name: value[rank] for name, value in more.items()},
         )
 
-    told = run([lambda k=k, rows=rows: work(k, rows) for k, rows in enumerate(parts)])
-    causes = [error for error in told if isinstance(error, (ValueError, TypeError))]
-    # The cause, not its consequences at the other workers.
-    return [causes[0] if isinstance(one, ExchangeError) and causes else one for one in told]
+    results = run([lambda k=k, rows=rows: work(k, rows) for k, rows in enumerate(parts)])
+    causes = [error for error in results if isinstance(error, (ValueError, TypeError))]
+    # Return the cause instead of the resulting exchange errors of other workers.
+    return [
+        causes[0] if isinstance(result, ExchangeError) and causes else result for result in results
+    ]
 
 
 def fit_alone(model, X, y, weights=None, **more):
-    """Fit a model to all rows, with the seed of the workers."""
+    """Fit a model to all rows with the seed of the workers."""
     model._draw_seed = lambda stream: SEED
     model.fit(X, y, *(() if weights is None else (weights,)), **more)
     del model._draw_seed
@@ -125,7 +127,7 @@ def fit_alone(model, X, y, weights=None, **more):
 
 
 def assert_same(a, b):
-    """All trees, losses, constants and held-out predictions are the same to the last bit."""
+    """Assert that trees, losses and held-out predictions have the same bits."""
     assert not isinstance(b, BaseException), repr(b)
     left, right = a.fitted_model().store.core.state(), b.fitted_model().store.core.state()
     assert left.keys() == right.keys()

@@ -1,4 +1,4 @@
-"""A shop's customers as a table, and ways to run ``spinney`` on it."""
+"""A table of customers, and functions to run ``spinney`` on it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Run = Callable[..., Output]
 
 
 def in_shell(command: str, folder: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell in which ``spinney`` is this Spinney."""
+    """Run a shell command in which ``spinney`` is the package under test."""
     alias = f'spinney() {{ "{sys.executable}" -m spinney "$@"; }}\n'
     return subprocess.run(
         ["bash", "-c", alias + command], cwd=folder, capture_output=True, text=True, **options

@@ -19,7 +19,7 @@ using namespace spinney;
 
 namespace {
 
-// Numbers, one-hot columns, a constant, a category; some missing.
+// Numbers with missing values, one-hot columns, a constant and a categorical column.
 struct BoostData {
   std::vector<double> x;  // row-major
   std::vector<std::int32_t> category;
@@ -60,7 +60,7 @@ struct BoostData {
     forest.n_categories.push_back(11);
   }
 
-  // The scores of the rows after the fit.
+  // Returns the scores of the rows after the fit.
   std::vector<double> boost_with(const BoostOptions& options) {
     return boost_on(BinnedMatrix(table, 255, options.n_threads), options);
   }
@@ -97,7 +97,7 @@ TEST(exp_is_accurate) {
   CHECK(std::isfinite(spinney::exp(1e9)));
 }
 
-TEST(cuts_are_between_values) {
+TEST(cuts_are_between_values_at_quantiles) {
   std::vector<double> values;
   Stream stream(1, Purpose::rows, 0);
   for (int i = 0; i < 5000; ++i) values.push_back(std::floor(1000 * stream.uniform()) / 7);
@@ -120,13 +120,13 @@ TEST(cuts_are_between_values) {
     CHECK(n > 5000 / 80 && n < 5000 / 20);
   }
   CHECK(find_cuts(std::vector<double>{2.0}, std::vector<std::uint64_t>{3}, 40).empty());
-  // The same from values in any order, some of them missing.
+  // Unsorted values with missing values have the same cuts.
   std::reverse(values.begin(), values.end());
   values.insert(values.begin() + 77, std::numeric_limits<double>::quiet_NaN());
   CHECK(find_cuts(std::span<const double>(values), 40) == cuts);
 }
 
-TEST(cuts_of_floats_are_those_of_doubles) {
+TEST(cuts_of_floats_equal_those_of_doubles) {
   std::vector<float> narrow;
   Stream stream(2, Purpose::rows, 0);
   for (int i = 0; i < 6000; ++i) narrow.push_back(static_cast<float>(stream.uniform() - 0.5));
@@ -156,8 +156,8 @@ TEST(weights_become_integers_without_loss_or_overflow) {
   CHECK(weight_units(std::vector<double>(3), 0, 3).empty());
 }
 
-// A table coded piece by piece, as workers do, has the codes of one that is coded at once.
-TEST(pieces_of_a_table_are_coded_in_place) {
+// A table that is coded block by block, as by workers, has the same codes.
+TEST(blocks_of_a_table_are_coded_in_place) {
   const BoostData data(3000);
   const BinnedMatrix whole(data.table, 40, 1);
   std::vector<BinnedColumn> bins;
@@ -195,7 +195,7 @@ TEST(pieces_of_a_table_are_coded_in_place) {
   CHECK(refused);
 }
 
-TEST(boosting_gives_the_same_bits_on_any_threads) {
+TEST(boosting_has_the_same_bits_on_any_number_of_threads) {
   BoostData data(3000);
   for (const double subsample : {1.0, 0.6}) {
     BoostOptions options = options_with(1, 20);
@@ -208,7 +208,7 @@ TEST(boosting_gives_the_same_bits_on_any_threads) {
   }
 }
 
-TEST(boosted_scores_are_the_predictions) {
+TEST(training_scores_equal_the_predictions) {
   BoostData data(1500);
   for (const std::size_t leaves : {std::size_t{8}, std::size_t{120}, std::size_t{250}}) {
     const std::vector<double> scores = data.boost_with(options_with(2, leaves));
@@ -219,11 +219,11 @@ TEST(boosted_scores_are_the_predictions) {
   }
 }
 
-// The slow twin of a block of rows is one row after another.
-TEST(blocks_of_rows_predict_what_single_rows_do) {
+// The reference scores one row after another.
+TEST(block_scorer_matches_the_row_scorer) {
   Stream stream(11, Purpose::rows, 0);
   constexpr std::size_t d = 4;
-  constexpr std::size_t n = 1100;  // two blocks and a part
+  constexpr std::size_t n = 1100;  // two full blocks and a partial one
   std::vector<double> x(n * d);
   for (double& value : x) {
     value = stream.below(10) == 0 ? std::nan("") : std::floor(100 * stream.uniform()) / 100;
@@ -236,7 +236,7 @@ TEST(blocks_of_rows_predict_what_single_rows_do) {
     column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
     table.columns.push_back(column);
   }
-  // Leaves, levels, and different thresholds of a column: few, and more than a byte can tell apart.
+  // Different depths; few thresholds per column, and more than 256.
   for (const std::size_t levels : {0, 1, 3, 7, 9, 11}) {
     for (const double n_thresholds : {50.0, 3000.0}) {
       for (const std::size_t n_scores : {std::size_t{1}, std::size_t{3}}) {
@@ -291,8 +291,8 @@ TEST(blocks_of_rows_predict_what_single_rows_do) {
   }
 }
 
-// Codes that no category has are missing values.
-TEST(rows_with_unknown_codes_are_rows_with_missing_values) {
+// Codes without a category count as missing values.
+TEST(unknown_codes_count_as_missing_values) {
   BoostData data(600);
   data.boost_with(options_with(1, 20));
   const RowScorer scorer(data.forest, {0.0}, 12, Link::identity);
@@ -312,7 +312,7 @@ TEST(rows_with_unknown_codes_are_rows_with_missing_values) {
   }
 }
 
-TEST(oblivious_trees_predict_their_scores_on_any_threads) {
+TEST(oblivious_training_scores_equal_the_predictions) {
   BoostData data(1500);
   BoostOptions options = options_with(1, 16);
   options.tree.growth = Growth::oblivious;
@@ -325,7 +325,7 @@ TEST(oblivious_trees_predict_their_scores_on_any_threads) {
   CHECK(data.boost_with(options) == alone);
 }
 
-TEST(exact_trees_predict_their_scores_on_any_threads) {
+TEST(exact_training_scores_equal_the_predictions) {
   BoostData data(1500);
   const ExactMatrix matrix(data.table, true, 2);
   BoostOptions options = options_with(1, 20);
@@ -339,7 +339,7 @@ TEST(exact_trees_predict_their_scores_on_any_threads) {
   CHECK(data.boost_on(matrix, options) == alone);
 }
 
-TEST(trees_with_vector_leaves_predict_their_scores_on_any_threads) {
+TEST(vector_leaf_training_scores_equal_the_predictions) {
   BoostData data(900);
   data.y.resize(1800);
   for (std::size_t i = 0; i < 900; ++i) data.y[900 + i] = 1 - 2 * data.y[i] + data.x[9 * i + 8];
@@ -358,7 +358,7 @@ TEST(trees_with_vector_leaves_predict_their_scores_on_any_threads) {
   CHECK(data.boost_with(options) == alone);
 }
 
-TEST(trees_of_a_round_grow_side_by_side) {
+TEST(softmax_trees_of_a_round_do_not_depend_on_threads) {
   BoostData data(900);
   for (double& y : data.y) y = std::min(3.0, std::floor(y));
   BoostOptions options = options_with(1, 12);
@@ -368,7 +368,7 @@ TEST(trees_of_a_round_grow_side_by_side) {
   CHECK(data.boost_with(options) == alone);
 }
 
-TEST(rankings_push_apart_what_is_in_the_wrong_order) {
+TEST(ranking_gradients_separate_misordered_pairs) {
   const std::vector<double> targets{0, 2, 1};
   const std::vector<double> scores{1.0, 0.0, 0.5};
   const LossData data{targets.data(), nullptr, scores.data(), 3};

@@ -13,7 +13,7 @@ using namespace spinney;
 
 namespace {
 
-// Columns of numbers (some missing), of 0 and 1 (which are bundled), and of categories.
+// Numeric columns with missing values, binary columns (bundled) and a categorical one.
 struct SplitData {
   std::vector<double> x;  // row-major
   std::vector<std::int32_t> category;
@@ -53,11 +53,11 @@ struct SplitData {
 
 }  // namespace
 
-TEST(a_common_split_is_the_same_with_histograms_and_without) {
+TEST(common_split_is_the_same_without_histograms) {
   constexpr std::size_t n = 300;
   SplitData data(n);
   const BinnedMatrix matrix(data.table, 255, 1);
-  std::vector<Row> rows[2];  // of two nodes
+  std::vector<Row> rows[2];  // rows of two nodes
   for (std::size_t i = 0; i < n; ++i) {
     if (i % 5 != 0) rows[i % 3 == 0 ? 0 : 1].push_back(static_cast<Row>(i));
   }

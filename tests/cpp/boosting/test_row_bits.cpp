@@ -23,7 +23,7 @@ LargeArray<std::uint8_t> draw_codes(Stream& stream) {
 
 }  // namespace
 
-TEST(answers_as_bits_are_comparisons) {
+TEST(bits_match_comparisons_of_codes) {
   if (!RowBits::available()) return;
   Stream stream(3, Purpose::rows, 0);
   const LargeArray<std::uint8_t> codes = draw_codes(stream);
@@ -43,8 +43,8 @@ TEST(answers_as_bits_are_comparisons) {
   }
 }
 
-// The slow twin goes down the filled tree, row by row.
-TEST(rows_come_out_where_the_answers_lead) {
+// The reference walks down the complete tree row by row.
+TEST(rows_reach_the_leaf_of_their_bits) {
   if (!RowBits::available()) return;
   Stream stream(4, Purpose::rows, 0);
   constexpr std::uint32_t n_answers = 300;

@@ -12,7 +12,7 @@ using namespace spinney;
 
 namespace {
 
-// Codes of rows of three bytes, of which the second counts, and codes below the limit go left.
+// Each row has three bytes; the second is its code. Codes below the limit go left.
 struct Codes {
   std::vector<std::uint8_t> codes;
   RowDivision division;
@@ -30,7 +30,7 @@ struct Codes {
 
 }  // namespace
 
-TEST(rows_are_divided_in_place) {
+TEST(rows_are_partitioned_in_place) {
   for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{200}, std::size_t{16'384},
                               std::size_t{16'385}, std::size_t{32'768}, std::size_t{70'001}}) {
     for (const std::size_t limit :
@@ -48,7 +48,7 @@ TEST(rows_are_divided_in_place) {
         CHECK(n_left == static_cast<std::size_t>(middle - expected.begin()));
         divide_in_place(codes.division, again.data(), n, are_all, 3);
         CHECK(again == rows);
-        if (n <= 16'384) CHECK(rows == expected);  // in their order
+        if (n <= 16'384) CHECK(rows == expected);  // stable for small n
         std::sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n_left));
         std::sort(rows.begin() + static_cast<std::ptrdiff_t>(n_left), rows.end());
         CHECK(rows == expected);
@@ -57,8 +57,8 @@ TEST(rows_are_divided_in_place) {
   }
 }
 
-// Blocks that are all of one side, or of the other.
-TEST(sides_of_whole_blocks_are_joined) {
+// Each block of rows is on one side as a whole.
+TEST(sides_of_blocks_are_joined) {
   constexpr std::size_t block = 16'384;
   for (unsigned sides = 0; sides < 32; ++sides) {
     const std::size_t n = 5 * block - 100;
@@ -75,7 +75,7 @@ TEST(sides_of_whole_blocks_are_joined) {
   }
 }
 
-TEST(rows_divided_elsewhere_take_their_sums_along) {
+TEST(partition_to_other_memory_moves_the_sums) {
   constexpr std::size_t n = 50'000;
   const Codes codes(n, 90);
   std::vector<Row> all(n);
@@ -94,7 +94,7 @@ TEST(rows_divided_elsewhere_take_their_sums_along) {
   for (std::size_t i = 0; i < n; ++i) CHECK(moved[i] == PackedSum{-5} + elsewhere[i]);
 }
 
-TEST(sums_at_the_places_of_rows_are_those_of_a_list) {
+TEST(sums_stored_by_row_equal_those_of_a_list) {
   constexpr std::size_t n = 40'000;
   constexpr std::size_t n_blocks = (n + row_block - 1) / row_block;
   Stream stream(9, Purpose::rows, 1);
@@ -125,7 +125,7 @@ TEST(sums_at_the_places_of_rows_are_those_of_a_list) {
       std::vector<PackedSum> expected(n);
       for (std::size_t i = 0; i < n_rows; ++i) expected[(*rows)[i]] = listed[i];
 
-      std::vector<float> own_first = first;  // those of other rows become zero
+      std::vector<float> own_first = first;  // pack_at_rows sets other rows to zero
       std::vector<float> own_second = second;
       std::vector<PackedSum> placed(n);
       const PackedScale same = pack_at_rows({own_first.data(), own_second.data()}, of_rows,
@@ -146,7 +146,7 @@ TEST(sums_at_the_places_of_rows_are_those_of_a_list) {
   }
 }
 
-TEST(sums_of_repetitions_are_those_of_repeated_rows) {
+TEST(integer_weights_equal_repeated_rows) {
   constexpr std::size_t n = 20'000;
   Stream stream(10, Purpose::rows, 1);
   std::vector<float> first(n);
@@ -159,7 +159,7 @@ TEST(sums_of_repetitions_are_those_of_repeated_rows) {
     first[i] = static_cast<float>(stream.uniform() - 0.5);
     second[i] = static_cast<float>(stream.uniform());
     times[i] = static_cast<double>(stream.below(4));
-    if (times[i] == 0) first[i] = second[i] = 9;  // larger than any that counts
+    if (times[i] == 0) first[i] = second[i] = 9;  // larger than any value with weight
     for (int k = 0; k < static_cast<int>(times[i]); ++k) {
       repeated_first.push_back(first[i]);
       repeated_second.push_back(second[i]);
@@ -183,7 +183,7 @@ TEST(sums_of_repetitions_are_those_of_repeated_rows) {
   CHECK(sums == weighted);
 }
 
-TEST(targets_in_few_bytes_are_the_same_numbers) {
+TEST(narrow_target_types_have_the_same_values) {
   const std::vector<std::uint8_t> small = {0, 1, 255, 7};
   const std::vector<float> narrow = {0.0F, 1.0F, 255.0F, 7.0F};
   const std::vector<double> wide = {0.0, 1.0, 255.0, 7.0};

@@ -14,7 +14,7 @@
 
 using namespace spinney;
 
-TEST(log_agrees_with_the_library_to_an_ulp_or_two) {
+TEST(log_agrees_with_the_standard_library_within_two_ulps) {
   Stream stream(1, Purpose::rows, 0);
   for (int i = 0; i < 200000; ++i) {
     const double x =
@@ -54,7 +54,7 @@ TEST(below_is_uniform) {
   CHECK(chi_square < 22.5);  // 99.9 % point with six degrees of freedom
 }
 
-TEST(parallel_for_runs_every_piece_once) {
+TEST(parallel_for_runs_every_task_once) {
   for (const int n_threads : {1, 2, 5}) {
     std::vector<std::atomic<int>> seen(1000);
     parallel_for(seen.size(), n_threads, [&](std::size_t piece, int worker) {
@@ -79,7 +79,7 @@ TEST(parallel_for_rethrows_and_stays_usable) {
   }
 }
 
-TEST(parallel_for_inside_parallel_for_runs_alone) {
+TEST(nested_parallel_for_runs_on_one_thread) {
   std::atomic<int> total{0};
   parallel_for(8, 3, [&](std::size_t, int) {
     parallel_for(10, 3, [&](std::size_t, int worker) {
@@ -90,9 +90,9 @@ TEST(parallel_for_inside_parallel_for_runs_alone) {
   CHECK(total == 80);
 }
 
-TEST(parallel_tasks_runs_what_shows_up_on_the_way) {
+TEST(parallel_tasks_runs_tasks_that_are_added_later) {
   for (const int n_threads : {1, 2, 5}) {
-    std::vector<int> n_runs(1000);  // piece i is there once its parent i / 2 is finished
+    std::vector<int> n_runs(1000);  // task i becomes ready when its parent i / 2 is finished
     std::vector<int*> ready{&n_runs[1]};
     int n_finished = 0;
     parallel_tasks(
@@ -135,12 +135,12 @@ TEST(parallel_tasks_rethrows) {
   }
 }
 
-TEST(small_work_stays_on_the_caller) {
+TEST(small_work_uses_one_thread) {
   CHECK(worthwhile_threads(1000, 8) == 1);
   CHECK(worthwhile_threads(1e9, 8) == 8);
 }
 
-TEST(watch_stops_when_the_hook_says_so) {
+TEST(watch_stops_when_the_hook_returns_false) {
   int calls = 0;
   Watch watch([&](std::uint64_t, std::uint64_t) { return ++calls < 2; }, 10);
   bool stopped = false;

@@ -8,13 +8,13 @@
 
 using namespace spinney;
 
-TEST(crc32_of_the_nine_digits) {
+TEST(crc32_check_value) {
   const std::vector<std::uint8_t> digits{'1', '2', '3', '4', '5', '6', '7', '8', '9'};
   CHECK(crc32(0, digits, 1) == 0xcbf43926);
   CHECK(crc32(0, {}, 1) == 0);
 }
 
-TEST(crc32_of_parts_is_that_of_the_whole) {
+TEST(crc32_of_chunks_equals_crc32_of_all_bytes) {
   std::vector<std::uint8_t> bytes((std::size_t{2} << 20) + 333);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::uint8_t>(i * i / 7 + i);

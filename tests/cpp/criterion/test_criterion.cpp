@@ -1,4 +1,4 @@
-// Each criterion's scan against its own score of the two sides, for every boundary.
+// Compares each criterion's scan with its scores of all possible splits.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,7 @@ Problem draw(Stream& stream, std::uint32_t n_classes, bool missing) {
   return p;
 }
 
-// Largest score over all thresholds and both directions of missing, by division of the rows.
+// Largest score over all thresholds and directions of missing values, by partitioning the rows.
 double best_score(const Criterion& criterion, const Problem& p) {
   std::vector<double> cuts(p.x);
   std::erase_if(cuts, [](double v) { return std::isnan(v); });
@@ -115,7 +115,7 @@ TEST(scans_find_the_best_boundary) {
         const double expected = best_score(*criterion, p);
         CHECK(split.found() == std::isfinite(expected));
         if (!split.found()) continue;
-        // Divide by the split that was found and compare what it is worth.
+        // Partition the rows by the found split and compare its score.
         std::vector<Row> left;
         std::vector<Row> right;
         const auto value = [&](Row row) {

@@ -36,7 +36,7 @@ struct Rows {
   }
 };
 
-// Score of a cut after `at` of a sorted lane, from the definition.
+// Score of the cut after position `at` of a sorted lane, from the definition.
 double gini_score(const Rows& data, std::size_t lane, Row at, std::uint32_t n_classes) {
   std::vector<double> counts(2 * n_classes);
   double weight[2] = {0, 0};
@@ -123,7 +123,7 @@ TEST(mean_lanes_agree_for_integer_and_real_weights) {
   for (std::size_t l = 0; l < n_lanes; ++l) {
     CHECK(integers.at[l] == reals.at[l]);
     CHECK(integers.score[l] == reals.score[l]);
-    // The score is w² times the decrease of the sum of squares, by parts.
+    // The score is w times the decrease of the sum of squares.
     double left = 0;
     double sum = 0;
     for (Row i = 0; i <= integers.at[l]; ++i) {
@@ -138,7 +138,7 @@ TEST(mean_lanes_agree_for_integer_and_real_weights) {
   }
 }
 
-TEST(cells_and_lanes_agree_where_a_cell_is_a_value) {
+TEST(cells_and_lanes_agree_if_each_cell_is_one_value) {
   for (const std::uint32_t n_classes : {2U, 5U}) {
     Rows data(200, n_classes, 12, 8);
     std::vector<std::uint8_t> cells;

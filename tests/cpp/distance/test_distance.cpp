@@ -55,7 +55,7 @@ TEST(closer_is_strict) {
   CHECK(is_closer_by(VectorMetric::cosine, {1, 0}, {0.6, 0.8}, {0, 1}));
 }
 
-TEST(closer_refuses_rows_that_do_not_exist) {
+TEST(closer_rejects_row_indices_out_of_range) {
   const double values[] = {0, 1};
   const std::vector<std::int64_t> good = {0}, bad = {2};
   bool out = false;
@@ -69,7 +69,7 @@ TEST(closer_refuses_rows_that_do_not_exist) {
   CHECK(refused);
 }
 
-TEST(strings_on_any_number_of_threads) {
+TEST(string_comparisons_do_not_depend_on_threads) {
   std::vector<std::uint32_t> characters;
   std::vector<std::int64_t> starts = {0};
   for (std::uint32_t i = 0; i < 40; ++i) {

@@ -17,7 +17,7 @@ constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST(nearest_keeps_the_smaller_of_equals) {
+TEST(nearest_breaks_ties_by_the_smaller_index) {
   const std::vector<double> matrix = {2, 1, 2, 1, missing, 1, 0};
   std::vector<double> distances(5);
   std::vector<std::int64_t> columns(5);
@@ -27,7 +27,7 @@ TEST(nearest_keeps_the_smaller_of_equals) {
   distances.resize(7);
   columns.resize(7);
   select_nearest(matrix.data(), 1, 7, 7, 1, distances.data(), columns.data());
-  CHECK(columns.back() == 4);  // no number comes last
+  CHECK(columns.back() == 4);  // NaN comes last
   bool refused = false;
   try {
     select_nearest(matrix.data(), 1, 7, 8, 1, distances.data(), columns.data());
@@ -37,8 +37,8 @@ TEST(nearest_keeps_the_smaller_of_equals) {
   CHECK(refused);
 }
 
-TEST(gower_leaves_out_what_is_missing) {
-  // Two columns of three rows: numbers of range 4, and categories.
+TEST(gower_ignores_missing_values) {
+  // Three rows of two columns: numbers with a range of 4, and categories.
   const std::vector<double> numbers = {0, 4, missing}, asked_numbers = {1, missing};
   const std::vector<std::int32_t> codes = {0, -1, -1}, asked_codes = {MixedRows::unseen, -1};
   const double scale = 0.25, weight = 1;
@@ -56,7 +56,7 @@ TEST(gower_leaves_out_what_is_missing) {
   CHECK((distances == std::vector<double>{0.625, 0.75, 1, 1}));
 }
 
-TEST(one_pattern_against_many_strings) {
+TEST(edit_pattern_matches_edit_distance) {
   for (const std::size_t length : {0u, 1u, 63u, 64u, 65u, 90u}) {
     std::vector<std::uint32_t> pattern(length), text(70);
     for (std::size_t i = 0; i < length; ++i) pattern[i] = static_cast<std::uint32_t>(i * i % 5);

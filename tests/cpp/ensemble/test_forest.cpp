@@ -102,7 +102,7 @@ TEST(forests_are_the_same_for_any_number_of_threads) {
   }
 }
 
-TEST(compact_trees_expand_to_what_was_grown) {
+TEST(compact_trees_expand_to_the_grown_trees) {
   const Data data(700, 5);
   for (const CriterionKind kind : {CriterionKind::gini, CriterionKind::squared_error}) {
     OutOfBag out_of_bag;
@@ -128,7 +128,7 @@ TEST(compact_trees_expand_to_what_was_grown) {
   }
 }
 
-TEST(forest_state_survives_and_damage_is_noticed) {
+TEST(forest_state_round_trip_and_damage_detection) {
   const Data data(400, 4);
   OutOfBag out_of_bag;
   const Forest forest = grow(data, CriterionKind::squared_error, false, 1, out_of_bag);
@@ -146,7 +146,7 @@ TEST(forest_state_survives_and_damage_is_noticed) {
   int n_refused = 0;
   for (int trial = 0; trial < 200; ++trial) {
     ForestState damaged = to_state(forest);
-    // Any word of the nodes: a child or feature beyond the bounds must not be followed.
+    // Damage any word of the nodes; a reader must not follow indices out of bounds.
     damaged.nodes[stream.below(damaged.nodes.size())] ^= 1U << stream.below(32);
     try {
       from_state(view_of(damaged), 1, again);
@@ -158,7 +158,7 @@ TEST(forest_state_survives_and_damage_is_noticed) {
   CHECK(n_refused > 50);
 }
 
-TEST(bags_follow_their_weights) {
+TEST(bootstrap_counts_are_proportional_to_weights) {
   std::vector<double> weights{0, 1, 2, 3, 0, 4};
   const Bag bag(6, 100'000, true, weights.data());
   std::vector<std::uint32_t> counts(6);
@@ -177,7 +177,7 @@ TEST(bags_follow_their_weights) {
   }
 }
 
-TEST(quantiles_rise_and_lie_among_the_targets) {
+TEST(quantiles_ascend_within_the_range_of_targets) {
   const Data data(300, 4);
   OutOfBag out_of_bag;
   const Forest forest = grow(data, CriterionKind::squared_error, false, 2, out_of_bag);

@@ -15,7 +15,7 @@ std::vector<int> contents(const TreeArray<int>& array) { return {array.begin(), 
 
 }  // namespace
 
-TEST(tree_arrays_own_what_they_are_given) {
+TEST(tree_arrays_own_appended_values) {
   TreeArray<int> array;
   CHECK(array.empty());
   for (int i = 0; i < 100; ++i) array.push_back(i);
@@ -28,7 +28,7 @@ TEST(tree_arrays_own_what_they_are_given) {
   CHECK(moved.data() == before && moved == copy);
 }
 
-TEST(views_become_own_memory_before_they_change) {
+TEST(views_are_copied_before_they_change) {
   const std::vector<int> elsewhere{1, 2, 3};
   TreeArray<int> array;
   array.push_back(9);
@@ -45,13 +45,13 @@ TEST(views_become_own_memory_before_they_change) {
   CHECK((elsewhere == std::vector<int>{1, 2, 3}));
 }
 
-TEST(children_follow_from_two_bits) {
+TEST(two_bits_per_node_give_the_children) {
   // 0: (1: leaf, leaf), (2: (3: leaf, leaf), leaf)
   const std::array<std::uint8_t, 4> bits{0, 3, 2, 3};
   std::array<std::int32_t, 8> children{};
   number_children(bits, children.data());
   CHECK((children == std::array<std::int32_t, 8>{1, 2, ~0, ~1, 3, ~4, ~2, ~3}));
-  const std::array<std::uint8_t, 2> endless{0, 0};  // children that do not fit, and no others
+  const std::array<std::uint8_t, 2> endless{0, 0};  // more children than there are nodes
   number_children(endless, children.data());
   CHECK(children[0] == 1 && children[1] == 0 && children[2] == 2 && children[3] == 0);
 }

@@ -13,7 +13,7 @@ using namespace spinney;
 
 namespace {
 
-// A random tree of some levels; features may come again along a path.
+// A random complete tree; features may repeat along a path.
 GameTree draw_tree(std::uint64_t seed, std::size_t n_levels, std::size_t n_features) {
   GameTree tree;
   Stream stream(seed, Purpose::rows, n_levels);
@@ -86,8 +86,8 @@ TEST(quadrature_is_exact_for_polynomials) {
   }
 }
 
-TEST(a_leaf_of_one_coalition) {
-  // Without any shares a leaf is worth something to the whole pattern alone: all get the same.
+TEST(leaf_game_of_a_single_coalition) {
+  // Only the full pattern reaches the leaf, so all features get equal values.
   const std::size_t m = 5;
   std::vector<double> share(std::size_t{1} << m, 0.0);
   share[0] = 1;
@@ -103,8 +103,8 @@ TEST(a_leaf_of_one_coalition) {
   }
 }
 
-TEST(explanations_add_up_whatever_the_way) {
-  // Few levels go through tables, many walk; rows decide as well.
+TEST(explanations_add_up_with_every_algorithm) {
+  // The number of levels and of rows selects tables or the walk.
   for (const std::size_t n_levels : {0, 1, 3, 6, 11}) {
     for (const bool with_background : {false, true}) {
       const std::size_t d = 14;
@@ -134,7 +134,7 @@ TEST(explanations_add_up_whatever_the_way) {
   }
 }
 
-TEST(trees_that_do_not_fit_are_refused) {
+TEST(invalid_trees_are_rejected) {
   TreeExplainer explainer(std::vector<std::int32_t>(3, 0), 1);
   const auto refused = [&](GameTree tree) {
     try {
@@ -146,7 +146,7 @@ TEST(trees_that_do_not_fit_are_refused) {
   };
   const GameTree fine = draw_tree(0, 3, 3);
   GameTree tree = fine;
-  tree.left[2] = 1;  // back
+  tree.left[2] = 1;  // a cycle
   CHECK(refused(tree));
   tree = fine;
   tree.feature[0] = 3;
@@ -158,7 +158,7 @@ TEST(trees_that_do_not_fit_are_refused) {
   tree.output = 1;
   CHECK(refused(tree));
   tree = fine;
-  tree.category_start[0] = 0;  // of a column of numbers
+  tree.category_start[0] = 0;  // categories of a numeric column
   CHECK(refused(tree));
   CHECK(!refused(fine));
 }

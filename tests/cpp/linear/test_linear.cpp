@@ -12,7 +12,7 @@ using namespace spinney::linear;
 
 namespace {
 
-// Numbers without a pattern, the same every time.
+// Reproducible numbers without a pattern.
 std::vector<double> numbers(std::size_t n, double seed) {
   std::vector<double> out(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -59,7 +59,7 @@ TEST(moments_are_sums_of_products) {
   }
 }
 
-TEST(logistic_derivatives_are_those_of_the_formula) {
+TEST(logistic_derivatives_match_the_formula) {
   for (const auto& [n, d] : {std::pair<std::size_t, std::size_t>{3, 2}, {600, 7}, {40, 600}}) {
     const Problem p(n, d);
     std::vector<double> targets(n), w = numbers(d + 1, 5);
@@ -91,7 +91,7 @@ TEST(logistic_derivatives_are_those_of_the_formula) {
   }
 }
 
-TEST(two_classes_by_softmax_are_logistic) {
+TEST(softmax_of_two_classes_equals_logistic) {
   const Problem p(400, 4);
   std::vector<double> targets(p.n), w = numbers(5, 6), both(10, 0.0);
   std::vector<std::int32_t> labels(p.n);
@@ -110,7 +110,7 @@ TEST(two_classes_by_softmax_are_logistic) {
   }
 }
 
-TEST(coordinate_descent_ends_at_the_optimum) {
+TEST(coordinate_descent_reaches_the_optimum) {
   const std::size_t n = 50, d = 6;
   const Problem p(n, d);
   std::vector<double> hessian(d * d, 0.0), slopes = numbers(n, 7);

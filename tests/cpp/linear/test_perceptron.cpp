@@ -9,7 +9,7 @@ using namespace spinney;
 
 namespace {
 
-// Whole numbers, so that nothing is rounded and the order of sums does not matter.
+// Integers have exact sums, so the order of summation does not matter.
 struct PerceptronData {
   std::size_t n_rows = 60, n_features = 11;
   std::vector<double> x, steps;
@@ -43,7 +43,7 @@ struct PerceptronData {
 
 }  // namespace
 
-TEST(perceptron_by_hand) {
+TEST(perceptron_matches_the_slow_loop) {
   const PerceptronData data;
   const PerceptronRows<double> rows{data.x.data(), nullptr, nullptr, data.n_rows, data.n_features};
   for (const auto variant : {PerceptronVariant::last, PerceptronVariant::average}) {
@@ -84,7 +84,7 @@ TEST(perceptron_by_hand) {
   }
 }
 
-TEST(perceptron_pocket_keeps_the_best) {
+TEST(perceptron_pocket_keeps_the_best_hyperplane) {
   PerceptronData data;
   for (std::size_t i = 0; i < data.n_rows; i += 9) data.steps[i] = -data.steps[i];
   const PerceptronRows<double> rows{data.x.data(), nullptr, nullptr, data.n_rows, data.n_features};

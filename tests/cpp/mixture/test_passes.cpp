@@ -41,7 +41,7 @@ struct MixtureData {
     return x[row * d + f] - shift[f] - means[c * d + f];
   }
 
-  // The slow way: one row, one component.
+  // Reference for one row and one component.
   double log_joint(CovarianceKind kind, std::size_t row, std::size_t c) const {
     double norm = 0;
     for (std::size_t j = 0; j < d; ++j) {
@@ -64,7 +64,7 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(
 
 }  // namespace
 
-TEST(mixture_moments_are_the_slow_sums) {
+TEST(mixture_moments_match_the_reference) {
   for (const auto kind : {CovarianceKind::full, CovarianceKind::tied, CovarianceKind::diag}) {
     for (const std::size_t d : {1, 3, 4, 7, 8}) {
       for (const std::size_t n : {1, 255, 256, 4500}) {
@@ -121,7 +121,7 @@ TEST(mixture_moments_are_the_slow_sums) {
   }
 }
 
-TEST(mixture_scores_any_strides) {
+TEST(mixture_scores_do_not_depend_on_strides) {
   const std::size_t n = 300, d = 3, k = 2;
   const MixtureData data(n, d, k, CovarianceKind::full);
   std::vector<float> columns(n * d);
@@ -146,13 +146,13 @@ TEST(mixture_scores_any_strides) {
   }
 }
 
-TEST(mixture_takes_known_shares) {
+TEST(mixture_accepts_labels_or_responsibilities) {
   const std::size_t n = 700, d = 2, k = 2;
   const MixtureData data(n, d, k, CovarianceKind::diag);
   std::vector<std::int32_t> labels(n);
   std::vector<double> shares(n * k, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
-    labels[i] = static_cast<std::int32_t>(i % 3) - 1;  // a third is nobody's
+    labels[i] = static_cast<std::int32_t>(i % 3) - 1;  // a third has no component
     if (labels[i] >= 0) shares[i * k + static_cast<std::size_t>(labels[i])] = 1.0;
   }
   Watch watch;

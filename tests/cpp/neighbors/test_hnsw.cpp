@@ -59,7 +59,7 @@ bool is_refused(const HnswOptions& options, const HnswState& state) {
 
 }  // namespace
 
-TEST(hnsw_finds_what_exact_search_finds) {
+TEST(hnsw_has_a_high_recall) {
   for (const SearchMetric metric :
        {SearchMetric::euclidean, SearchMetric::cosine, SearchMetric::inner_product}) {
     for (const bool has_codes : {false, true}) {
@@ -97,7 +97,7 @@ TEST(hnsw_finds_what_exact_search_finds) {
   }
 }
 
-TEST(hnsw_refuses_numbers_out_of_range) {
+TEST(hnsw_rejects_invalid_states) {
   HnswOptions options;
   options.n_links = 2;
   const std::vector<float> vectors(6, 0.5F);

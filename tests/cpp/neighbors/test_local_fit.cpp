@@ -12,7 +12,7 @@ using namespace spinney;
 
 namespace {
 
-// Every query looks at a run of rows; distances are Euclidean.
+// The neighbourhood of each query is a range of rows; distances are Euclidean.
 struct LocalData {
   std::size_t n_features, n_outputs;
   std::vector<double> x, y, weights, queries, distances, bandwidths;
@@ -62,7 +62,7 @@ struct LocalData {
 
 }  // namespace
 
-TEST(local_fit_any_shape) {
+TEST(local_fit_is_finite_for_any_shape) {
   for (const std::size_t d : {1, 2, 5}) {
     for (const bool coarse : {false, true}) {
       for (int degree = 0; degree <= 2; ++degree) {
@@ -92,7 +92,7 @@ TEST(local_fit_any_shape) {
   }
 }
 
-TEST(local_fit_refuses) {
+TEST(local_fit_rejects_invalid_neighborhoods) {
   LocalData data(10, 2, 1, 5, false);
   const LocalModel model = data.model(1, SmoothingKernel::gaussian, 0, false);
   const auto refused = [&] {
@@ -114,8 +114,8 @@ TEST(local_fit_refuses) {
   CHECK(refused());
 }
 
-TEST(least_norm_solves) {
-  // Two columns and their sum: the smallest solution of A'A v = A'b is known.
+TEST(least_norm_solution_is_a_projection) {
+  // For two columns and their sum the minimum-norm solution of A'A v = A'b is known.
   std::vector<double> columns = {1, 2, 3, 4, 0, 1, 0, -1, 1, 3, 3, 3};
   const std::vector<double> a = columns;
   LeastNorm solver;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// The slow twin: ranks by a map, missing last.
+// The reference computes ranks with a map; missing values have the last code.
 void check_coding(const std::vector<double>& values, const std::vector<Row>& rows,
                   bool allow_implicit, const Column& column) {
   Table table;
@@ -70,7 +70,7 @@ std::vector<double> draw(Stream& stream, std::size_t n, int kind) {
       case 0:  // continuous, beyond float32
         value = stream.uniform() * 2 - 1;
         break;
-      case 1:  // neighbours that float32 merges
+      case 1:  // adjacent doubles that are equal as float32
         value = 1.0 + static_cast<double>(stream.below(5)) * 0x1.0p-52;
         break;
       case 2:  // small integers
@@ -125,7 +125,7 @@ TEST(sparse_columns_leave_their_zeros_implicit) {
     std::vector<std::int32_t> stored_rows;
     for (std::size_t row = 0; row < n; ++row) {
       if (stream.below(3) != 0) continue;
-      values[row] = static_cast<double>(stream.below(5)) - 2;  // explicit zeros among them
+      values[row] = static_cast<double>(stream.below(5)) - 2;  // includes explicit zeros
       stored.push_back(values[row]);
       stored_rows.push_back(static_cast<std::int32_t>(row));
     }
@@ -142,7 +142,7 @@ TEST(sparse_columns_leave_their_zeros_implicit) {
   }
 }
 
-TEST(entries_keep_all_three_parts) {
+TEST(entries_pack_code_row_and_label) {
   for (const std::uint64_t n_rows : {1ULL, 2ULL, 3ULL, 1000ULL, 1ULL << 20, (1ULL << 32) - 2}) {
     const EntryLayout layout = EntryLayout::make(n_rows, 5);
     const auto row = static_cast<Row>(n_rows - 1);

@@ -100,7 +100,7 @@ TEST(same_tree_for_any_number_of_threads) {
   }
 }
 
-TEST(leaves_hold_their_rows) {
+TEST(leaf_sizes_match_the_applied_rows) {
   const Data data = draw(1500, 5, 3);
   for (const CriterionKind kind : all_kinds) {
     const Tree tree = grow(data, kind, 2);
@@ -135,7 +135,7 @@ TEST(a_tree_without_limits_fits_distinct_rows) {
 }
 
 TEST(weakest_links_of_a_small_tree) {
-  // Root 0 with leaves 1 and 2, where 1 is split once more into 3 and 4.
+  // The root 0 has the children 1 and 2; node 1 has the children 3 and 4.
   const std::vector<std::int64_t> left{1, 3, -1, -1, -1};
   const std::vector<std::int64_t> right{2, 4, -1, -1, -1};
   const std::vector<double> risk{1.0, 0.5, 0.2, 0.2, 0.1};
@@ -151,7 +151,7 @@ TEST(weakest_links_of_a_small_tree) {
   CHECK_NEAR(path.node_alpha[0], 0.3, 1e-15);
 }
 
-TEST(infinities_are_found_only_where_they_are_asked_about) {
+TEST(infinity_checks_depend_on_known_finite) {
   Data data = draw(300, 3, 3);
   const Tree tree = grow(data, CriterionKind::gini, 1);
   std::vector<std::int64_t> wide;

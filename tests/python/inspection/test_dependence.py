@@ -1,4 +1,4 @@
-"""Partial dependence, accumulated local effects and H: against tables predicted one by one."""
+"""Partial dependence, accumulated local effects and H statistics by brute force."""
 
 import itertools
 
@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.inspection import partial_dependence as their_dependence
-from sklearn.neighbors import KNeighborsRegressor as TheirNeighbors
+from sklearn.base import BaseEstimator
+from sklearn.inspection import partial_dependence as sklearn_dependence
+from sklearn.neighbors import KNeighborsRegressor as SklearnNeighbors
 
 from spinney.ensemble import (
     AdaBoostClassifier,
@@ -49,15 +50,15 @@ MODELS = [
 
 
 def table(seed=0, n=150):
-    """Numbers, numbers with gaps, categories with gaps, whole numbers."""
+    """Return a table of mixed types; two columns have missing values."""
     random = np.random.default_rng(seed)
     colour = random.choice(["red", "green", "blue", "grey"], n).astype(object)
     colour[random.uniform(size=n) < 0.1] = None
-    gaps = np.where(random.uniform(size=n) < 0.2, np.nan, random.normal(size=n))
+    with_nan = np.where(random.uniform(size=n) < 0.2, np.nan, random.normal(size=n))
     return pd.DataFrame(
         {
             "a": random.normal(size=n),
-            "gaps": gaps,
+            "with_nan": with_nan,
             "colour": pd.Categorical(colour),
             "whole": random.integers(0, 5, n).astype(float),
         }
@@ -65,7 +66,7 @@ def table(seed=0, n=150):
 
 
 def targets(model, frame, n_classes):
-    signal = frame["a"] * 2 + frame["gaps"].fillna(1.5) + (frame["colour"] == "red") * 2
+    signal = frame["a"] * 2 + frame["with_nan"].fillna(1.5) + (frame["colour"] == "red") * 2
     signal = signal + frame["a"] * frame["whole"] / 2
     if hasattr(model, "predict_proba"):
         ranks = signal.rank(method="first").to_numpy()
@@ -73,63 +74,67 @@ def targets(model, frame, n_classes):
     return np.exp(signal / 3).to_numpy()
 
 
-def by_force(model, frame, changes):
+def predict_per_setting(model, frame, changes):
     """Predict a table for each setting: (n_outputs, n_rows, n_settings)."""
-    told = []
+    predictions = []
     for s in range(len(next(iter(changes.values())))):
-        other = frame.copy()
+        changed = frame.copy()
         for name, values in changes.items():
             column = np.full(len(frame), values[s], dtype=object)
             if name == "colour":
                 column = pd.Categorical(column, categories=frame["colour"].cat.categories)
-                other[name] = column
+                changed[name] = column
             else:
-                other[name] = column.astype(float)
+                changed[name] = column.astype(float)
         if hasattr(model, "predict_proba"):
-            shares = model.predict_proba(other).T
-            told.append(shares[1:] if len(shares) == 2 else shares)
+            probabilities = model.predict_proba(changed).T
+            predictions.append(probabilities[1:] if len(probabilities) == 2 else probabilities)
         else:
-            told.append(model.predict(other)[None])
-    return np.stack(told, axis=-1)
+            predictions.append(model.predict(changed)[None])
+    return np.stack(predictions, axis=-1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_dependence_is_that_of_tables_predicted_one_by_one(model, n_classes):
+def test_dependence_matches_prediction_per_grid_value(model, n_classes):
     frame = table()
     model.fit(frame, targets(model, frame, n_classes))
     assert read_tree_sum(model) is not None
     for name in frame:
-        told = partial_dependence(model, frame, name, individual=True, n_values=9)
-        grid = told.grids[0]
+        result = partial_dependence(model, frame, name, individual=True, n_values=9)
+        grid = result.grids[0]
         values = [*grid.values, *([None] * grid.has_missing)]
-        expected = by_force(model, frame, {name: values})
-        np.testing.assert_allclose(told.individual, expected, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(told.average, expected.mean(axis=1), rtol=1e-9, atol=1e-12)
-        alone = partial_dependence(model, frame, name, n_values=9)
-        np.testing.assert_allclose(alone.average, told.average, rtol=1e-9, atol=1e-12)
+        expected = predict_per_setting(model, frame, {name: values})
+        np.testing.assert_allclose(result.individual, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(result.average, expected.mean(axis=1), rtol=1e-9, atol=1e-12)
+        average_only = partial_dependence(model, frame, name, n_values=9)
+        np.testing.assert_allclose(average_only.average, result.average, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", MODELS[2:4] + MODELS[9:10], ids=lambda m: type(m).__name__)
-def test_two_columns(model):
+def test_dependence_on_two_columns(model):
     frame = table(1)
     model.fit(frame, targets(model, frame, 2))
-    told = partial_dependence(model, frame, ("gaps", "colour"), n_values=5)
-    first, second = told.grids
+    result = partial_dependence(model, frame, ("with_nan", "colour"), n_values=5)
+    first, second = result.grids
     assert first.has_missing
     assert second.has_missing
     a = [*first.values, None]
     b = [*second.values, None]
-    expected = by_force(
-        model, frame, {"gaps": np.repeat(a, len(b)), "colour": np.tile(np.array(b, object), len(a))}
+    expected = predict_per_setting(
+        model,
+        frame,
+        {"with_nan": np.repeat(a, len(b)), "colour": np.tile(np.array(b, object), len(a))},
     )
     average = expected.mean(axis=1).reshape(-1, len(a), len(b))
-    np.testing.assert_allclose(told.average, average, rtol=1e-9, atol=1e-12)
-    each = partial_dependence(model, frame, ("gaps", "colour"), n_values=5, individual=True)
+    np.testing.assert_allclose(result.average, average, rtol=1e-9, atol=1e-12)
+    with_individual = partial_dependence(
+        model, frame, ("with_nan", "colour"), n_values=5, individual=True
+    )
     single = expected.reshape(*expected.shape[:2], len(a), len(b))
-    np.testing.assert_allclose(each.individual, single, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(each.average, told.average, rtol=1e-9, atol=1e-12)
-    assert (each.centred().individual[..., 0, 0] == 0).all()
+    np.testing.assert_allclose(with_individual.individual, single, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(with_individual.average, result.average, rtol=1e-9, atol=1e-12)
+    assert (with_individual.centred().individual[..., 0, 0] == 0).all()
 
 
 @settings(max_examples=25, deadline=None)
@@ -139,59 +144,59 @@ def test_two_columns(model):
     n_values=st.integers(1, 700),
     n_threads=st.integers(1, 3),
 )
-def test_any_grid(seed, n_rows, n_values, n_threads):
-    """Also with more settings than a mask holds, in no order, and on thresholds themselves."""
+def test_grids_of_any_size_and_order(seed, n_rows, n_values, n_threads):
+    """The grid may exceed one bit mask, be unsorted, or contain the thresholds."""
     random = np.random.default_rng(seed)
     X = random.integers(-3, 4, (n_rows, 3)) / 2
     y = random.normal(size=n_rows)
     model = RandomForestRegressor(3, random_state=seed).fit(X, y)
     values = random.integers(-8, 9, n_values) / 4
-    told = partial_dependence(model, X, 1, values=values, individual=True, n_jobs=n_threads)
-    at = {}
+    result = partial_dependence(model, X, 1, values=values, individual=True, n_jobs=n_threads)
+    by_value = {}
     for value in np.unique(values):
-        other = X.copy()
-        other[:, 1] = value
-        at[value] = model.predict(other)
-    expected = np.stack([at[value] for value in values], axis=1)
-    np.testing.assert_allclose(told.individual[0], expected, atol=1e-12)
+        changed = X.copy()
+        changed[:, 1] = value
+        by_value[value] = model.predict(changed)
+    expected = np.stack([by_value[value] for value in values], axis=1)
+    np.testing.assert_allclose(result.individual[0], expected, atol=1e-12)
     alone = partial_dependence(model, X, 1, values=values, n_jobs=n_threads)
     np.testing.assert_allclose(alone.average[0], expected.mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
-def test_many_rows_and_columns_on_any_number_of_threads(kind):
-    """Small trees have their questions decided first; both ways cut rows into blocks."""
+def test_result_does_not_depend_on_the_number_of_threads(kind):
+    """Small trees evaluate their splits first; both methods process rows in blocks."""
     frame = table(2, 1500)
     model = kind(n_estimators=20, random_state=0).fit(frame, targets(None, frame, 2))
-    one = partial_dependence(model, frame, "gaps", individual=True, n_jobs=1)
-    values = [*one.grids[0].values, None]
-    expected = by_force(model, frame, {"gaps": values})
-    np.testing.assert_allclose(one.individual, expected, rtol=1e-9, atol=1e-12)
+    single_thread = partial_dependence(model, frame, "with_nan", individual=True, n_jobs=1)
+    values = [*single_thread.grids[0].values, None]
+    expected = predict_per_setting(model, frame, {"with_nan": values})
+    np.testing.assert_allclose(single_thread.individual, expected, rtol=1e-9, atol=1e-12)
     for n_jobs in (2, 3):
-        told = partial_dependence(model, frame, "gaps", individual=True, n_jobs=n_jobs)
-        np.testing.assert_array_equal(told.individual, one.individual)
-    one = partial_dependence(model, frame, "a", n_jobs=1)
+        result = partial_dependence(model, frame, "with_nan", individual=True, n_jobs=n_jobs)
+        np.testing.assert_array_equal(result.individual, single_thread.individual)
+    single_thread = partial_dependence(model, frame, "a", n_jobs=1)
     for n_jobs in (2, 3):
         np.testing.assert_array_equal(
-            partial_dependence(model, frame, "a", n_jobs=n_jobs).average, one.average
+            partial_dependence(model, frame, "a", n_jobs=n_jobs).average, single_thread.average
         )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_against_scikit_learn(dtype):
+def test_dependence_matches_scikit_learn(dtype):
     random = np.random.default_rng(0)
     X = (random.normal(size=(80, 3)) * 5).astype(dtype)
     y = X[:, 0] * 1.0 + random.normal(size=80)
     grid = np.linspace(-4, 4, 11)
-    for model in (RandomForestRegressor(**FEW).fit(X, y), TheirNeighbors().fit(X, y)):
-        told = partial_dependence(model, X, 0, values=grid, individual=True)
-        wide = X.astype(np.float64) if dtype is np.int64 else X
-        theirs = their_dependence(model, wide, [0], custom_values={0: grid}, kind="both")
-        np.testing.assert_allclose(told.average, theirs["average"], rtol=1e-6)
-        np.testing.assert_allclose(told.individual, theirs["individual"], rtol=1e-6)
+    for model in (RandomForestRegressor(**FEW).fit(X, y), SklearnNeighbors().fit(X, y)):
+        result = partial_dependence(model, X, 0, values=grid, individual=True)
+        float_rows = X.astype(np.float64) if dtype is np.int64 else X
+        expected = sklearn_dependence(model, float_rows, [0], custom_values={0: grid}, kind="both")
+        np.testing.assert_allclose(result.average, expected["average"], rtol=1e-6)
+        np.testing.assert_allclose(result.individual, expected["individual"], rtol=1e-6)
 
 
-def test_layouts_and_frames_agree():
+def test_memory_layouts_and_frame_types_agree():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 4))
     y = X[:, 1] + random.normal(size=60)
@@ -207,13 +212,13 @@ def test_layouts_and_frames_agree():
         np.testing.assert_array_equal(partial_dependence(named, frame, "q").average, expected)
 
 
-def test_centred_curves_start_from_zero():
+def test_centred_curves_start_at_zero():
     frame = table()
     model = RandomForestRegressor(**FEW).fit(frame, targets(None, frame, 2))
-    told = partial_dependence(model, frame, "a", individual=True)
-    centred = told.centred()
+    result = partial_dependence(model, frame, "a", individual=True)
+    centred = result.centred()
     assert (centred.individual[..., 0] == 0).all()
-    np.testing.assert_allclose(centred.average[0], told.average[0] - told.average[0, 0])
+    np.testing.assert_allclose(centred.average[0], result.average[0] - result.average[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -229,7 +234,7 @@ def test_centred_curves_start_from_zero():
         ({"target": "yes"}, "target: expected None"),
     ],
 )
-def test_bad_arguments_are_named(changes, message):
+def test_invalid_arguments_raise(changes, message):
     frame = table()
     model = DecisionTreeRegressor().fit(frame, targets(None, frame, 2))
     with pytest.raises(ValueError, match=message):
@@ -239,23 +244,23 @@ def test_bad_arguments_are_named(changes, message):
 # ------------------------------------------------------------------ accumulated local effects
 
 
-def test_effects_of_a_linear_model_are_its_slopes():
+def test_effects_of_a_linear_model_have_its_slopes():
     random = np.random.default_rng(0)
     a = random.normal(size=400)
     X = np.column_stack([a, a + 0.1 * random.normal(size=400)])
     model = LinearRegression().fit(X, X @ [2.0, -3.0])
     for j, slope in ((0, 2.0), (1, -3.0)):
-        told = accumulated_local_effects(model, X, j)
-        edges = told.grids[0].values
-        np.testing.assert_allclose(np.diff(told.effect[0]), slope * np.diff(edges))
-        np.testing.assert_allclose(told.error, 0, atol=1e-9)
-        assert told.counts.sum() == 400
+        result = accumulated_local_effects(model, X, j)
+        edges = result.grids[0].values
+        np.testing.assert_allclose(np.diff(result.effect[0]), slope * np.diff(edges))
+        np.testing.assert_allclose(result.error, 0, atol=1e-9)
+        assert result.counts.sum() == 400
     both = accumulated_local_effects(model, X, (0, 1))
     np.testing.assert_allclose(both.effect, 0, atol=1e-9)
 
 
 class Product:
-    """Predicts the product of two columns."""
+    """A model that predicts the product of two columns."""
 
     def fit(self, X, y):
         self.n_features_in_ = 2
@@ -268,36 +273,34 @@ class Product:
         return True
 
     def __sklearn_tags__(self):
-        from sklearn.base import BaseEstimator
-
         return BaseEstimator().__sklearn_tags__()
 
 
-def test_effect_of_two_columns_is_what_they_do_together():
+def test_effect_of_two_columns_excludes_main_effects():
     X = np.random.default_rng(0).uniform(-1, 1, (4000, 2))
-    told = accumulated_local_effects(Product(), X, (0, 1), n_intervals=10)
-    a, b = (np.asarray(grid.values) for grid in told.grids)
-    np.testing.assert_allclose(told.effect[0], np.outer(a, b), atol=0.05)
+    result = accumulated_local_effects(Product(), X, (0, 1), n_intervals=10)
+    a, b = (np.asarray(grid.values) for grid in result.grids)
+    np.testing.assert_allclose(result.effect[0], np.outer(a, b), atol=0.05)
     alone = accumulated_local_effects(Product(), X, 0)
     assert np.abs(alone.effect).max() < 0.1
 
 
-def test_effects_of_numbers_and_categories_by_hand():
+def test_effects_match_the_definition():
     frame = table(3, 60)
     model = DecisionTreeRegressor(random_state=0).fit(frame, targets(None, frame, 2))
-    told = accumulated_local_effects(model, frame, "a", n_intervals=3)
-    edges, values = told.grids[0].values, frame["a"].to_numpy()
+    result = accumulated_local_effects(model, frame, "a", n_intervals=3)
+    edges, values = result.grids[0].values, frame["a"].to_numpy()
     steps = []
     for low, high, first in zip(edges[:-1], edges[1:], [True, False, False], strict=True):
         rows = frame[((values > low) | (first & (values == low))) & (values <= high)]
         up, down = rows.assign(a=high), rows.assign(a=low)
         steps.append(np.mean(model.predict(up) - model.predict(down)))
-    np.testing.assert_allclose(np.diff(told.effect[0]), steps)
+    np.testing.assert_allclose(np.diff(result.effect[0]), steps)
 
-    told = accumulated_local_effects(model, frame, "colour")
-    order = told.grids[0].values
+    result = accumulated_local_effects(model, frame, "colour")
+    order = result.grids[0].values
     assert sorted(order) == ["blue", "green", "grey", "red"]
-    assert told.n_missing == frame["colour"].isna().sum()
+    assert result.n_missing == frame["colour"].isna().sum()
     for k, (one, other) in enumerate(itertools.pairwise(order)):
         rows = frame[frame["colour"].isin([one, other])]
         at = {}
@@ -305,20 +308,20 @@ def test_effects_of_numbers_and_categories_by_hand():
             colours = pd.Categorical([name] * len(rows), categories=frame["colour"].cat.categories)
             at[name] = model.predict(rows.assign(colour=colours))
         step = np.mean(at[other] - at[one])
-        assert told.effect[0, k + 1] - told.effect[0, k] == pytest.approx(step)
-    assert told.effect[0] @ told.counts == pytest.approx(0, abs=1e-9)
+        assert result.effect[0, k + 1] - result.effect[0, k] == pytest.approx(step)
+    assert result.effect[0] @ result.counts == pytest.approx(0, abs=1e-9)
 
 
-def test_effects_have_the_right_error():
-    """Over many samples the effect varies as its standard error says."""
+def test_standard_errors_of_effects():
+    """The standard error matches the variation of the effect over many samples."""
     random = np.random.default_rng(0)
-    found, errors = [], []
+    effects, errors = [], []
     for _ in range(200):
         X = random.uniform(-1, 1, (300, 2))
-        told = accumulated_local_effects(Product(), X, 0, n_intervals=4)
-        found.append(told.effect[0, -1])
-        errors.append(told.error[0, -1])
-    assert np.std(found) == pytest.approx(np.mean(errors), rel=0.25)
+        result = accumulated_local_effects(Product(), X, 0, n_intervals=4)
+        effects.append(result.effect[0, -1])
+        errors.append(result.error[0, -1])
+    assert np.std(effects) == pytest.approx(np.mean(errors), rel=0.25)
 
 
 def test_constant_columns_have_no_effect():
@@ -334,27 +337,27 @@ def test_constant_columns_have_no_effect():
 
 def slow_h(model, X, i, j):
     def dependence(columns):
-        told = np.empty(len(X))
+        averages = np.empty(len(X))
         for r in range(len(X)):
-            other = X.copy()
-            other[:, columns] = X[r, columns]
-            told[r] = model.predict(other).mean()
-        return told - told.mean()
+            changed = X.copy()
+            changed[:, columns] = X[r, columns]
+            averages[r] = model.predict(changed).mean()
+        return averages - averages.mean()
 
     both = dependence([i, j])
-    beyond = both - dependence([i]) - dependence([j])
-    return np.sqrt((beyond**2).sum() / (both**2).sum())
+    interaction = both - dependence([i]) - dependence([j])
+    return np.sqrt((interaction**2).sum() / (both**2).sum())
 
 
-@pytest.mark.parametrize("model", [RandomForestRegressor(**FEW), TheirNeighbors(5)])
-def test_h_is_that_of_its_definition(model):
+@pytest.mark.parametrize("model", [RandomForestRegressor(**FEW), SklearnNeighbors(5)])
+def test_h_statistics_match_the_definition(model):
     random = np.random.default_rng(0)
     X = random.uniform(size=(40, 3))
     model.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
-    told = interaction_strengths(model, X)
+    result = interaction_strengths(model, X)
     for i, j in ((0, 1), (0, 2), (1, 2)):
-        assert told.pairwise[i, j] == pytest.approx(slow_h(model, X, i, j), rel=1e-6)
-    # Overall: what all others do together is a column's table seen from the other side.
+        assert result.pairwise[i, j] == pytest.approx(slow_h(model, X, i, j), rel=1e-6)
+    # The overall strength also needs the dependence on all other columns together.
     alone, others = np.empty(40), np.empty(40)
     for r in range(40):
         other = X.copy()
@@ -366,36 +369,36 @@ def test_h_is_that_of_its_definition(model):
     own = model.predict(X)
     own, alone, others = own - own.mean(), alone - alone.mean(), others - others.mean()
     expected = np.sqrt(((own - alone - others) ** 2).sum() / (own**2).sum())
-    assert told.overall[0] == pytest.approx(expected, rel=1e-6)
+    assert result.overall[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_no_interaction_in_a_sum():
+def test_additive_model_has_no_interactions():
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
-    told = interaction_strengths(model, X)
-    assert told.overall.max() < 1e-6
-    assert np.nanmax(told.pairwise) < 1e-6
+    result = interaction_strengths(model, X)
+    assert result.overall.max() < 1e-6
+    assert np.nanmax(result.pairwise) < 1e-6
 
 
-def _rows_along_a_line(n_categories, n_rows):
-    """Rows whose category, number and second category go along one line, with some noise."""
+def _rows_along_a_latent_line(n_categories, n_rows):
+    """Return rows whose three columns follow one latent position, with some noise."""
     rng = np.random.default_rng(n_categories)
-    place = rng.integers(0, n_categories, n_rows)
-    other = np.clip(place * 8 // n_categories + rng.integers(-2, 3, n_rows), 0, 7)
+    position = rng.integers(0, n_categories, n_rows)
+    other = np.clip(position * 8 // n_categories + rng.integers(-2, 3, n_rows), 0, 7)
     rows = pd.DataFrame(
         {
-            "category": pd.Categorical([f"{p * 7919 % n_categories:05}" for p in place]),
-            "number": place / n_categories + 0.2 * rng.normal(size=n_rows),
+            "category": pd.Categorical([f"{p * 7919 % n_categories:05}" for p in position]),
+            "number": position / n_categories + 0.2 * rng.normal(size=n_rows),
             "other": pd.Categorical(other),
         }
     )
     rows.loc[::17, "number"] = np.nan
-    return rows, place
+    return rows, position
 
 
-def test_order_of_categories_is_that_of_its_definition():
-    X, place = _rows_along_a_line(12, 300)
-    model = GradientBoostingRegressor(**BOOST).fit(X, place)
+def test_category_order_matches_the_definition():
+    X, position = _rows_along_a_latent_line(12, 300)
+    model = GradientBoostingRegressor(**BOOST).fit(X, position)
     view = TableView(X, model)
     codes = view.levels(0).codes
     present = np.unique(codes)
@@ -416,18 +419,18 @@ def test_order_of_categories_is_that_of_its_definition():
     assert order.tolist() in (np.argsort(line).tolist(), np.argsort(line)[::-1].tolist())
 
 
-def test_effects_of_thousands_of_categories():
-    X, place = _rows_along_a_line(3000, 20_000)
-    model = GradientBoostingRegressor(**BOOST).fit(X, place)
-    told = accumulated_local_effects(model, X, "category", max_rows=None)
+def test_effects_order_thousands_of_categories():
+    X, position = _rows_along_a_latent_line(3000, 20_000)
+    model = GradientBoostingRegressor(**BOOST).fit(X, position)
+    result = accumulated_local_effects(model, X, "category", max_rows=None)
     names = [f"{p * 7919 % 3000:05}" for p in range(3000)]
-    along = [names.index(name) for name in told.grids[0].values]
-    assert len(along) == len(np.unique(place))
+    along = [names.index(name) for name in result.grids[0].values]
+    assert len(along) == len(np.unique(position))
     assert abs(np.corrcoef(along, np.arange(len(along)))[0, 1]) > 0.9
 
 
 @pytest.mark.parametrize("n_intervals", [0, -1, 2.5, "x", None])
-def test_intervals_are_a_positive_whole_number(n_intervals):
+def test_n_intervals_must_be_a_positive_integer(n_intervals):
     rows = np.arange(20.0).reshape(10, 2)
     model = DecisionTreeRegressor().fit(rows, rows[:, 0])
     with pytest.raises(ValueError, match="n_intervals: expected a positive integer, got"):

@@ -1,10 +1,12 @@
-"""Fixed partitions: against a dict of cells, by the definitions, and what they refuse."""
+"""Fixed partitions, compared with a dict of cells, and invalid input."""
 
 import math
 import pickle
 import warnings
 from collections import defaultdict
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,6 +31,8 @@ from spinney.tree import (
 from spinney.tree.partition._grid import Grid
 from support.estimator_checks import run_estimator_checks
 
+mpl.use("agg")
+
 KINDS = [PartitionClassifier, PartitionRegressor]
 
 
@@ -43,44 +47,46 @@ def by_parity(X):
     ids=["default", "nearest", "function"],
 )
 def test_estimator_checks(kind, parameters):
-    # The labels of a function need not fit the data.
+    # A function's cells need not separate the classes of the check.
     of_function = ("check_classifiers_train", "check_regressors_train")
     left_out = of_function if parameters.get("cells") is by_parity else ()
     run_estimator_checks(kind(**parameters), left_out)
 
 
-# -------------------------------------------------------------------------------- slow twin
+# -------------------------------------------------------------------------------- reference
 
 
-def place(x, edges):
-    """Count the edges that x is above, one by one."""
+def cell_index(x, edges):
+    """Return how many edges are below x."""
     return sum(x > edge for edge in edges)
 
 
-def twin(X, y, weights, edges, asked, empty):
-    """Means of a dict of cells, with loops."""
+def predict_by_dict(X, y, weights, *, edges, queries, empty):
+    """Return predictions and cells of a reference implementation with a dict."""
     cells = defaultdict(list)
     for row, target, weight in zip(X, y, weights, strict=True):
         if weight > 0:
-            cells[tuple(map(place, row, edges))].append((target, weight))
+            cells[tuple(map(cell_index, row, edges))].append((target, weight))
 
     def mean(rows):
         return sum(t * w for t, w in rows) / sum(w for _, w in rows)
 
-    everything = [one for rows in cells.values() for one in rows]
-    out = []
-    for row in asked:
-        cell = tuple(map(place, row, edges))
+    all_rows = [pair for rows in cells.values() for pair in rows]
+    predictions = []
+    for row in queries:
+        cell = tuple(map(cell_index, row, edges))
         if cell in cells:
-            out.append(mean(cells[cell]))
+            predictions.append(mean(cells[cell]))
         elif empty == "global":
-            out.append(mean(everything))
+            predictions.append(mean(all_rows))
         elif empty == "nearest":
-            far = {o: sum((a - b) ** 2 for a, b in zip(o, cell, strict=True)) for o in cells}
-            out.append(mean(cells[min(sorted(cells), key=far.__getitem__)]))
+            squared_distances = {
+                o: sum((a - b) ** 2 for a, b in zip(o, cell, strict=True)) for o in cells
+            }
+            predictions.append(mean(cells[min(sorted(cells), key=squared_distances.__getitem__)]))
         else:
-            out.append(math.nan if empty == "nan" else empty)
-    return out, cells
+            predictions.append(math.nan if empty == "nan" else empty)
+    return predictions, cells
 
 
 numbers = st.integers(-8, 8).map(lambda i: i / 4) | st.floats(-3, 3)
@@ -91,7 +97,7 @@ def tables(draw):
     n_rows, n_features = draw(st.integers(1, 25)), draw(st.integers(1, 3))
     row = st.lists(numbers, min_size=n_features, max_size=n_features)
     X = draw(st.lists(row, min_size=n_rows, max_size=n_rows))
-    asked = draw(st.lists(row, min_size=1, max_size=10))
+    queries = draw(st.lists(row, min_size=1, max_size=10))
     y = draw(st.lists(st.integers(-3, 3), min_size=n_rows, max_size=n_rows))
     weights = draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
     weights[draw(st.integers(0, n_rows - 1))] = 1
@@ -103,77 +109,89 @@ def tables(draw):
             max_size=n_features,
         )
     )
-    return np.array(X), np.array(y), np.array(weights), np.array(asked), cells
+    return np.array(X), np.array(y), np.array(weights), np.array(queries), cells
 
 
 @settings(deadline=None)
 @given(tables(), st.sampled_from(["global", "nearest", "nan", 7.0]))
-def test_as_a_dict_of_cells(table, empty):
-    X, y, weights, asked, cells = table
+def test_predictions_match_a_dict_of_cells(table, empty):
+    X, y, weights, queries, cells = table
     model = PartitionRegressor(cells, empty=empty).fit(X, y, weights)
-    everywhere = np.r_[X, asked]
-    expected, slow = twin(X, y, weights, model.edges_, everywhere, empty)
-    np.testing.assert_allclose(model.predict(everywhere), expected, atol=1e-12)
-    assert model.n_cells_ == len(slow) == len(model.cell_values_)
-    assert [tuple(cell) for cell in model.cells_] == sorted(slow)
-    np.testing.assert_array_equal(model.cell_counts_, [len(slow[c]) for c in sorted(slow)])
-    np.testing.assert_array_equal(
-        model.cell_weights_, [sum(w for _, w in slow[c]) for c in sorted(slow)]
+    all_rows = np.r_[X, queries]
+    expected, expected_cells = predict_by_dict(
+        X, y, weights, edges=model.edges_, queries=all_rows, empty=empty
     )
-    numbers_of = {cell: number for number, cell in enumerate(sorted(slow))}
+    np.testing.assert_allclose(model.predict(all_rows), expected, atol=1e-12)
+    assert model.n_cells_ == len(expected_cells) == len(model.cell_values_)
+    assert [tuple(cell) for cell in model.cells_] == sorted(expected_cells)
     np.testing.assert_array_equal(
-        model.apply(everywhere),
-        [numbers_of.get(tuple(map(place, row, model.edges_)), -1) for row in everywhere],
+        model.cell_counts_, [len(expected_cells[c]) for c in sorted(expected_cells)]
+    )
+    np.testing.assert_array_equal(
+        model.cell_weights_, [sum(w for _, w in expected_cells[c]) for c in sorted(expected_cells)]
+    )
+    numbers_of = {cell: number for number, cell in enumerate(sorted(expected_cells))}
+    np.testing.assert_array_equal(
+        model.apply(all_rows),
+        [numbers_of.get(tuple(map(cell_index, row, model.edges_)), -1) for row in all_rows],
     )
 
 
 @settings(deadline=None)
 @given(tables(), st.sampled_from(["global", "nearest"]))
-def test_classes_are_means_of_indicators(table, empty):
-    X, y, weights, asked, cells = table
+def test_probabilities_are_means_of_class_indicators(table, empty):
+    X, y, weights, queries, cells = table
     model = PartitionClassifier(cells, empty=empty).fit(X, y, weights)
-    told = model.predict_proba(asked)
+    probabilities = model.predict_proba(queries)
     for k, label in enumerate(model.classes_):
-        expected, _ = twin(X, y == label, weights, model.edges_, asked, empty)
-        np.testing.assert_allclose(told[:, k], expected, atol=1e-12)
-    np.testing.assert_array_equal(model.predict(asked), model.classes_[told.argmax(axis=1)])
+        expected, _ = predict_by_dict(
+            X, y == label, weights, edges=model.edges_, queries=queries, empty=empty
+        )
+        np.testing.assert_allclose(probabilities[:, k], expected, atol=1e-12)
+    np.testing.assert_array_equal(
+        model.predict(queries), model.classes_[probabilities.argmax(axis=1)]
+    )
 
 
 @settings(deadline=None)
 @given(tables())
-def test_weights_are_repeated_rows(table):
-    X, y, weights, asked, cells = table
+def test_integer_weights_equal_repeated_rows(table):
+    X, y, weights, queries, cells = table
     repeated_X, repeated_y = X.repeat(weights, axis=0), y.repeat(weights)
     weighted = PartitionRegressor(cells).fit(X, y, weights)
     repeated = PartitionRegressor(cells).fit(repeated_X, repeated_y)
     np.testing.assert_allclose(weighted.cell_weights_, repeated.cell_counts_)
-    np.testing.assert_allclose(weighted.predict(asked), repeated.predict(asked), atol=1e-12)
+    np.testing.assert_allclose(weighted.predict(queries), repeated.predict(queries), atol=1e-12)
     weighted = PartitionClassifier(cells).fit(X, y, weights)
     repeated = PartitionClassifier(cells).fit(repeated_X, repeated_y)
-    told = weighted.predict_proba(asked)
-    kept = np.isin(weighted.classes_, repeated.classes_)  # some have rows of weight zero alone
-    assert not told[:, ~kept].any()
-    np.testing.assert_allclose(told[:, kept], repeated.predict_proba(asked), atol=1e-12)
+    probabilities = weighted.predict_proba(queries)
+    has_weight = np.isin(
+        weighted.classes_, repeated.classes_
+    )  # some classes have only rows of weight zero
+    assert not probabilities[:, ~has_weight].any()
+    np.testing.assert_allclose(
+        probabilities[:, has_weight], repeated.predict_proba(queries), atol=1e-12
+    )
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10_000), st.integers(1, 30))
-def test_one_feature_is_binned_statistic(seed, n_cells):
+def test_one_feature_matches_binned_statistic(seed, n_cells):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=200), rng.normal(size=200)
     means, edges, _ = binned_statistic(x, y, "mean", n_cells)
     model = PartitionRegressor(n_cells).fit(x[:, np.newaxis], y)
     np.testing.assert_array_equal(model.edges_[0], edges[1:-1])
     np.testing.assert_allclose(model.cell_values_, means[~np.isnan(means)])
-    given = PartitionRegressor(n_cells, range=(-1, 2)).fit(x[:, np.newaxis], y)
-    np.testing.assert_array_equal(given.edges_[0], np.linspace(-1, 2, n_cells + 1)[1:-1])
+    with_range = PartitionRegressor(n_cells, range=(-1, 2)).fit(x[:, np.newaxis], y)
+    np.testing.assert_array_equal(with_range.edges_[0], np.linspace(-1, 2, n_cells + 1)[1:-1])
 
 
 # -------------------------------------------------------------------------------- many cells
 
 
 @pytest.mark.parametrize("n_features", [2, 18, 20, 45])
-def test_more_cells_than_64_bits_count(n_features):
+def test_more_cells_than_64_bits_can_number(n_features):
     rng = np.random.default_rng(0)
     centers = rng.random((50, n_features))
     X = np.r_[
@@ -181,29 +199,31 @@ def test_more_cells_than_64_bits_count(n_features):
     ]
     y = rng.normal(size=len(X))
     model = PartitionRegressor(10, empty="nan").fit(X, y)
-    asked = np.r_[X, rng.random((100, n_features))]
-    expected, slow = twin(X, y, np.ones(len(y)), model.edges_, asked, "nan")
-    np.testing.assert_allclose(model.predict(asked), expected)
-    assert [tuple(cell) for cell in model.cells_] == sorted(slow)
+    queries = np.r_[X, rng.random((100, n_features))]
+    expected, expected_cells = predict_by_dict(
+        X, y, np.ones(len(y)), edges=model.edges_, queries=queries, empty="nan"
+    )
+    np.testing.assert_allclose(model.predict(queries), expected)
+    assert [tuple(cell) for cell in model.cells_] == sorted(expected_cells)
     if n_features > 2:
-        assert np.isnan(model.predict(asked[-100:])).all()
+        assert np.isnan(model.predict(queries[-100:])).all()
 
 
-def test_keys_are_numbered_again_where_they_grow_long(monkeypatch):
+def test_long_cell_keys_are_renumbered_in_stages(monkeypatch):
     rng = np.random.default_rng(0)
-    X, y, asked = rng.random((300, 9)), rng.normal(size=300), rng.random((300, 9))
-    whole = PartitionRegressor(3, empty="nan").fit(X, y)
-    expected = whole.apply(asked), whole.apply(X)
+    X, y, queries = rng.random((300, 9)), rng.normal(size=300), rng.random((300, 9))
+    one_stage = PartitionRegressor(3, empty="nan").fit(X, y)
+    expected = one_stage.apply(queries), one_stage.apply(X)
     monkeypatch.setattr("spinney.tree.partition._grid._LARGEST_KEY", 1000)
-    parts = PartitionRegressor(3, empty="nan").fit(X, y)
-    assert len(parts._cells._stages) > 2
-    np.testing.assert_array_equal(parts.cells_, whole.cells_)
-    np.testing.assert_array_equal(parts.apply(asked), expected[0])
-    np.testing.assert_array_equal(parts.apply(X), expected[1])
-    np.testing.assert_array_equal(parts.apply(X[:1]), expected[1][:1])
+    several_stages = PartitionRegressor(3, empty="nan").fit(X, y)
+    assert len(several_stages._cells._stages) > 2
+    np.testing.assert_array_equal(several_stages.cells_, one_stage.cells_)
+    np.testing.assert_array_equal(several_stages.apply(queries), expected[0])
+    np.testing.assert_array_equal(several_stages.apply(X), expected[1])
+    np.testing.assert_array_equal(several_stages.apply(X[:1]), expected[1][:1])
 
 
-def test_nearest_takes_the_first_of_several():
+def test_nearest_cell_breaks_ties_by_order():
     grid = Grid([np.arange(9.0), np.arange(9.0)])
     grid.occupy(np.array([[3.0, 3.0], [5.0, 5.0], [3.0, 5.0], [5.0, 3.0]]))
     assert grid.nearest(np.array([[4.0, 4.0]])).tolist() == [0]
@@ -213,7 +233,7 @@ def test_nearest_takes_the_first_of_several():
 # -------------------------------------------------------------------------------- functions
 
 
-def test_labels_of_any_kind():
+def test_cell_functions_may_return_any_hashable_labels():
     X, y = np.arange(6.0)[:, np.newaxis], np.arange(6.0)
 
     def strings(X):
@@ -229,11 +249,11 @@ def test_labels_of_any_kind():
     np.testing.assert_array_equal(model.predict(X), [0.5, 0.5, 2.5, 2.5, 1.5, 1.5])
     assert model.apply(X).tolist() == [0, 0, 1, 1, -1, -1]
     assert list(model.cells_) == [None, ("pair", False)]
-    again = pickle.loads(pickle.dumps(PartitionRegressor(by_parity).fit(X, y)))
-    np.testing.assert_array_equal(again.predict(X), [2, 3] * 3)
+    unpickled = pickle.loads(pickle.dumps(PartitionRegressor(by_parity).fit(X, y)))
+    np.testing.assert_array_equal(unpickled.predict(X), [2, 3] * 3)
 
 
-def test_labels_that_will_not_do():
+def test_invalid_cell_labels_raise():
     X, y = np.zeros((3, 1)), [0, 1, 1]
     for function, message in [
         (lambda X: [0], r"3 labels, one for each row, got an array of shape \(1,\)"),
@@ -247,17 +267,17 @@ def test_labels_that_will_not_do():
         PartitionClassifier(by_parity, empty="nearest").fit(X, y)
 
 
-# -------------------------------------------------------------------------------- answers
+# -------------------------------------------------------------------------------- predictions
 
 
-def test_edges_are_right_ends():
+def test_cells_include_their_right_edge():
     model = PartitionRegressor([[0.0, 1.0]]).fit([[-5.0], [0.0], [0.5], [1.0], [1.5]], range(5))
     np.testing.assert_array_equal(
         model.predict([[-9], [0], [1e-9], [1], [2]]), [0.5, 0.5, 2.5, 2.5, 4]
     )
 
 
-def test_empty_classes():
+def test_empty_cells_of_classifiers():
     X, y = [[0.0], [1.0], [9.0]], ["b", "b", "a"]
     assert PartitionClassifier(9).fit(X, y).predict([[5.0]]) == "b"
     assert PartitionClassifier(9, empty="a").fit(X, y).predict([[5.0]]) == "a"
@@ -268,12 +288,12 @@ def test_empty_classes():
     assert PartitionClassifier(9, empty=1).fit(X, [1, 0, 0]).predict([[5.0]]) == 1
 
 
-def test_ties_go_to_the_first_class():
+def test_ties_predict_the_first_class():
     model = PartitionClassifier(1).fit([[0.0], [1.0]], ["b", "a"])
     assert model.predict([[0.0]]) == "a"
 
 
-def test_rows_of_weight_zero_have_no_say():
+def test_rows_of_weight_zero_have_no_effect():
     X, y = np.array([[0.0], [1.0], [50.0]]), np.array([0.0, 1.0, 99.0])
     model = PartitionRegressor(2).fit(X, y, [1, 1, 0])
     np.testing.assert_array_equal(model.edges_[0], [0.5])
@@ -281,9 +301,11 @@ def test_rows_of_weight_zero_have_no_say():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_odd_columns(kind):
-    big, small = 1.7e308, 5e-324
-    X = np.array([[3, -big, 0, 1], [3, big, small, 1 + 2e-16], [3, 0, 2 * small, 1 + 5e-16]])
+def test_constant_and_extreme_columns(kind):
+    largest, smallest = 1.7e308, 5e-324
+    X = np.array(
+        [[3, -largest, 0, 1], [3, largest, smallest, 1 + 2e-16], [3, 0, 2 * smallest, 1 + 5e-16]]
+    )
     y = [0, 1, 2]
     with np.errstate(all="ignore"):
         for cells in (1, 2, 1000):
@@ -292,19 +314,19 @@ def test_odd_columns(kind):
             assert all((np.diff(edges) > 0).all() for edges in model.edges_)
             assert all(np.isfinite(edges).all() for edges in model.edges_)
         np.testing.assert_array_equal(model.predict(X), y)
-    one = kind().fit([[1.0, 2.0]], [4])
-    assert one.predict([[7.0, -3.0]]) == 4
-    assert one.n_cells_ == 1
+    one_row = kind().fit([[1.0, 2.0]], [4])
+    assert one_row.predict([[7.0, -3.0]]) == 4
+    assert one_row.n_cells_ == 1
 
 
-def test_containers():
+def test_container_types_agree():
     X, y = make_moons(200, noise=0.2, random_state=0)
     expected = PartitionClassifier(5).fit(X, y).predict(X)
-    frozen = np.array(X)
-    frozen.flags.writeable = False
+    read_only = np.array(X)
+    read_only.flags.writeable = False
     wide = np.zeros((400, 4))
     wide[::2, ::2] = X
-    for other in (X.tolist(), frozen, wide[::2, ::2], np.asfortranarray(X)):
+    for other in (X.tolist(), read_only, wide[::2, ::2], np.asfortranarray(X)):
         np.testing.assert_array_equal(PartitionClassifier(5).fit(other, y).predict(other), expected)
     for frame in (pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"])):
         model = PartitionClassifier(5).fit(frame, y)
@@ -312,17 +334,17 @@ def test_containers():
         np.testing.assert_array_equal(model.predict(frame), expected)
 
 
-def test_company():
+def test_pipelines_grid_search_and_clones():
     X, y = make_moons(300, noise=0.2, random_state=0)
     pipeline = make_pipeline(StandardScaler(), PartitionClassifier())
     search = GridSearchCV(pipeline, {"partitionclassifier__cells": [1, 5, 10, [3, 4]]}).fit(X, y)
     assert search.best_score_ > 0.85
     model = clone(PartitionClassifier([3, 4], empty="nearest", range=(0, 1))).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X * 2), model.predict_proba(X * 2))
+    unpickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(unpickled.predict_proba(X * 2), model.predict_proba(X * 2))
 
 
-# -------------------------------------------------------------------------------- refusals
+# -------------------------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize(
@@ -353,18 +375,18 @@ def test_company():
     ids=str,
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_bad_parameters(kind, parameters, message):
+def test_invalid_parameters_raise(kind, parameters, message):
     with pytest.raises(ValueError, match=message):
         kind(**parameters).fit([[0.0, 1.0], [2.0, 3.0]], [0, 1])
 
 
-def test_classes_that_were_not_seen_are_no_answer():
+def test_empty_must_be_a_class():
     with pytest.raises(ValueError, match=r"one of the classes \[0, 1\], got 'nan'"):
         PartitionClassifier(empty="nan").fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bad_data(kind):
+def test_invalid_data_raises(kind):
     X, y = np.zeros((3, 1)), [0, 1, 1]
     with pytest.raises(ValueError, match="contains NaN"):
         kind().fit([[np.nan], [0], [0]], y)
@@ -376,14 +398,10 @@ def test_bad_data(kind):
         kind().fit(X, y, [1, -1, 1])
 
 
-# -------------------------------------------------------------------------------- pictures
+# -------------------------------------------------------------------------------- output
 
 
-def test_plot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
+def test_plot_partition():
     X, y = make_moons(100, noise=0.2, random_state=0)
     figure, axes = plt.subplots(1, 4)
     try:
@@ -413,19 +431,19 @@ def test_plot():
         plot_partition(PartitionClassifier().fit(X, y), y=y)
 
 
-def test_what_is_written_is_what_is_said():
+def test_exported_rules_match_predictions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > X[:, 1]).astype(int)
     model = PartitionClassifier(cells=[[0.0], 3]).fit(X, y)
     rules = export_rules(model)
     assert len(rules) == model.n_cells_
-    for row, said in zip(X, model.predict(X), strict=True):
+    for row, prediction in zip(X, model.predict(X), strict=True):
         (rule,) = [rule for rule in rules if rule.covers(row)]
-        assert rule.prediction == said
+        assert rule.prediction == prediction
     assert "x[0] <= 0 and" in export_text(model)
     assert export_svg(model).startswith("<svg")
-    named = PartitionRegressor(cells=by_parity).fit(X, X[:, 0])
-    assert "cell = 1" in export_text(named)
+    by_function = PartitionRegressor(cells=by_parity).fit(X, X[:, 0])
+    assert "cell = 1" in export_text(by_function)
     with pytest.raises(TypeError, match="export_rules: expected a partition with a grid"):
-        export_rules(named)
+        export_rules(by_function)

@@ -1,8 +1,10 @@
-"""Quad trees: against a recursive twin, by their invariants, and what they refuse."""
+"""Quad trees, compared with a recursive reference; invariants; invalid input."""
 
 import pickle
 import warnings
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,9 +28,11 @@ from spinney.tree import (
 )
 from support.estimator_checks import run_estimator_checks
 
+mpl.use("agg")
+
 KINDS = [QuadTreeClassifier, QuadTreeRegressor]
 SPLITS = ["midpoint", "point"]
-# It fits 30 features, and a node of 30 features has 2**30 children. Below it is done with 10.
+# The check fits 30 features, which are 2**30 children. The next test does it with 10 features.
 TOO_WIDE = "check_sample_weight_equivalence_on_dense_data"
 
 
@@ -39,7 +43,7 @@ def test_estimator_checks(kind, split):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_check_of_weights_with_ten_features(kind):
+def test_weights_equal_repeated_rows_with_ten_features(kind):
     rng = np.random.RandomState(42)
     X, y, weights = rng.rand(15, 10), rng.randint(0, 3, size=15), rng.randint(0, 5, size=15)
     weighted = kind().fit(X, y, weights)
@@ -49,12 +53,12 @@ def test_the_check_of_weights_with_ten_features(kind):
         np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X))
 
 
-# -------------------------------------------------------------------------------- slow twin
+# -------------------------------------------------------------------------------- reference
 
 
-def twin(rows, low, high, at_points, capacity, max_depth):
-    """Grow a tree by recursion; rows are tuples (number, values), in the order of insertion."""
-    node = {"rows": [number for number, _ in rows], "low": low, "high": high, "children": {}}
+def grow_recursively(rows, low, high, *, at_points, capacity, max_depth):
+    """Grow a tree recursively from tuples (row, values) in order of insertion."""
+    node = {"rows": [row for row, _ in rows], "low": low, "high": high, "children": {}}
     values = [x for _, x in rows]
     if len(rows) <= capacity or max_depth == 0 or len(set(values)) == 1:
         return node
@@ -64,24 +68,25 @@ def twin(rows, low, high, at_points, capacity, max_depth):
             center = next(x for x in values if x != center)
     else:
         center = tuple(
-            middle if (middle := a + (b - a) / 2) < b else a for a, b in zip(low, high, strict=True)
+            midpoint if (midpoint := a + (b - a) / 2) < b else a
+            for a, b in zip(low, high, strict=True)
         )
     node["center"] = center
-    for slot in range(2 ** len(low)):
-        bits = [slot >> j & 1 for j in range(len(low))]
-        mine = [
-            (number, x)
-            for number, x in rows
+    for child in range(2 ** len(low)):
+        bits = [child >> j & 1 for j in range(len(low))]
+        inside = [
+            (row, x)
+            for row, x in rows
             if all((a > c) == b for a, c, b in zip(x, center, bits, strict=True))
         ]
-        if mine:
-            node["children"][slot] = twin(
-                mine,
+        if inside:
+            node["children"][child] = grow_recursively(
+                inside,
                 tuple(c if b else a for a, c, b in zip(low, center, bits, strict=True)),
                 tuple(a if b else c for a, c, b in zip(high, center, bits, strict=True)),
-                at_points,
-                capacity,
-                None if max_depth is None else max_depth - 1,
+                at_points=at_points,
+                capacity=capacity,
+                max_depth=None if max_depth is None else max_depth - 1,
             )
     return node
 
@@ -92,11 +97,13 @@ def slow_fit(X, split, capacity, max_depth, seed):
         order = np.random.RandomState(seed).permutation(len(X))
     rows = [(int(i), tuple(X[i].tolist())) for i in order]
     low, high = tuple(X.min(axis=0).tolist()), tuple(X.max(axis=0).tolist())
-    return twin(rows, low, high, split == "point", capacity, max_depth)
+    return grow_recursively(
+        rows, low, high, at_points=split == "point", capacity=capacity, max_depth=max_depth
+    )
 
 
-def same_tree(tree, leaves, slow, node=0, depth=0):
-    """Compare with the twin, and return how many nodes were met."""
+def compare_trees(tree, leaves, slow, node=0, depth=0):
+    """Compare with the reference tree and return the number of nodes."""
     assert tree.low[node].tolist() == list(slow["low"])
     assert tree.high[node].tolist() == list(slow["high"])
     assert tree.depth[node] == depth
@@ -110,12 +117,12 @@ def same_tree(tree, leaves, slow, node=0, depth=0):
         return 1
     assert tree.center[node].tolist() == list(slow["center"])
     return 1 + sum(
-        same_tree(tree, leaves, child, children[slot], depth + 1)
+        compare_trees(tree, leaves, child, children[slot], depth + 1)
         for slot, child in slow["children"].items()
     )
 
 
-# Neighbouring floats at 1, but none near 0, from which it is a thousand halvings to them.
+# Adjacent floats at 1, but not near 0, where separating them takes a thousand halvings.
 numbers = (
     st.integers(-8, 8).map(lambda i: i / 4)
     | st.floats(-3, 3).map(lambda x: round(x, 4))
@@ -132,8 +139,8 @@ def tables(draw):
     y = np.array(draw(st.lists(st.integers(-3, 3), min_size=n_rows, max_size=n_rows)))
     weights = np.array(draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows)))
     weights[draw(st.integers(0, n_rows - 1))] = 1
-    asked = np.array(draw(st.lists(rows, min_size=1, max_size=10)))
-    return X, y, weights, asked
+    queries = np.array(draw(st.lists(rows, min_size=1, max_size=10)))
+    return X, y, weights, queries
 
 
 capacities = st.sampled_from([1, 2, 5, 10])
@@ -142,19 +149,19 @@ depths = st.sampled_from([None, None, 0, 1, 3])
 
 @settings(deadline=None)
 @given(tables(), st.sampled_from(SPLITS), capacities, depths, st.integers(0, 5))
-def test_as_the_recursive_twin(table, split, capacity, max_depth, seed):
+def test_tree_matches_the_recursive_reference(table, split, capacity, max_depth, seed):
     X, y, _, _ = table
     model = QuadTreeRegressor(
         split=split, leaf_capacity=capacity, max_depth=max_depth, random_state=seed
     ).fit(X, y)
     slow = slow_fit(X, split, capacity, max_depth, seed)
-    assert same_tree(model.tree_, model.apply(X), slow) == model.tree_.n_nodes
+    assert compare_trees(model.tree_, model.apply(X), slow) == model.tree_.n_nodes
 
 
 @settings(deadline=None)
 @given(tables(), st.sampled_from(SPLITS), capacities, depths)
-def test_invariants(table, split, capacity, max_depth):
-    X, y, weights, asked = table
+def test_invariants_of_nodes_and_boxes(table, split, capacity, max_depth):
+    X, y, weights, queries = table
     model = QuadTreeRegressor(
         split=split, leaf_capacity=capacity, max_depth=max_depth, random_state=0
     ).fit(X, y, weights)
@@ -163,55 +170,55 @@ def test_invariants(table, split, capacity, max_depth):
     assert tree.is_leaf[leaves].all()
     assert model.get_n_leaves() == tree.is_leaf.sum() == len(set(leaves.tolist()))
     assert model.get_depth() == tree.depth.max()
-    # Boxes hold their rows; open below, but for those at the low end of the data.
+    # Boxes contain their rows. Lower bounds are exclusive, except at the minimum of the data.
     low, high = tree.low[leaves], tree.high[leaves]
     assert (((low < X) | (tree.low[0] == X)) & (high >= X)).all()
     # Boxes (low, high] of leaves are disjoint: in some feature one ends where the other starts.
-    ends = np.flatnonzero(tree.is_leaf)
-    for a in ends:
-        for b in ends[ends > a]:
+    leaf_nodes = np.flatnonzero(tree.is_leaf)
+    for a in leaf_nodes:
+        for b in leaf_nodes[leaf_nodes > a]:
             assert ((tree.high[a] <= tree.low[b]) | (tree.high[b] <= tree.low[a])).any()
-    for leaf in ends:
-        mine = leaves == leaf
-        assert tree.n_node_samples[leaf] == mine.sum()
+    for leaf in leaf_nodes:
+        inside = leaves == leaf
+        assert tree.n_node_samples[leaf] == inside.sum()
         assert (
-            mine.sum() <= capacity
-            or len(np.unique(X[mine], axis=0)) == 1
+            inside.sum() <= capacity
+            or len(np.unique(X[inside], axis=0)) == 1
             or tree.depth[leaf] == max_depth
         )
-    # Every node is summed up from below: here from its rows, found by the way down.
+    # The statistics of every node match those of the rows below it.
     child = tree.children
     for node in range(tree.n_nodes):
-        below, stack = [], [node]
+        descendants, stack = [], [node]
         while stack:
-            one = stack.pop()
-            below.append(one)
-            stack.extend(child[one][child[one] >= 0].tolist())
-        mine = np.isin(leaves, below)
-        mean = np.average(y[mine], weights=weights[mine])
+            current = stack.pop()
+            descendants.append(current)
+            stack.extend(child[current][child[current] >= 0].tolist())
+        inside = np.isin(leaves, descendants)
+        mean = np.average(y[inside], weights=weights[inside])
         np.testing.assert_allclose(tree.value[node, 0], mean, atol=1e-12)
         np.testing.assert_allclose(
             tree.impurity[node],
-            np.average((y[mine] - mean) ** 2, weights=weights[mine]),
+            np.average((y[inside] - mean) ** 2, weights=weights[inside]),
             atol=1e-12,
         )
-        assert tree.weighted_n_node_samples[node] == weights[mine].sum()
-        assert tree.n_node_samples[node] == mine.sum()
+        assert tree.weighted_n_node_samples[node] == weights[inside].sum()
+        assert tree.n_node_samples[node] == inside.sum()
     np.testing.assert_array_equal(model.predict(X), tree.value[leaves, 0])
-    # Rows that were not seen, one by one.
-    for row, told in zip(asked, model.apply(asked), strict=True):
+    # New rows stop where the child does not exist.
+    for row, applied in zip(queries, model.apply(queries), strict=True):
         node = 0
         while not tree.is_leaf[node]:
             slot = sum(1 << j for j in range(len(row)) if row[j] > tree.center[node, j])
             if child[node, slot] < 0:
                 break
             node = child[node, slot]
-        assert told == node
+        assert applied == node
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(anything, anything), min_size=1, max_size=15), st.sampled_from(SPLITS))
-def test_any_numbers_can_be_told_apart(rows, split):
+def test_all_different_rows_are_separated(rows, split):
     X = np.array(rows)
     _, y = np.unique(X, axis=0, return_inverse=True)
     model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(X, y.ravel())
@@ -222,24 +229,26 @@ def test_any_numbers_can_be_told_apart(rows, split):
 
 @settings(deadline=None)
 @given(tables(), st.sampled_from(SPLITS), capacities)
-def test_classes_are_means_of_indicators(table, split, capacity):
-    X, y, weights, asked = table
+def test_probabilities_are_means_of_class_indicators(table, split, capacity):
+    X, y, weights, queries = table
     parameters = {"split": split, "leaf_capacity": capacity, "random_state": 0}
     model = QuadTreeClassifier(**parameters).fit(X, y, weights)
-    told = model.predict_proba(asked)
+    probabilities = model.predict_proba(queries)
     for k, label in enumerate(model.classes_):
         means = QuadTreeRegressor(**parameters).fit(X, y == label, weights)
-        np.testing.assert_allclose(told[:, k], means.predict(asked), atol=1e-12)
-    np.testing.assert_array_equal(model.predict(asked), model.classes_[told.argmax(axis=1)])
+        np.testing.assert_allclose(probabilities[:, k], means.predict(queries), atol=1e-12)
+    np.testing.assert_array_equal(
+        model.predict(queries), model.classes_[probabilities.argmax(axis=1)]
+    )
     gini = 1 - (model.tree_.value**2).sum(axis=1)
     np.testing.assert_allclose(model.tree_.impurity, gini, atol=1e-12)
 
 
 @settings(deadline=None)
 @given(tables())
-def test_weights_are_repeated_rows(table):
-    """With leaves of one point: a larger capacity counts rows, not weights."""
-    X, y, weights, asked = table
+def test_integer_weights_equal_repeated_rows(table):
+    """The leaf capacity is one, because a larger capacity counts rows."""
+    X, y, weights, queries = table
     weighted = QuadTreeRegressor(leaf_capacity=1).fit(X, y, weights)
     repeated = QuadTreeRegressor(leaf_capacity=1).fit(X.repeat(weights, axis=0), y.repeat(weights))
     np.testing.assert_array_equal(weighted.tree_.children, repeated.tree_.children)
@@ -248,24 +257,24 @@ def test_weights_are_repeated_rows(table):
     np.testing.assert_array_equal(
         weighted.tree_.weighted_n_node_samples, repeated.tree_.n_node_samples
     )
-    np.testing.assert_array_equal(weighted.apply(asked), repeated.apply(asked))
+    np.testing.assert_array_equal(weighted.apply(queries), repeated.apply(queries))
 
 
 # -------------------------------------------------------------------------------- shapes
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_larger_tables(split):
+def test_large_tables_match_the_recursive_reference(split):
     rng = np.random.default_rng(0)
     for X in (rng.random((3000, 2)), np.sort(rng.normal(size=(3000, 2)), axis=0)):
         model = QuadTreeRegressor(split=split, random_state=3).fit(X, X[:, 0])
         slow = slow_fit(X, split, 10, None, 3)
-        assert same_tree(model.tree_, model.apply(X), slow) == model.tree_.n_nodes
+        assert compare_trees(model.tree_, model.apply(X), slow) == model.tree_.n_nodes
         assert model.get_depth() < 40
         assert model.score(X, X[:, 0]) > 0.9
 
 
-def test_points_do_not_depend_on_the_order_of_rows_but_on_the_seed():
+def test_point_splits_depend_on_the_seed():
     X = np.random.default_rng(0).random((200, 2))
     y = X[:, 0]
 
@@ -277,33 +286,33 @@ def test_points_do_not_depend_on_the_order_of_rows_but_on_the_seed():
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_duplicates_stay_together(split):
+def test_duplicate_rows_share_a_leaf(split):
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]], 100, axis=0)
     model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(X, X[:, 1])
     assert model.get_n_leaves() == 3
     np.testing.assert_array_equal(model.predict(X), X[:, 1])
-    alone = QuadTreeRegressor(split=split).fit(np.ones((50, 3)), np.arange(50))
-    assert alone.tree_.n_nodes == 1
-    assert alone.predict([[9.0, 9.0, 9.0]]) == 24.5
+    constant = QuadTreeRegressor(split=split).fit(np.ones((50, 3)), np.arange(50))
+    assert constant.tree_.n_nodes == 1
+    assert constant.predict([[9.0, 9.0, 9.0]]) == 24.5
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_far_apart_and_close_together(split):
+def test_extreme_and_adjacent_values_are_separated(split):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     X[0], X[1] = 1e300, -1.7e308
     X[2] = 1.7e308
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn's own sum over X
+        warnings.simplefilter("ignore")  # scikit-learn's sum over X overflows
         model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0)
         model.fit(X, np.arange(200))
         np.testing.assert_array_equal(model.predict(X), np.arange(200))
     assert np.isfinite(model.tree_.low).all()
     assert np.isfinite(model.tree_.high).all()
-    near = 1 + np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 1]]) * 2.0**-52
-    model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(near, range(5))
-    np.testing.assert_array_equal(model.predict(near), range(5))
-    # Neighbours whose middle is rounded up, and neighbours whose middle is rounded down.
+    adjacent = 1 + np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 1]]) * 2.0**-52
+    model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(adjacent, range(5))
+    np.testing.assert_array_equal(model.predict(adjacent), range(5))
+    # Adjacent floats whose midpoint is rounded up or down.
     for pair in ([1 + 2.0**-52, 1 + 2.0**-51], [1.0, 1 + 2.0**-52], [0.0, 5e-324]):
         X = np.array(pair)[:, np.newaxis]
         model = QuadTreeRegressor(split=split, leaf_capacity=1, random_state=0).fit(X, [0, 1])
@@ -311,7 +320,7 @@ def test_far_apart_and_close_together(split):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_weight_zero_have_no_say(kind):
+def test_rows_of_weight_zero_have_no_effect(kind):
     X, y = np.random.default_rng(0).random((100, 2)), np.arange(100) % 2
     weights = np.arange(100) % 3
     X[weights == 0] *= 50
@@ -321,7 +330,7 @@ def test_rows_of_weight_zero_have_no_say(kind):
     np.testing.assert_array_equal(model.tree_.value, without.tree_.value)
 
 
-def test_limits():
+def test_max_depth_and_number_of_features():
     X, y = make_moons(500, noise=0.1, random_state=0)
     root = QuadTreeClassifier(max_depth=0).fit(X, y)
     assert (root.get_depth(), root.get_n_leaves(), root.tree_.children.tolist()) == (
@@ -332,23 +341,23 @@ def test_limits():
     np.testing.assert_allclose(root.predict_proba(X[:1]), [[0.5, 0.5]])
     assert root.predict(X[:1]) == 0
     assert QuadTreeClassifier(max_depth=3).fit(X, y).get_depth() == 3
-    ten = np.random.default_rng(0).random((50, 10))
-    model = QuadTreeClassifier(leaf_capacity=1).fit(ten, np.arange(50) % 20)
-    assert model.score(ten, np.arange(50) % 20) == 1
+    ten_features = np.random.default_rng(0).random((50, 10))
+    model = QuadTreeClassifier(leaf_capacity=1).fit(ten_features, np.arange(50) % 20)
+    assert model.score(ten_features, np.arange(50) % 20) == 1
     assert model.tree_.children.shape == (model.tree_.n_nodes, 1024)
 
 
-# -------------------------------------------------------------------------------- company
+# -------------------------------------------------------------------------------- integration
 
 
-def test_containers():
+def test_container_types_agree():
     X, y = make_moons(200, noise=0.2, random_state=0)
     expected = QuadTreeClassifier().fit(X, y).predict(X)
-    frozen = np.array(X)
-    frozen.flags.writeable = False
+    read_only = np.array(X)
+    read_only.flags.writeable = False
     wide = np.zeros((400, 4))
     wide[::2, ::2] = X
-    for other in (X.tolist(), frozen, wide[::2, ::2], np.asfortranarray(X)):
+    for other in (X.tolist(), read_only, wide[::2, ::2], np.asfortranarray(X)):
         np.testing.assert_array_equal(QuadTreeClassifier().fit(other, y).predict(other), expected)
     for frame in (pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"])):
         model = QuadTreeClassifier().fit(frame, y)
@@ -357,19 +366,19 @@ def test_containers():
     np.testing.assert_array_equal(QuadTreeClassifier().fit([[1.0]], ["a"]).predict([[5.0]]), ["a"])
 
 
-def test_company():
+def test_pipelines_grid_search_and_clones():
     X, y = make_moons(300, noise=0.2, random_state=0)
     pipeline = make_pipeline(StandardScaler(), QuadTreeClassifier(random_state=0))
     grid = {"quadtreeclassifier__leaf_capacity": [1, 10, 300], "quadtreeclassifier__split": SPLITS}
     assert GridSearchCV(pipeline, grid).fit(X, y).best_score_ > 0.85
     model = clone(QuadTreeClassifier(max_depth=4)).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(again.tree_.children, model.tree_.children)
+    unpickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(unpickled.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(unpickled.tree_.children, model.tree_.children)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bad_input(kind):
+def test_invalid_input_raises(kind):
     X, y = np.arange(6.0).reshape(3, 2), [0, 1, 1]
     with pytest.raises(
         ValueError, match=r"X: expected at most 10 features, got 11; .* 2\*\*n_features"
@@ -396,21 +405,17 @@ def test_bad_input(kind):
         kind().fit(X, y).predict([[0.0]])
 
 
-# -------------------------------------------------------------------------------- pictures
+# -------------------------------------------------------------------------------- output
 
 
-def test_plot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
+def test_plot_partition():
     X, y = make_moons(100, noise=0.2, random_state=0)
     figure, axes = plt.subplots(1, 3)
     try:
         model = QuadTreeClassifier(leaf_capacity=5).fit(X, y)
         assert plot_partition(model, X, y, axes[0]) is axes[0]
         boxes = [path.get_extents() for path in axes[0].collections[0].get_paths()]
-        # The boxes, those without rows too, fill the range of the data.
+        # The boxes, including empty ones, fill the range of the data.
         np.testing.assert_allclose(
             sum(box.width * box.height for box in boxes), np.prod(np.ptp(X, axis=0))
         )
@@ -424,20 +429,20 @@ def test_plot():
         plot_partition(QuadTreeClassifier().fit(X[:, :1], y))
 
 
-def test_what_is_written_is_what_is_said():
+def test_exported_rules_match_predictions():
     X, y = make_moons(80, noise=0.2, random_state=0)
     model = QuadTreeClassifier(leaf_capacity=8).fit(X, y)
     rules = export_rules(model)
     rows = np.random.default_rng(0).normal(size=(200, 2)) * 2
-    for row, said in zip(rows, model.predict(rows), strict=True):
+    for row, prediction in zip(rows, model.predict(rows), strict=True):
         (rule,) = [rule for rule in rules if rule.covers(row)]
-        assert rule.prediction == said
+        assert rule.prediction == prediction
     assert sum(rule.n_samples for rule in rules) == 80
     text = export_text(model, feature_names=["a", "b"])
     assert text.count("class:") == len(rules)
     assert "a <= " in text
     assert export_svg(model).count("<title>") > len(rules)
-    numbers = export_rules(QuadTreeRegressor(leaf_capacity=8).fit(X, X[:, 0]))
-    assert {rule.probability for rule in numbers} == {None}
+    regression_rules = export_rules(QuadTreeRegressor(leaf_capacity=8).fit(X, X[:, 0]))
+    assert {rule.probability for rule in regression_rules} == {None}
     with pytest.raises(TypeError, match="export_graphviz: expected a tree"):
         export_graphviz(model)

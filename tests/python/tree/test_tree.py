@@ -1,4 +1,4 @@
-"""The tree estimators as a user meets them."""
+"""The public behaviour of the decision tree estimators."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
-from sklearn import tree as peer
+from sklearn import tree as sklearn_tree
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -31,6 +31,7 @@ from spinney.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
     Tree,
+    _prune,
 )
 
 CLASSIFIERS = [DecisionTreeClassifier, ExtraTreeClassifier]
@@ -71,7 +72,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def mixed_table(n=400, seed=0):
-    """Two numeric and two categorical columns with missing values, and a target that needs them."""
+    """Return two numeric and two categorical columns with NaN, and a target."""
     rng = np.random.default_rng(seed)
     colour = rng.choice(["red", "green", "blue", "grey", "black"], n).astype(object)
     size = rng.choice(["S", "M", "L"], n).astype(object)
@@ -86,19 +87,19 @@ def mixed_table(n=400, seed=0):
 # --------------------------------------------------------------------------------------- frames
 
 
-@pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas, lambda f: f])
-def test_frames_give_the_same_tree(make):
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda f: f])
+def test_frame_types_give_the_same_tree(convert):
     frame, y = mixed_table()
     expected = DecisionTreeRegressor().fit(frame, y)
     assert any(expected.tree_.category_start >= 0)
-    model = DecisionTreeRegressor().fit(make(frame), y)
+    model = DecisionTreeRegressor().fit(convert(frame), y)
     assert_same_tree(model.tree_, expected.tree_)
-    np.testing.assert_array_equal(model.predict(make(frame)), expected.predict(frame))
+    np.testing.assert_array_equal(model.predict(convert(frame)), expected.predict(frame))
     assert list(model.categories_[0]) == ["black", "blue", "green", "grey", "red"]
     assert model.categories_[1] is None
 
 
-def test_category_codes_do_not_matter():
+def test_order_of_category_codes_does_not_matter():
     frame, y = mixed_table()
     model = DecisionTreeRegressor().fit(frame, y)
     other = frame.copy()
@@ -109,7 +110,7 @@ def test_category_codes_do_not_matter():
     assert_same_tree(DecisionTreeRegressor().fit(other, y).tree_, model.tree_)
 
 
-def test_columns_have_names_and_kinds():
+def test_column_names_and_dtypes_are_validated():
     frame, y = mixed_table()
     model = DecisionTreeRegressor().fit(frame, y)
     assert list(model.feature_names_in_) == ["colour", "x", "size", "z"]
@@ -122,7 +123,7 @@ def test_columns_have_names_and_kinds():
 
 
 @pytest.mark.parametrize("chosen", [[0], ["c"], [True, False]])
-def test_categories_in_numbers(chosen):
+def test_categorical_features_in_numeric_columns(chosen):
     rng = np.random.default_rng(0)
     code = rng.integers(0, 12, 500)
     y = np.isin(code, [1, 4, 7, 10]).astype(int)
@@ -137,7 +138,7 @@ def test_categories_in_numbers(chosen):
     assert np.isnan(model.tree_.threshold[0])
 
 
-def test_identifiers_beyond_float64_keep_their_identity_as_categories():
+def test_integers_beyond_float64_are_valid_categories():
     first = 2**60
     ids = np.array([first, first + 1, first + 2, first + 3] * 10)
     y = np.array([0, 1, 0, 1] * 10)
@@ -148,20 +149,20 @@ def test_identifiers_beyond_float64_keep_their_identity_as_categories():
     assert model.score(X, y) == 1.0
 
 
-def test_many_categories():
+def test_thousands_of_categories():
     rng = np.random.default_rng(0)
     effect = rng.normal(size=3000)
     code = rng.integers(0, 3000, 20_000)
     y = effect[code]
     X = pd.DataFrame({"c": [f"k{c}" for c in code]})
     model = DecisionTreeRegressor(max_depth=8).fit(X, y)
-    # One question of the best subset explains most of the variance of normal effects (2/pi).
+    # The best subset explains a fraction 2/pi of the variance of normal effects.
     stump = DecisionTreeRegressor(max_depth=1).fit(X, y)
     assert stump.score(X, y) == pytest.approx(2 / np.pi, abs=0.03)
     assert model.score(X, y) > 0.99
 
 
-def test_unseen_categories_and_missing_go_the_same_way():
+def test_unseen_categories_follow_the_missing_values():
     frame, y = mixed_table()
     model = DecisionTreeRegressor(min_samples_leaf=5).fit(frame, y)
     unseen = frame.assign(colour="purple")
@@ -169,7 +170,7 @@ def test_unseen_categories_and_missing_go_the_same_way():
     np.testing.assert_array_equal(model.apply(unseen), model.apply(missing))
 
 
-def test_missing_only_at_predict_goes_to_the_larger_child():
+def test_missing_only_at_predict_follows_the_larger_child():
     X = np.arange(10.0).reshape(-1, 1)
     y = (X[:, 0] >= 3).astype(int)
     model = DecisionTreeClassifier().fit(X, y)
@@ -178,7 +179,7 @@ def test_missing_only_at_predict_goes_to_the_larger_child():
     assert model.predict([[np.nan]]) == [1]
 
 
-def test_all_missing_column_and_missing_as_a_signal():
+def test_split_between_missing_and_present_values():
     rng = np.random.default_rng(0)
     X = np.full((100, 2), np.nan)
     y = rng.integers(0, 2, 100)
@@ -193,17 +194,17 @@ def test_all_missing_column_and_missing_as_a_signal():
 # --------------------------------------------------------------------------------------- sparse
 
 
-@pytest.mark.parametrize("make", [sparse.csc_matrix, sparse.csr_matrix, sparse.coo_array])
+@pytest.mark.parametrize("to_sparse", [sparse.csc_matrix, sparse.csr_matrix, sparse.coo_array])
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
-def test_sparse_equals_dense(make, criterion):
+def test_sparse_equals_dense(to_sparse, criterion):
     rng = np.random.default_rng(0)
     X = rng.integers(-2, 4, (200, 30)) * (rng.random((200, 30)) < 0.2).astype(float)
     y = X @ rng.normal(size=30)
     for cls in (DecisionTreeRegressor, ExtraTreeRegressor):
         dense = cls(criterion=criterion, random_state=0).fit(X, y)
-        thin = cls(criterion=criterion, random_state=0).fit(make(X), y)
-        assert_same_tree(dense.tree_, thin.tree_)
-        np.testing.assert_array_equal(dense.predict(X), thin.predict(make(X)))
+        from_sparse = cls(criterion=criterion, random_state=0).fit(to_sparse(X), y)
+        assert_same_tree(dense.tree_, from_sparse.tree_)
+        np.testing.assert_array_equal(dense.predict(X), from_sparse.predict(to_sparse(X)))
 
 
 def test_wide_sparse_matrix_stays_sparse():
@@ -219,7 +220,7 @@ def test_wide_sparse_matrix_stays_sparse():
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_same_bits_for_any_number_of_threads(cls):
+def test_number_of_threads_changes_no_bit(cls):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 10))
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -229,13 +230,13 @@ def test_same_bits_for_any_number_of_threads(cls):
     assert_same_tree(trees[0], trees[2])
 
 
-def test_predict_from_many_threads_at_once():
+def test_concurrent_predictions_agree():
     X, y = load_spam(return_X_y=True)
     model = DecisionTreeClassifier().fit(X, y)
-    fresh = pickle.loads(pickle.dumps(model))  # its reader is made by whoever comes first
+    unpickled = pickle.loads(pickle.dumps(model))  # the first prediction creates its reader
     expected = model.predict_proba(X)
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: fresh.predict_proba(X), range(32)))
+        results = list(pool.map(lambda _: unpickled.predict_proba(X), range(32)))
     for result in results:
         assert result.tobytes() == expected.tobytes()
 
@@ -245,7 +246,7 @@ def _fit_in_child(queue):
     queue.put(DecisionTreeClassifier(n_jobs=2).fit(X, y).tree_.node_count)
 
 
-def test_survives_fork():
+def test_fit_works_after_fork():
     X, y = load_spam(return_X_y=True)
     expected = DecisionTreeClassifier(n_jobs=2).fit(X, y).tree_.node_count  # starts the pool
     context = multiprocessing.get_context("fork")
@@ -258,18 +259,18 @@ def test_survives_fork():
     assert DecisionTreeClassifier(n_jobs=2).fit(X, y).tree_.node_count == expected
 
 
-def test_n_jobs_and_the_global_setting():
-    before = spinney.get_num_threads()
+def test_global_number_of_threads():
+    previous = spinney.get_num_threads()
     try:
         spinney.set_num_threads(1)
         assert spinney.get_num_threads() == 1
     finally:
-        spinney.set_num_threads(before)
+        spinney.set_num_threads(previous)
     with pytest.raises(ValueError, match="n_jobs"):
         DecisionTreeClassifier(n_jobs=0).fit([[0.0], [1.0]], [0, 1])
 
 
-# ------------------------------------------------------------------------- watching and stopping
+# -------------------------------------------------------------------- callbacks and interrupts
 
 
 def long_fit():
@@ -292,13 +293,13 @@ def test_interrupt_ends_a_fit(n_jobs):
         model.predict(X[:1])
 
 
-def test_callbacks_see_progress_and_can_stop():
+def test_callbacks_receive_progress_and_can_stop():
     X, y = long_fit()
-    seen = []
-    DecisionTreeRegressor(callbacks=lambda done, total: seen.append((done, total))).fit(X, y)
-    assert len(seen) > 2
-    assert all(0 <= done <= total == len(X) for done, total in seen)
-    assert [d for d, _ in seen] == sorted(d for d, _ in seen)
+    calls = []
+    DecisionTreeRegressor(callbacks=lambda done, total: calls.append((done, total))).fit(X, y)
+    assert len(calls) > 2
+    assert all(0 <= done <= total == len(X) for done, total in calls)
+    assert [d for d, _ in calls] == sorted(d for d, _ in calls)
 
     def stop(done, total):
         raise RuntimeError("enough")
@@ -309,7 +310,7 @@ def test_callbacks_see_progress_and_can_stop():
         DecisionTreeRegressor(callbacks=[3]).fit(X[:10], y[:10])
 
 
-# ------------------------------------------------------------------------------------ bad input
+# -------------------------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -326,13 +327,13 @@ def test_callbacks_see_progress_and_can_stop():
         ([[1 + 2j], [2.0]], [0, 1], "[Cc]omplex"),
     ],
 )
-def test_bad_data_is_an_error(cls, X, y, message):
+def test_invalid_data_raises(cls, X, y, message):
     with pytest.raises(ValueError, match=message):
         cls().fit(X, y)
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_infinity_at_predict_is_an_error(cls):
+def test_infinity_at_predict_raises(cls):
     model = cls().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]], [0, 1, 1])
     for X in ([[np.inf, 0.0]], np.array([[0.0, -np.inf]]), np.asfortranarray([[0.0, np.inf]])):
         for X_typed in (X, np.asarray(X, dtype=np.float32)):
@@ -341,7 +342,7 @@ def test_infinity_at_predict_is_an_error(cls):
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_weights(cls):
+def test_sample_weights_are_validated(cls):
     X = np.arange(6.0).reshape(-1, 1)
     y = [0, 0, 0, 1, 1, 1]
     with pytest.raises(ValueError, match=r"[Nn]egative"):
@@ -370,7 +371,7 @@ def test_weights(cls):
         ("callbacks", 3),
     ],
 )
-def test_bad_parameters_name_themselves(parameter, value):
+def test_invalid_parameters_raise(parameter, value):
     with pytest.raises(ValueError, match=parameter):
         DecisionTreeClassifier(**{parameter: value}).fit([[0.0], [1.0]], [0, 1])
 
@@ -398,15 +399,19 @@ def test_neighbouring_float64_values_are_separated():
     np.testing.assert_array_equal(model.predict(X), y)
 
 
-def test_targets_far_from_zero_keep_their_digits():
+def test_large_offset_of_y_keeps_the_accuracy():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     y = X[:, 0] + 0.1 * rng.normal(size=500)
-    near = DecisionTreeRegressor(max_depth=4).fit(X, y)
-    far = DecisionTreeRegressor(max_depth=4).fit(X, y + 2.0**40)
-    np.testing.assert_array_equal(near.apply(X), far.apply(X))
-    np.testing.assert_allclose(far.predict(X) - 2.0**40, near.predict(X), atol=1e-3)
-    np.testing.assert_allclose(far.tree_.impurity, near.tree_.impurity, rtol=1e-2, atol=1e-6)
+    without_offset = DecisionTreeRegressor(max_depth=4).fit(X, y)
+    with_offset = DecisionTreeRegressor(max_depth=4).fit(X, y + 2.0**40)
+    np.testing.assert_array_equal(without_offset.apply(X), with_offset.apply(X))
+    np.testing.assert_allclose(
+        with_offset.predict(X) - 2.0**40, without_offset.predict(X), atol=1e-3
+    )
+    np.testing.assert_allclose(
+        with_offset.tree_.impurity, without_offset.tree_.impurity, rtol=1e-2, atol=1e-6
+    )
 
 
 # ------------------------------------------------------------------------------------ behaviour
@@ -415,16 +420,16 @@ def test_targets_far_from_zero_keep_their_digits():
 def test_read_only_and_strided_input():
     X, y = load_iris(return_X_y=True)
     expected = DecisionTreeClassifier().fit(X, y)
-    frozen = X.copy()
-    frozen.setflags(write=False)
-    wide = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
-    for other in (frozen, wide, np.asfortranarray(X), X[::-1][::-1]):
+    read_only = X.copy()
+    read_only.setflags(write=False)
+    strided = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
+    for other in (read_only, strided, np.asfortranarray(X), X[::-1][::-1]):
         model = DecisionTreeClassifier().fit(other, y)
         assert_same_tree(model.tree_, expected.tree_)
         np.testing.assert_array_equal(model.predict(other), expected.predict(X))
 
 
-def test_pipelines_grids_and_clones():
+def test_pipelines_grid_search_and_clones():
     X, y = load_iris(return_X_y=True)
     grid = GridSearchCV(
         make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
@@ -433,9 +438,9 @@ def test_pipelines_grids_and_clones():
     ).fit(X, y)
     assert grid.best_params_ == {"decisiontreeclassifier__max_depth": 3}
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)
-    again = clone(model)
-    assert not hasattr(again, "tree_")
-    assert_same_tree(again.fit(X, y).tree_, model.tree_)
+    cloned = clone(model)
+    assert not hasattr(cloned, "tree_")
+    assert_same_tree(cloned.fit(X, y).tree_, model.tree_)
 
 
 def test_several_outputs():
@@ -468,8 +473,8 @@ def test_string_classes():
     np.testing.assert_array_equal(model.predict(X), names)
 
 
-def test_misclassification_is_not_stuck_where_no_split_helps():
-    # No single question lowers the error here, but two levels separate the classes.
+def test_misclassification_splits_without_immediate_gain():
+    # No single split reduces the error, but two levels separate the classes.
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, dtype=float)
     y = np.array([0, 1, 1, 0] * 5)
     model = DecisionTreeClassifier(criterion="misclassification").fit(X, y)
@@ -479,7 +484,7 @@ def test_misclassification_is_not_stuck_where_no_split_helps():
 @pytest.mark.parametrize(
     ("criterion", "expected"), [("gini", 4 / 7), ("entropy", 1.3788), ("misclassification", 3 / 7)]
 )
-def test_impurity_of_the_lectures_box(criterion, expected):
+def test_impurity_of_the_lecture_example(criterion, expected):
     model = DecisionTreeClassifier(criterion=criterion, max_depth=1).fit(
         np.zeros((7, 1)), [0] * 4 + [1] * 2 + [2]
     )
@@ -489,24 +494,22 @@ def test_impurity_of_the_lectures_box(criterion, expected):
 # -------------------------------------------------------------------------------------- pruning
 
 
-def test_pruning_path_equals_scikit_learns():
+def test_pruning_path_equals_scikit_learn():
     X, y = load_spam(return_X_y=True, split="train")
     rng = np.random.default_rng(0)
     X = X + 1e-3 * rng.normal(size=X.shape).astype(np.float32)  # no ties
     X = X.astype(np.float32)
-    ours = DecisionTreeClassifier(max_depth=6).cost_complexity_pruning_path(X, y)
-    theirs = peer.DecisionTreeClassifier(max_depth=6, random_state=0).cost_complexity_pruning_path(
-        X, y
-    )
-    np.testing.assert_allclose(ours.ccp_alphas, theirs.ccp_alphas, atol=1e-12)
-    np.testing.assert_allclose(ours.impurities, theirs.impurities, atol=1e-12)
+    path = DecisionTreeClassifier(max_depth=6).cost_complexity_pruning_path(X, y)
+    expected = sklearn_tree.DecisionTreeClassifier(
+        max_depth=6, random_state=0
+    ).cost_complexity_pruning_path(X, y)
+    np.testing.assert_allclose(path.ccp_alphas, expected.ccp_alphas, atol=1e-12)
+    np.testing.assert_allclose(path.impurities, expected.impurities, atol=1e-12)
 
 
 @pytest.mark.parametrize("by", ["error", "impurity"])
 def test_pruned_trees_are_optimal(by):
     """Each subtree of the sequence minimises risk + alpha * leaves over all subtrees."""
-    from spinney.tree import _prune
-
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
     tree = DecisionTreeClassifier(max_depth=4).fit(X, y).tree_
@@ -514,7 +517,7 @@ def test_pruned_trees_are_optimal(by):
     alphas, _, node_alpha = _prune.link_alphas(tree, by)
 
     def subtrees(node):
-        """(risk, leaves) of every pruned form of the subtree."""
+        """Return (risk, leaves) of every pruned form of the subtree."""
         forms = [(risk[node], 1)]
         if tree.children_left[node] >= 0:
             for a in subtrees(tree.children_left[node]):
@@ -531,7 +534,7 @@ def test_pruned_trees_are_optimal(by):
         assert reached == pytest.approx(best, abs=1e-12)
 
 
-def test_prune_by_cross_validation_derives_what_it_can(monkeypatch):
+def test_prune_fits_each_fold_once(monkeypatch):
     X, y = load_spam(return_X_y=True, split="train")
     model = DecisionTreeClassifier().fit(X, y)
     fits = []
@@ -553,10 +556,8 @@ def test_prune_by_cross_validation_derives_what_it_can(monkeypatch):
     assert simpler.get_n_leaves() < pruned.get_n_leaves()
 
 
-def test_cross_validated_errors_are_those_of_refitted_trees():
+def test_cross_validated_errors_equal_those_of_refitted_trees():
     """The derived curve equals fitting and pruning on every fold, for every alpha."""
-    from sklearn.model_selection import KFold
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
     y = X[:, 0] + rng.normal(size=150)
@@ -572,7 +573,7 @@ def test_cross_validated_errors_are_those_of_refitted_trees():
         assert pruned.pruning_.errors[i] == pytest.approx(total / 150, rel=1e-9)
 
 
-def test_pruned_cart_on_spam_reaches_the_lectures_error():
+def test_pruned_cart_on_spam_reaches_the_published_error():
     X, y = load_spam(return_X_y=True, split="train")
     X_test, y_test = load_spam(return_X_y=True, split="test")
     pruned = DecisionTreeClassifier().prune(X, y, cv=10)
@@ -582,7 +583,7 @@ def test_pruned_cart_on_spam_reaches_the_lectures_error():
 
 @pytest.mark.parametrize("cls", [DecisionTreeClassifier, DecisionTreeRegressor])
 def test_reduced_error_pruning(cls):
-    """No node can be turned into a leaf any more without raising the validation error."""
+    """Turning any further node into a leaf increases the validation error."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 4))
     y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
@@ -605,7 +606,7 @@ def test_reduced_error_pruning(cls):
         assert error(pruned._with_tree(pruned.tree_.collapse(mark))) > error(pruned)
 
 
-def test_prune_errors():
+def test_invalid_arguments_of_prune_raise():
     X, y = load_diabetes(return_X_y=True)
     model = DecisionTreeRegressor(max_depth=3).fit(X, y)
     with pytest.raises(ValueError, match="by must be"):
@@ -621,8 +622,8 @@ def test_pruning_keeps_categories_and_names():
     labels = np.where(y > 1, "high", "low")
     pruned = DecisionTreeClassifier().prune(frame, labels, cv=4)
     assert list(pruned.feature_names_in_) == list(frame.columns)
-    again = pickle.loads(pickle.dumps(pruned))
-    np.testing.assert_array_equal(again.predict(frame), pruned.predict(frame))
+    unpickled = pickle.loads(pickle.dumps(pruned))
+    np.testing.assert_array_equal(unpickled.predict(frame), pruned.predict(frame))
 
 
 def test_notebooks_show_the_tree():
@@ -634,7 +635,7 @@ def test_notebooks_show_the_tree():
     assert "DecisionTreeClassifier" in html
 
 
-# ------------------------------------------------------------------------------ corner cases
+# ------------------------------------------------------------------------------ edge cases
 
 
 def test_large_integer_weights_change_nothing():
@@ -648,24 +649,24 @@ def test_large_integer_weights_change_nothing():
             np.testing.assert_array_equal(model.apply(X), expected)
 
 
-def test_poisson_is_not_misled_by_what_rounding_leaves_of_zero():
+def test_poisson_treats_rounded_zeros_as_zero():
     rng = np.random.default_rng(0)
     for _ in range(200):
         X = rng.permutation(8)[:, None].astype(float)
         y = rng.choice([0.0, 0.0, 0.3, 0.5, 0.9, 1.0], 8)
         if y.sum() == 0:
             continue
-        ours = DecisionTreeRegressor(criterion="poisson", max_depth=1).fit(X, y)
-        theirs = peer.DecisionTreeRegressor(criterion="poisson", max_depth=1).fit(X, y)
-        improved = theirs.tree_.node_count > 1
-        assert (ours.tree_.node_count > 1) >= improved
+        tree = DecisionTreeRegressor(criterion="poisson", max_depth=1).fit(X, y)
+        reference = sklearn_tree.DecisionTreeRegressor(criterion="poisson", max_depth=1).fit(X, y)
+        improved = reference.tree_.node_count > 1
+        assert (tree.tree_.node_count > 1) >= improved
     with pytest.raises(ValueError, match="positive"):
         DecisionTreeRegressor(criterion="poisson").fit(
             [[0.0], [1.0], [2.0]], [0, 0, 5], sample_weight=[1, 1, 0]
         )
 
 
-def test_a_side_without_weight_is_no_side():
+def test_children_with_negligible_weight_are_not_split_off():
     X = np.arange(6.0)[:, None]
     model = DecisionTreeClassifier(max_depth=1).fit(
         X, [0, 0, 0, 1, 1, 5], sample_weight=[1, 1, 1, 1, 1, 1e-20]
@@ -673,7 +674,7 @@ def test_a_side_without_weight_is_no_side():
     assert model.tree_.threshold[0] == 2.5
 
 
-def test_absolute_error_has_the_same_bits_where_columns_tie():
+def test_threads_agree_on_ties_of_absolute_error():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=30_000)
@@ -686,7 +687,7 @@ def test_absolute_error_has_the_same_bits_where_columns_tie():
         assert_same_tree(*trees)
 
 
-def test_unchecked_rows_of_a_model_with_categories_are_checked():
+def test_unknown_codes_are_safe_without_input_checks():
     X = np.array([[10.0, 1], [20, 2], [30, 3]] * 10)
     y = [0, 1, 0] * 10
     model = DecisionTreeClassifier(categorical_features=[0]).fit(X, y)
@@ -696,14 +697,14 @@ def test_unchecked_rows_of_a_model_with_categories_are_checked():
         model.tree_.apply(X)
 
 
-def test_tree_arrays_refuse_the_wrong_width():
+def test_tree_apply_checks_the_number_of_columns():
     model = DecisionTreeClassifier().fit(np.random.default_rng(0).random((50, 30)), [0, 1] * 25)
     for X in (np.zeros((1, 0)), np.zeros((3, 1)), np.zeros(30)):
         with pytest.raises(ValueError, match="30 columns"):
             model.tree_.apply(X)
 
 
-def test_a_failed_refit_leaves_nothing_fitted():
+def test_failed_refit_leaves_the_model_unfitted():
     model = DecisionTreeRegressor().fit(np.zeros((3, 5)), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="samples"):
         model.fit(np.ones((3, 1)), [1.0, 2.0])
@@ -711,7 +712,7 @@ def test_a_failed_refit_leaves_nothing_fitted():
         model.predict(np.ones((1, 1)))
 
 
-def test_wide_sparse_rows_are_predicted_without_making_them_dense():
+def test_wide_sparse_prediction_stays_sparse():
     # Dense, a block of rows would be 8 GB.
     rng = np.random.default_rng(0)
     X = sparse.random_array((1_000, 1_000_000), density=1e-5, rng=rng, format="csc")
@@ -721,7 +722,7 @@ def test_wide_sparse_rows_are_predicted_without_making_them_dense():
     assert np.bincount(leaves)[leaves[0]] == model.tree_.n_node_samples[leaves[0]]
 
 
-def test_pruning_alphas_can_be_used():
+def test_pruning_alphas_are_valid_parameters():
     rng = np.random.default_rng(0)
     for _ in range(20):
         X, y = rng.integers(0, 6, (80, 3)).astype(float), rng.integers(0, 3, 80)

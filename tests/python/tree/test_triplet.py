@@ -1,4 +1,4 @@
-"""Comparison trees and forests: kernels, trees against distances, oracles, strings, counts."""
+"""Comparison trees and forests: kernels, references, oracles, strings, counts."""
 
 import pickle
 
@@ -36,8 +36,8 @@ ARRAYS = [
 ]
 
 
-def small(kind, **parameters):
-    """Make an estimator with few trees."""
+def small_model(kind, **parameters):
+    """Create an estimator with few trees."""
     if kind in FORESTS:
         parameters.setdefault("n_estimators", 5)
     return kind(random_state=0, **parameters)
@@ -55,7 +55,7 @@ def assert_same_trees(one, other):
 @pytest.mark.parametrize("metric", ["auto", "cosine", "precomputed"])
 def test_estimator_checks(kind, metric):
     if kind in FORESTS and metric == "cosine":
-        pytest.skip("the trees have it")
+        pytest.skip("the trees cover this metric")
     estimator = kind(metric=metric) if kind in TREES else kind(5, metric=metric)
     run_estimator_checks(estimator)
 
@@ -70,9 +70,9 @@ def random_triplets(rng, n_rows, n_pivots, n=400):
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("n_features", [1, 2, 7, 8, 9, 16, 23, 64])
-def test_vector_kernels(metric, n_features):
+def test_vector_kernels_match_scipy(metric, n_features):
     rng = np.random.default_rng(n_features)
-    # Integers: distances are exact, and so are ties.
+    # Integers have exact distances and exact ties.
     rows = rng.integers(-5, 6, size=(60, n_features)).astype(float)
     pivots = rng.integers(-5, 6, size=(50, n_features)).astype(float)
     if metric == "cosine":
@@ -84,35 +84,35 @@ def test_vector_kernels(metric, n_features):
     near, far = distances[x, a], distances[x, b]
     clear = np.abs(near - far) > 1e-12 if metric == "cosine" else np.full(len(x), True)
     for n_threads in (1, 2, 5):
-        out = np.empty(len(x), dtype=bool)
-        _core.closer_vectors(metric, rows, pivots, x, a, b, n_threads, out)
-        np.testing.assert_array_equal(out[clear], (near < far)[clear])
+        closer = np.empty(len(x), dtype=bool)
+        _core.closer_vectors(metric, rows, pivots, x, a, b, n_threads, closer)
+        np.testing.assert_array_equal(closer[clear], (near < far)[clear])
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-200, 1e150, 1e200, 1e307])
-def test_huge_and_tiny_numbers(metric, scale):
+def test_vector_kernels_do_not_overflow(metric, scale):
     rng = np.random.default_rng(0)
-    whole = rng.integers(-8, 9, size=(40, 11)).astype(float)
+    integers = rng.integers(-8, 9, size=(40, 11)).astype(float)
     x, a, b = random_triplets(rng, 40, 40)
-    out, expected = np.empty(len(x), dtype=bool), np.empty(len(x), dtype=bool)
-    _core.closer_vectors(metric, whole, whole, x, a, b, 1, expected)
-    scaled = whole * 2.0 ** np.floor(np.log2(scale))
-    _core.closer_vectors(metric, scaled, scaled, x, a, b, 1, out)
-    np.testing.assert_array_equal(out, expected)
+    closer, expected = np.empty(len(x), dtype=bool), np.empty(len(x), dtype=bool)
+    _core.closer_vectors(metric, integers, integers, x, a, b, 1, expected)
+    scaled = integers * 2.0 ** np.floor(np.log2(scale))
+    _core.closer_vectors(metric, scaled, scaled, x, a, b, 1, closer)
+    np.testing.assert_array_equal(closer, expected)
 
 
-def test_huge_numbers_have_angles():
+def test_cosine_works_for_extreme_numbers():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
     tree = ComparisonTreeClassifier(metric="cosine", random_state=0)
     expected = tree.fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(tree.fit(X * 2.0**1000, y).predict_proba(X), expected)
     np.testing.assert_array_equal(tree.fit(X * 2.0**-1000, y).predict_proba(X), expected)
-    tree.fit(np.vstack([X, np.zeros((2, 3))]), np.append(y, [0, 1]))  # a zero has no angle
+    tree.fit(np.vstack([X, np.zeros((2, 3))]), np.append(y, [0, 1]))  # the zero vector has no angle
 
 
-def test_the_core_refuses_rows_that_do_not_exist():
+def test_core_checks_row_indices():
     X = np.zeros((3, 2))
     out = np.empty(1, dtype=bool)
     good, bad = np.array([0]), np.array([3])
@@ -124,9 +124,9 @@ def test_the_core_refuses_rows_that_do_not_exist():
 def slow_edit_distance(a, b):
     row = list(range(len(b) + 1))
     for i, u in enumerate(a, 1):
-        before, row = row, [i]
+        previous, row = row, [i]
         for j, v in enumerate(b, 1):
-            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (u != v)))
+            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (u != v)))
     return row[-1]
 
 
@@ -144,7 +144,7 @@ TEXT = st.one_of(
 
 @settings(max_examples=400, deadline=None)
 @given(TEXT, TEXT)
-def test_edit_distance(a, b):
+def test_edit_distance_matches_the_reference(a, b):
     assert core_distance("edit", a, b) == slow_edit_distance(a, b)
 
 
@@ -157,7 +157,7 @@ def test_edit_distance_of_many_rare_characters(text, random):
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 129])
 @pytest.mark.parametrize("m", [0, 1, 63, 64, 65, 200])
-def test_edit_distance_where_words_end(n, m):
+def test_edit_distance_at_word_boundaries_of_64_bits(n, m):
     rng = np.random.default_rng(n * 1000 + m)
     a, b = ("".join(rng.choice(list("abc"), size)) for size in (n, m))
     assert core_distance("edit", a, b) == slow_edit_distance(a, b)
@@ -166,27 +166,27 @@ def test_edit_distance_where_words_end(n, m):
 
 @settings(max_examples=200, deadline=None)
 @given(TEXT, TEXT)
-def test_hamming_distance(a, b):
+def test_hamming_distance_matches_the_reference(a, b):
     differing = sum(u != v for u, v in zip(a, b, strict=False)) + abs(len(a) - len(b))
     assert core_distance("hamming", a, b) == differing
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(TEXT, min_size=2, max_size=8), st.sampled_from(["edit", "hamming"]))
-def test_string_kernel(strings, metric):
+def test_string_kernel_matches_single_distances(strings, metric):
     rows = StringRows(strings, metric)
     n = len(strings)
     x, a, b = (indices.ravel() for indices in np.indices((n, n, n)))
     distances = np.array([[core_distance(metric, u, v) for v in strings] for u in strings])
-    told = rows.closer(rows, 2)(x, a, b)
-    np.testing.assert_array_equal(told, distances[x, a] < distances[x, b])
+    closer = rows.closer(rows, 2)(x, a, b)
+    np.testing.assert_array_equal(closer, distances[x, a] < distances[x, b])
 
 
 # -------------------------------------------------------------------------------------- draws
 
 
-def test_pairs_are_drawn_evenly():
-    """Every pair of different classes is as likely as its weights say; no other is drawn."""
+def test_pairs_are_drawn_in_proportion_to_weights():
+    """Pairs of different classes are drawn in proportion to their weights."""
     codes = np.array([0, 0, 1, 2, 0, 1, 1])
     weights = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 0.5])
     starts = np.array([0, 4, 7])
@@ -198,16 +198,16 @@ def test_pairs_are_drawn_evenly():
         counts[a, b] += 1
     expected = np.outer(weights, weights) * (codes[:, np.newaxis] != codes)
     for first, last in [(0, 4), (4, 7)]:
-        part = expected[first:last, first:last]
-        told = counts[first:last, first:last]
-        np.testing.assert_allclose(told / n, part / part.sum(), atol=0.015)
-        assert not told[part == 0].any()
-        assert told.sum() == n
+        block = expected[first:last, first:last]
+        observed = counts[first:last, first:last]
+        np.testing.assert_allclose(observed / n, block / block.sum(), atol=0.015)
+        assert not observed[block == 0].any()
+        assert observed.sum() == n
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(1e-300, 1e300), min_size=4, max_size=9), st.integers(0, 1000))
-def test_pivots_differ_whatever_the_weights(weights, seed):
+def test_pivots_have_different_classes_for_any_weights(weights, seed):
     rng = np.random.default_rng(seed)
     n = len(weights)
     y = np.append(rng.integers(3, size=n - 2), [0, 1])
@@ -217,11 +217,11 @@ def test_pivots_differ_whatever_the_weights(weights, seed):
     assert (y[tree.tree_.pivot_a[inner]] != y[tree.tree_.pivot_b[inner]]).all()
 
 
-# ----------------------------------------------------------- the tree against plain distances
+# ---------------------------------------------------------- reference with a distance matrix
 
 
 def slow_walk(tree, distances, row):
-    """Go down by distances; the nodes on the way."""
+    """Return the path of a row, computed from a distance matrix."""
     path = [0]
     while tree.left[path[-1]] >= 0:
         node = path[-1]
@@ -233,10 +233,10 @@ def slow_walk(tree, distances, row):
 @pytest.mark.parametrize("kind", TREES)
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "canberra", "seuclidean"])
 @pytest.mark.parametrize("options", [{}, {"leaf_size": 7}, {"max_depth": 3}])
-def test_twin(kind, metric, options):
+def test_tree_matches_the_reference(kind, metric, options):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 4))
-    X[100:] = X[:50]  # the same rows, other targets
+    X[100:] = X[:50]  # duplicate rows with other targets
     y = rng.integers(3, size=150)
     weights = rng.uniform(0.5, 2, size=150) * (rng.uniform(size=150) > 0.1)
     model = kind(metric=metric, random_state=0, **options).fit(X, y, weights)
@@ -251,26 +251,31 @@ def test_twin(kind, metric, options):
         kept = [row for row in rows if weights[row] > 0]
         assert tree.n_node_samples[node] == len(kept)
         assert tree.depth[node] == next(p.index(node) for p in paths if node in p)
-        own = weights[kept]
-        assert tree.weighted_n_node_samples[node] == pytest.approx(own.sum())
+        node_weights = weights[kept]
+        assert tree.weighted_n_node_samples[node] == pytest.approx(node_weights.sum())
         if kind is ComparisonTreeClassifier:
-            expected = [own[y[kept] == k].sum() / own.sum() for k in range(3)]
+            expected = [node_weights[y[kept] == k].sum() / node_weights.sum() for k in range(3)]
         else:
-            expected = [own @ y[kept] / own.sum()]
+            expected = [node_weights @ y[kept] / node_weights.sum()]
         np.testing.assert_allclose(tree.value[node], expected)
-        pure = len(set(y[kept])) == 1
+        is_pure = len(set(y[kept])) == 1
         if tree.left[node] >= 0:
             a, b = tree.pivot_a[node], tree.pivot_b[node]
             assert a in kept
             assert b in kept
             assert y[a] != y[b]
-            assert not pure
+            assert not is_pure
             assert len(kept) > options.get("leaf_size", 1)
             assert tree.depth[node] < options.get("max_depth", 1000)
         else:
-            same = len(np.unique(X[kept], axis=0)) == 1
+            identical_rows = len(np.unique(X[kept], axis=0)) == 1
             small_enough = len(kept) <= options.get("leaf_size", 1)
-            assert pure or same or small_enough or tree.depth[node] == options.get("max_depth")
+            assert (
+                is_pure
+                or identical_rows
+                or small_enough
+                or tree.depth[node] == options.get("max_depth")
+            )
     predicted = np.array([tree.value[path[-1]] for path in paths])
     if kind is ComparisonTreeClassifier:
         np.testing.assert_array_equal(model.predict_proba(X), predicted)
@@ -280,102 +285,102 @@ def test_twin(kind, metric, options):
 
 
 @pytest.mark.parametrize("kind", FORESTS)
-def test_a_forest_is_the_mean_of_its_trees(kind):
+def test_forest_predicts_the_mean_of_its_trees(kind):
     X, y = load_diabetes(return_X_y=True)
     y = np.digitize(y, [100, 200]) if kind is ComparisonForestClassifier else y
     forest = kind(7, random_state=3).fit(X[:300], y[:300])
     leaves = forest.apply(X)
     values = [tree.value[leaf] for tree, leaf in zip(forest.trees_, leaves.T, strict=True)]
-    told = getattr(forest, "predict_proba", forest.predict)(X)
-    np.testing.assert_allclose(told, np.mean(values, axis=0).reshape(told.shape))
+    predicted = getattr(forest, "predict_proba", forest.predict)(X)
+    np.testing.assert_allclose(predicted, np.mean(values, axis=0).reshape(predicted.shape))
     depths = [tree.depth[leaf] for tree, leaf in zip(forest.trees_, leaves.T, strict=True)]
     np.testing.assert_array_equal(forest.count_comparisons(X), np.sum(depths, axis=0))
-    more = kind(9, random_state=3).fit(X[:300], y[:300])
-    for a, b in zip(forest.trees_, more.trees_[:7], strict=True):
+    larger = kind(9, random_state=3).fit(X[:300], y[:300])
+    for a, b in zip(forest.trees_, larger.trees_[:7], strict=True):
         np.testing.assert_array_equal(a.pivot_a, b.pivot_a)
-    # The first tree of a forest is the tree of the same seed.
-    alone = TREES[FORESTS.index(kind)](random_state=3).fit(X[:300], y[:300])
-    np.testing.assert_array_equal(alone.tree_.pivot_a, forest.trees_[0].pivot_a)
+    # The first tree of a forest equals a single tree with the same seed.
+    single_tree = TREES[FORESTS.index(kind)](random_state=3).fit(X[:300], y[:300])
+    np.testing.assert_array_equal(single_tree.tree_.pivot_a, forest.trees_[0].pivot_a)
 
 
 @pytest.mark.parametrize("kind", TREES + FORESTS)
-def test_same_for_any_number_of_threads_and_order_of_rows(kind):
+def test_threads_and_row_order_do_not_matter(kind):
     X, y = make_moons(3000, noise=0.3, random_state=0)
-    one = small(kind, n_jobs=1).fit(X, y)
+    expected = small_model(kind, n_jobs=1).fit(X, y)
     for n_jobs in (2, 3):
-        many = small(kind, n_jobs=n_jobs).fit(X, y)
-        assert_same_trees(one, many)
-        np.testing.assert_array_equal(one.predict(X), many.predict(X))
+        threaded = small_model(kind, n_jobs=n_jobs).fit(X, y)
+        assert_same_trees(expected, threaded)
+        np.testing.assert_array_equal(expected.predict(X), threaded.predict(X))
     order = np.random.default_rng(0).permutation(len(X))
-    shuffled = small(kind).fit(X[order], y[order])
-    np.testing.assert_allclose(one.predict(X), shuffled.predict(X))
+    shuffled = small_model(kind).fit(X[order], y[order])
+    np.testing.assert_allclose(expected.predict(X), shuffled.predict(X))
 
 
 @pytest.mark.parametrize("kind", TREES + FORESTS)
-def test_whole_weights_are_repeated_rows(kind):
+def test_integer_weights_equal_repeated_rows(kind):
     X, y = make_moons(200, noise=0.3, random_state=0)
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    weighted = small(kind).fit(X, y, weights)
-    repeated = small(kind).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    weighted = small_model(kind).fit(X, y, weights)
+    repeated = small_model(kind).fit(X.repeat(weights, axis=0), y.repeat(weights))
     grid = np.random.default_rng(1).normal(size=(500, 2))
     np.testing.assert_allclose(weighted.predict(grid), repeated.predict(grid))
 
 
-def test_rows_that_cannot_be_told_apart_are_a_leaf():
+def test_identical_rows_form_a_leaf():
     tree = ComparisonTreeClassifier(random_state=0).fit([[1.0]] * 5, [0, 0, 1, 1, 1])
     assert tree.tree_.node_count == 1
     np.testing.assert_allclose(tree.predict_proba([[7.0]]), [[0.4, 0.6]])
-    assert tree.n_comparisons_ == 6 * 5  # a pair, and five more
+    assert tree.n_comparisons_ == 6 * 5  # a pair, tried six times
     np.testing.assert_array_equal(tree.count_comparisons([[7.0]]), [0])
 
 
 # ------------------------------------------------------------------------------------ oracles
 
 
-class Secret:
-    """Nothing can be learned from it but who it is."""
+class OpaqueObject:
+    """An object whose attributes cannot be read."""
 
     __slots__ = ()
 
     def __getattribute__(self, name):
-        raise AssertionError(f"somebody asked for {name}")
+        raise AssertionError(f"attribute {name} was accessed")
 
 
 class Oracle:
-    """Answers triplets about secrets, and counts them."""
+    """An oracle that compares opaque objects and counts its comparisons."""
 
-    def __init__(self, distances, secrets):
+    def __init__(self, distances, objects):
         self.distances = distances
-        self.place = {id(secret): i for i, secret in enumerate(secrets)}
-        self.n_asked = 0
+        self.index_of = {id(item): i for i, item in enumerate(objects)}
+        self.n_comparisons = 0
 
     def __call__(self, x, a, b):
         assert len(x) == len(a) == len(b)
-        self.n_asked += len(x)
-        x, a, b = ([self.place[id(secret)] for secret in secrets] for secrets in (x, a, b))
+        self.n_comparisons += len(x)
+        x, a, b = ([self.index_of[id(item)] for item in objects] for objects in (x, a, b))
         return self.distances[x, a] < self.distances[x, b]
 
 
 @pytest.mark.parametrize("kind", TREES + FORESTS)
-def test_triplets_are_all_that_is_used(kind):
+def test_fit_and_predict_use_only_comparisons(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
-    X = X[np.argsort(X[:, 0])]  # vectors are taken in this order, others as they come
+    X = X[np.argsort(X[:, 0])]  # vectors are sorted by this column, other inputs are not
     y = rng.integers(3, size=120)
     distances = cdist(X, X)
-    secrets = [Secret() for _ in range(120)]
-    oracle = Oracle(distances, secrets)
+    objects = [OpaqueObject() for _ in range(120)]
+    oracle = Oracle(distances, objects)
     train, test = slice(0, 120, 2), slice(1, 120, 2)
 
-    by_oracle = small(kind, metric="oracle", oracle=oracle).fit(secrets[train], y[train])
-    assert by_oracle.n_comparisons_ == oracle.n_asked > 0
-    by_vectors = small(kind).fit(X[train], y[train])
-    by_matrix = small(kind, metric="precomputed").fit(distances[train, train], y[train])
-    by_calls = small(kind, metric=lambda u, v: np.linalg.norm(u - v)).fit(X[train], y[train])
-    by_cdist = small(kind, metric="minkowski").fit(X[train], y[train])
-    oracle.n_asked = 0
-    told = by_oracle.predict(secrets[test])
-    assert by_oracle.count_comparisons(secrets[test]).sum() * 2 == oracle.n_asked > 0
+    by_oracle = small_model(kind, metric="oracle", oracle=oracle).fit(objects[train], y[train])
+    assert by_oracle.n_comparisons_ == oracle.n_comparisons > 0
+    by_vectors = small_model(kind).fit(X[train], y[train])
+    by_matrix = small_model(kind, metric="precomputed").fit(distances[train, train], y[train])
+    by_calls = small_model(kind, metric=lambda u, v: np.linalg.norm(u - v)).fit(X[train], y[train])
+    by_cdist = small_model(kind, metric="minkowski").fit(X[train], y[train])
+    oracle.n_comparisons = 0
+    expected = by_oracle.predict(objects[test])
+    assert by_oracle.count_comparisons(objects[test]).sum() * 2 == oracle.n_comparisons > 0
     for other, rows in [
         (by_vectors, X[test]),
         (by_matrix, distances[test, train]),
@@ -384,21 +389,21 @@ def test_triplets_are_all_that_is_used(kind):
     ]:
         assert_same_trees(by_oracle, other)
         assert other.n_comparisons_ == by_oracle.n_comparisons_
-        np.testing.assert_array_equal(other.predict(rows), told)
+        np.testing.assert_array_equal(other.predict(rows), expected)
 
 
-def test_objects_of_an_oracle_come_as_they_are():
-    places = {"ulm": 0.0, "bonn": 1.0, "kiel": 9.0, "jena": 10.0}
-    names = list(places)
+def test_oracles_receive_the_original_objects():
+    positions = {"ulm": 0.0, "bonn": 1.0, "kiel": 9.0, "jena": 10.0}
+    names = list(positions)
 
     def oracle(x, a, b):
-        at = np.vectorize(places.__getitem__)
-        return np.abs(at(x) - at(a)) < np.abs(at(x) - at(b))
+        position_of = np.vectorize(positions.__getitem__)
+        return np.abs(position_of(x) - position_of(a)) < np.abs(position_of(x) - position_of(b))
 
     for X in (names, np.array(names), pd.Series(names), pl.Series(names), tuple(names)):
         tree = ComparisonTreeClassifier(oracle=oracle, random_state=0).fit(X, [0, 0, 1, 1])
         np.testing.assert_array_equal(tree.predict(X), [0, 0, 1, 1])
-    rows = np.arange(8.0).reshape(4, 2)  # rows of a matrix are objects too
+    rows = np.arange(8.0).reshape(4, 2)  # rows of a matrix are also objects
     by_rows = ComparisonTreeClassifier(
         oracle=lambda x, a, b: abs(x - a).sum(axis=1) < abs(x - b).sum(axis=1), random_state=0
     )
@@ -406,10 +411,10 @@ def test_objects_of_an_oracle_come_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "answer", [lambda x: True, lambda x: [0.5] * len(x), lambda x: np.ones((len(x), 1), bool)]
+    "compare", [lambda x: True, lambda x: [0.5] * len(x), lambda x: np.ones((len(x), 1), bool)]
 )
-def test_answers_of_an_oracle_are_checked(answer):
-    tree = ComparisonTreeClassifier(metric="oracle", oracle=lambda x, a, b: answer(x))
+def test_invalid_results_of_an_oracle_raise(compare):
+    tree = ComparisonTreeClassifier(metric="oracle", oracle=lambda x, a, b: compare(x))
     with pytest.raises(ValueError, match="oracle: expected an array of 3 booleans"):
         tree.fit(["u", "v", "w"], [0, 1, 1])
 
@@ -418,31 +423,33 @@ def test_answers_of_an_oracle_are_checked(answer):
 
 
 def words(rng, n):
-    """Words of two invented languages."""
+    """Return words of two invented languages, and the languages."""
     languages = [["ka", "ri", "to", "mu"], ["sch", "elk", "orn", "ung"]]
     y = rng.integers(2, size=n)
     return ["".join(rng.choice(languages[k], rng.integers(2, 6))) for k in y], y
 
 
 @pytest.mark.parametrize("metric", ["auto", "edit", "hamming"])
-def test_languages(metric):
+def test_string_metrics_separate_languages(metric):
     rng = np.random.default_rng(0)
     X, y = words(rng, 300)
-    test, truth = words(rng, 200)
+    X_test, y_test = words(rng, 200)
     forest = ComparisonForestClassifier(50, metric=metric, random_state=0).fit(X, y)
-    assert forest.score(test, truth) > 0.97
+    assert forest.score(X_test, y_test) > 0.97
     for kind in (np.array, pd.Series, lambda s: pd.DataFrame({"w": s}), pl.Series):
-        again = clone(forest).fit(kind(X), y)
-        np.testing.assert_array_equal(again.predict_proba(kind(test)), forest.predict_proba(test))
-    one = ComparisonTreeClassifier(metric=metric, random_state=0, n_jobs=1).fit(X, y)
-    two = ComparisonTreeClassifier(metric=metric, random_state=0, n_jobs=2).fit(X, y)
-    assert_same_trees(one, two)
+        refitted = clone(forest).fit(kind(X), y)
+        np.testing.assert_array_equal(
+            refitted.predict_proba(kind(X_test)), forest.predict_proba(X_test)
+        )
+    single_thread = ComparisonTreeClassifier(metric=metric, random_state=0, n_jobs=1).fit(X, y)
+    two_threads = ComparisonTreeClassifier(metric=metric, random_state=0, n_jobs=2).fit(X, y)
+    assert_same_trees(single_thread, two_threads)
     if metric == "edit":
         by_calls = ComparisonTreeClassifier(metric=slow_edit_distance, random_state=0)
-        assert_same_trees(by_calls.fit(X[:60], y[:60]), clone(one).fit(X[:60], y[:60]))
+        assert_same_trees(by_calls.fit(X[:60], y[:60]), clone(single_thread).fit(X[:60], y[:60]))
 
 
-def test_lengths_of_words():
+def test_forest_regression_on_strings():
     X, _ = words(np.random.default_rng(0), 300)
     y = np.array([float(len(word)) for word in X])
     forest = ComparisonForestRegressor(50, leaf_size=3, random_state=0).fit(X[:200], y[:200])
@@ -453,49 +460,49 @@ def test_lengths_of_words():
 
 
 @pytest.mark.parametrize("metric", ["auto", "manhattan", "chebyshev", "cosine"])
-def test_digits(metric):
+def test_forest_accuracy_on_digits(metric):
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     forest = ComparisonForestClassifier(100, metric=metric, random_state=0).fit(X_train, y_train)
     assert forest.score(X_test, y_test) > 0.95
 
 
-def test_numbers():
+def test_forest_regression_score_on_diabetes():
     X, y = load_diabetes(return_X_y=True)
     forest = ComparisonForestRegressor(leaf_size=5, random_state=0)
     assert cross_val_score(forest, X, y).mean() > 0.35
 
 
 @pytest.mark.parametrize("kind", FORESTS)
-def test_samples(kind):
+def test_bootstrap_and_max_samples(kind):
     X, y = make_moons(200, noise=0.2, random_state=0)
     weights = np.random.default_rng(0).uniform(size=200)
-    bag = small(kind, bootstrap=True).fit(X, y, weights)
-    for tree in bag.trees_:
+    bootstrapped = small_model(kind, bootstrap=True).fit(X, y, weights)
+    for tree in bootstrapped.trees_:
         assert tree.weighted_n_node_samples[0] == 200
         assert 80 < tree.n_node_samples[0] < 150
-    part = small(kind, max_samples=0.25).fit(X, y)
-    assert all(tree.n_node_samples[0] == 50 for tree in part.trees_)
-    counted = small(kind, max_samples=20, bootstrap=True).fit(X, y)
-    assert all(tree.weighted_n_node_samples[0] == 20 for tree in counted.trees_)
+    quarter = small_model(kind, max_samples=0.25).fit(X, y)
+    assert all(tree.n_node_samples[0] == 50 for tree in quarter.trees_)
+    twenty_draws = small_model(kind, max_samples=20, bootstrap=True).fit(X, y)
+    assert all(tree.weighted_n_node_samples[0] == 20 for tree in twenty_draws.trees_)
     with pytest.raises(ValueError, match="max_samples: expected at most 200"):
-        small(kind, max_samples=201).fit(X, y)
+        small_model(kind, max_samples=201).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", TREES + FORESTS)
 def test_pickles_keep_only_pivots(kind):
     X = np.random.default_rng(0).normal(size=(2000, 50))
     y = (X[:, 0] > 0).astype(int)
-    model = small(kind, leaf_size=400).fit(X, y)
+    model = small_model(kind, leaf_size=400).fit(X, y)
     pickled = pickle.dumps(model)
     assert len(pickled) < X.nbytes / 4
-    again = pickle.loads(pickled)
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert_same_trees(again, model)
+    unpickled = pickle.loads(pickled)
+    np.testing.assert_array_equal(unpickled.predict(X), model.predict(X))
+    assert_same_trees(unpickled, model)
     for metric, rows in [("precomputed", cdist(X, X)), ("edit", [str(v) for v in X[:, 0]])]:
-        model = small(kind, metric=metric, leaf_size=400).fit(rows, y)
-        again = pickle.loads(pickle.dumps(model))
-        np.testing.assert_array_equal(again.predict(rows[:50]), model.predict(rows[:50]))
+        model = small_model(kind, metric=metric, leaf_size=400).fit(rows, y)
+        unpickled = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(unpickled.predict(rows[:50]), model.predict(rows[:50]))
 
 
 def test_grid_search():
@@ -511,26 +518,26 @@ def test_grid_search():
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS - {"auto", "precomputed", "oracle", "edit"}))
-def test_every_named_metric(metric):
+def test_named_metrics_fit_and_predict(metric):
     X, y = make_moons(60, noise=0.1, random_state=0)
-    X = np.abs(X)  # as distributions and sets are
+    X = np.abs(X)  # distributions and sets are not negative
     model = ComparisonTreeClassifier(metric=metric, random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (60, 2)
     assert clone(model).fit(X[:1], y[:1]).predict(X[:1]) == y[:1]
-    if metric in ("mahalanobis", "seuclidean"):  # from the training rows, not from what is asked
-        alone = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(60)])
-        np.testing.assert_array_equal(alone, model.predict_proba(X))
+    if metric in ("mahalanobis", "seuclidean"):  # the metric uses the training rows only
+        one_by_one = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(60)])
+        np.testing.assert_array_equal(one_by_one, model.predict_proba(X))
 
 
-def test_progress():
+def test_callbacks_receive_progress():
     X, y = make_moons(50, random_state=0)
-    seen = []
-    ComparisonForestClassifier(4, callbacks=lambda *told: seen.append(told)).fit(X, y)
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    calls = []
+    ComparisonForestClassifier(4, callbacks=lambda *progress: calls.append(progress)).fit(X, y)
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_bad_input(kind):
+def test_invalid_input_raises(kind):
     X, y = np.arange(6.0)[:, np.newaxis], np.arange(6) % 2
     for name, value in [
         ("metric", "nearness"),
@@ -540,58 +547,58 @@ def test_bad_input(kind):
         ("n_jobs", "two"),
     ]:
         with pytest.raises(ValueError, match=f"'{name}' parameter"):
-            small(kind, **{name: value}).fit(X, y)
+            small_model(kind, **{name: value}).fit(X, y)
     with pytest.raises(ValueError, match="oracle: expected a callable"):
-        small(kind, metric="oracle").fit(X, y)
+        small_model(kind, metric="oracle").fit(X, y)
     with pytest.raises(ValueError, match="oracle: expected None with metric='edit'"):
-        small(kind, metric="edit", oracle=max).fit(["a", "b"], [0, 1])
+        small_model(kind, metric="edit", oracle=max).fit(["a", "b"], [0, 1])
     with pytest.raises(ValueError, match=r"X: expected strings .* shape"):
-        small(kind, metric="edit").fit(X, y)
+        small_model(kind, metric="edit").fit(X, y)
     with pytest.raises(ValueError, match="X: expected strings, got float in row 1"):
-        small(kind).fit(["a", np.nan, "b"], [0, 1, 1])
+        small_model(kind).fit(["a", np.nan, "b"], [0, 1, 1])
     with pytest.raises(ValueError, match="X: expected a sequence of strings"):
-        small(kind).fit("ab", [0, 1])
+        small_model(kind).fit("ab", [0, 1])
     with pytest.raises(ValueError, match="metric: expected 'edit'"):
-        small(kind, metric="euclidean").fit(["a", "b"], [0, 1])
+        small_model(kind, metric="euclidean").fit(["a", "b"], [0, 1])
     with pytest.raises(ValueError, match="X: expected a square matrix"):
-        small(kind, metric="precomputed").fit(X, y)
+        small_model(kind, metric="precomputed").fit(X, y)
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        small(kind).fit(np.where(X == 3, np.nan, X), y)
+        small_model(kind).fit(np.where(X == 3, np.nan, X), y)
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
-        small(kind).fit(X, y, -np.ones(6))
+        small_model(kind).fit(X, y, -np.ones(6))
     with pytest.raises(ValueError, match="at least one non-zero"):
-        small(kind).fit(X, y, np.zeros(6))
+        small_model(kind).fit(X, y, np.zeros(6))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        small(kind).fit(["a", "b"], [0, 1, 1])
+        small_model(kind).fit(["a", "b"], [0, 1, 1])
     with pytest.raises(ValueError, match="y is None"):
-        small(kind).fit(["a", "b"], None)
+        small_model(kind).fit(["a", "b"], None)
     with pytest.raises(NotFittedError):
-        small(kind).count_comparisons(X)
-    fitted = small(kind, metric="precomputed").fit(cdist(X, X), y)
+        small_model(kind).count_comparisons(X)
+    fitted = small_model(kind, metric="precomputed").fit(cdist(X, X), y)
     with pytest.raises(ValueError, match=r"5 features, but .* is expecting 6"):
         fitted.predict(np.zeros((2, 5)))
 
 
-# ------------------------------------------------------------------------------------- writers
+# ------------------------------------------------------------------------------------- exports
 
 
-def test_what_is_written_is_what_is_said():
-    words = ["abba", "abca", "bbab", "xyzz", "zyxx", "yyzx", "aaaa", "zzzz"]
+def test_exported_rules_match_predictions():
+    strings = ["abba", "abca", "bbab", "xyzz", "zyxx", "yyzx", "aaaa", "zzzz"]
     y = [0, 0, 0, 1, 1, 1, 0, 1]
-    model = ComparisonTreeClassifier(random_state=0).fit(words, y)
+    model = ComparisonTreeClassifier(random_state=0).fit(strings, y)
     rules = export_rules(model)
-    for word in [*words, "abxy", "q", ""]:
+    for word in [*strings, "abxy", "q", ""]:
         (rule,) = [rule for rule in rules if rule.covers(word)]
         assert [rule.prediction] == model.predict([word]).tolist()
     assert "closer to '" in export_text(model)
     assert export_svg(model).startswith("<svg")
     X = np.random.default_rng(0).normal(size=(40, 3))
-    numbers = ComparisonTreeRegressor(random_state=0).fit(X, X[:, 0])
-    rules = export_rules(numbers)
-    for row, said in zip(X, numbers.predict(X), strict=True):
+    regressor = ComparisonTreeRegressor(random_state=0).fit(X, X[:, 0])
+    rules = export_rules(regressor)
+    for row, prediction in zip(X, regressor.predict(X), strict=True):
         (rule,) = [rule for rule in rules if rule.covers(row)]
-        assert rule.prediction == said
-    assert "closer to row " in export_text(numbers)
+        assert rule.prediction == prediction
+    assert "closer to row " in export_text(regressor)
     shallow = ComparisonTreeRegressor(max_depth=1, random_state=0).fit(X, X[:, 0])
     other = int(np.flatnonzero(shallow._places < 0)[0])
     with pytest.raises(ValueError, match="near, far: expected training rows that are pivots"):
