@@ -110,7 +110,8 @@ ESTIMATORS = {name: {} if name.startswith(("L", "Ri", "K")) else dict(FEW) for n
 ESTIMATORS["IsolationForest"]["contamination"] = 0.1
 
 
-def fit(model, rows, numbers, classes, weights, groups, spread=None):
+def fit(model, data, spread=None):
+    rows, numbers, classes, weights, groups = data
     target = classes if is_classifier(model) else numbers
     more = {} if spread is None else {"spread": spread}
     if isinstance(model, sd.GradientBoostingRanker):
@@ -132,9 +133,9 @@ def test_fits_and_predictions_have_unique_keys(make):
         spreads = ("trees", "rows") if "Trees" in name or "Forest" in name else (None,)
         model = getattr(sd, name)(**params)
         for spread in spreads:
-            fit(model, *given, spread=spread)
+            fit(model, given, spread=spread)
             lazy.append(model.predict(given[0]).persist())
-            fit(model, *given, spread=spread)
+            fit(model, given, spread=spread)
             model.predict(given[0]).compute()
             if hasattr(model, "apply"):
                 lazy.append(model.apply(given[0]).persist())
