@@ -1,6 +1,6 @@
-"""The same models with rows on Dask: larger than memory, or spread over many machines.
+"""Estimators for rows on Dask: tables that are larger than memory or on several machines.
 
-Dask itself is not loaded before an estimator is fitted; ``pip install 'spinney[dask]'`` has it.
+Dask itself is imported when an estimator is fitted; ``pip install 'spinney[dask]'`` installs it.
 """
 
 from spinney.dask._boosting import (

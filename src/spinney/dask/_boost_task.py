@@ -1,10 +1,11 @@
-"""What each worker of a boosting fit runs: its own rows, the same loop as all others."""
+"""The tasks of a boosting fit: each worker fits the same model on its own rows."""
 
 from __future__ import annotations
 
 import math
 import pickle
 import socket
+import sys
 import time
 import zlib
 from collections import deque
@@ -19,7 +20,7 @@ import numpy as np
 
 from spinney import __version__
 from spinney.boosting.distributed import FitInput, fit_partition
-from spinney.dask._rows import Part, join_beside, join_parts
+from spinney.dask._rows import Part, join_partitions, join_row_values
 from spinney.distributed.exchange import Exchange, ExchangeError, SocketExchange
 from spinney.distributed.partitioned_rows import PartedRows
 from spinney.distributed.totals import RowNumbers, Totals
@@ -29,14 +30,14 @@ from spinney.runtime.memory import release_memory
 __all__ = [
     "METRIC",
     "TOPIC",
-    "LoadedPart",
+    "FitPlan",
+    "LoadedPartition",
     "Outcome",
-    "Plan",
     "boost_rows",
-    "keep_part",
-    "leave_fit",
-    "load_part",
-    "no_rows",
+    "empty_partition",
+    "end_fit",
+    "load_partition",
+    "load_validation_partition",
     "open_listener",
     "stop_fit",
 ]
@@ -47,42 +48,43 @@ _SEND_EVERY = 0.5  # seconds between messages with new trees
 
 
 @dataclass
-class _Share:
-    """What this process has of a fit, so that nothing of it stays behind.
+class _FitState:
+    """Sockets and files of an attempt in this process, which `end_fit` removes.
 
-    Workers may be threads of one process: then they have one share.
+    Workers may be threads of one process. They then have one state.
     """
 
     listeners: dict[int, socket.socket] = field(default_factory=dict)  # by rank
     files: list[Path] = field(default_factory=list)
-    is_stopped: bool = False  # the fit is to end after the rounds under way
-    is_left: bool = False  # whoever asked for the fit does not wait for it any more
+    is_stopped: bool = False  # the fit ends after the active round, and keeps its trees
+    is_ended: bool = False  # the driver has ended the attempt
 
 
-_shares: dict[str, _Share] = {}  # by the token of the fit
-_left: deque[str] = deque(maxlen=100)  # fits that are over: what comes late must not stay
+_fit_states: dict[str, _FitState] = {}  # by the token of the attempt
+_ended: deque[str] = deque(maxlen=100)  # tokens of ended attempts, whose late tasks must clean up
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What all workers know about a fit.
+class FitPlan:
+    """Settings of a fit that are the same for all workers.
 
     Parameters
     ----------
     estimator : estimator
         Local, not fitted.
     seed : int
-        Of all draws.
+        Seed of all random draws.
     token : str
-        Names the attempt, and is the secret of its workers.
+        Name of the attempt, and the secret that its workers share.
     is_ranker : bool
-        Whether rows come in groups.
+        Whether rows have groups.
     start : bytes or None
         Trees of the first rounds of each booster, a pickled list of ForestStore.
     topic : str
-        Of the scheduler's events about this fit alone.
-    expected : dict or None
-        What is known of the rows of the fit that left `start`; None where no checkpoint is kept.
+        Topic of the scheduler's events about this fit alone.
+    expected_rows : dict or None
+        Sums over the rows of the fit that saved `start`, empty if unknown; None without a
+        checkpoint.
     """
 
     estimator: Any
@@ -91,54 +93,54 @@ class Plan:
     is_ranker: bool
     start: bytes | None = None
     topic: str = TOPIC
-    expected: dict[str, Any] | None = None
+    expected_rows: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker came to.
+    """The result of one worker.
 
     Parameters
     ----------
     model : estimator or None
         The fitted model, from the first worker only.
     n_rounds : int
-        Rounds of all boosters that were finished, where another worker was lost.
+        Finished rounds of all boosters, if another worker was lost.
     trees : bytes or None
-        Their trees, a pickled list of ForestStore.
+        Trees of these rounds, a pickled list of ForestStore.
     report : dict
-        Rows, bytes sent, exchanges and seconds of this worker.
-    n_told : int
-        How often progress was told.
-    is_broken : bool
+        Rows, bytes sent, exchanges, seconds and peak memory of this worker.
+    n_messages : int
+        Number of progress messages that were sent.
+    lost_worker : bool
         Whether another worker was lost.
-    not_met : str
-        Why the workers could not connect to each other, or nothing.
+    connect_error : str
+        Why the workers could not connect to each other, or "".
     """
 
     model: Any = None
     n_rounds: int = 0
     trees: bytes | None = None
     report: dict[str, Any] | None = None
-    n_told: int = 0
-    is_broken: bool = False
-    not_met: str = ""
+    n_messages: int = 0
+    lost_worker: bool = False
+    connect_error: str = ""
 
 
 @dataclass(frozen=True)
-class LoadedPart:
-    """A partition at its worker: what belongs to its rows, and the rows or the file that has them.
+class LoadedPartition:
+    """A partition on its worker, whose X may be in a file.
 
     Parameters
     ----------
     part : Part
-        Without rows if these are in a file.
+        The partition; its X has no columns if X is in a file.
     n_rows : int
         Number of rows.
     n_columns : int
-        Number of columns.
+        Number of columns of X.
     file : str or None
-        Where the rows are.
+        Path of the file with X; None means that X is in memory.
     labels : ndarray or None
         Distinct targets of the rows of weight zero, which were dropped.
     """
@@ -150,14 +152,14 @@ class LoadedPart:
     labels: Any = None
 
     def read(self) -> Any:
-        """Give the rows."""
+        """Return X."""
         if self.file is None:
             return self.part.X
         with open(self.file, "rb") as file:
             return pickle.load(file)  # written by this worker
 
-    def beside(self) -> Part:
-        """Give targets, weights and groups, with rows of no columns."""
+    def without_columns(self) -> Part:
+        """Return targets, weights and groups, with an X without columns."""
         return Part(np.empty((self.n_rows, 0)), self.part.y, self.part.weights, self.part.group)
 
     def discard(self) -> None:
@@ -166,105 +168,110 @@ class LoadedPart:
             Path(self.file).unlink(missing_ok=True)
 
 
-def keep_part(part: Part) -> Part:
-    """Return a part as it is, as a task of its own."""
+def load_validation_partition(part: Part) -> Part:
+    """Return a partition unchanged; a task of its own can be pinned to a worker."""
     return part
 
 
-def no_rows(part: Part) -> Part:
-    """Give a part without rows, for a worker that has none."""
-    beside = [None if of is None else of[:0] for of in (part.y, part.weights, part.group)]
-    return Part(part.X[:0], *beside)
+def empty_partition(part: Part) -> Part:
+    """Return a partition without rows, for a worker that has no validation rows."""
+    row_values = (part.y, part.weights, part.group)
+    return Part(part.X[:0], *[None if values is None else values[:0] for values in row_values])
 
 
-def load_part(part: Part, number: int, token: str) -> LoadedPart:
-    """Have a worker keep a partition; with the token of a fit the rows go to a file of it."""
-    part, labels = _without_weightless(part)
+def load_partition(part: Part, index: int, token: str) -> LoadedPartition:
+    """Load a partition on its worker; if a token is given, write X to a file."""
+    part, labels = _drop_weightless(part)
     n_rows, n_columns = part.X.shape
     if not token:
-        return LoadedPart(part, n_rows, n_columns, labels=labels)
-    from distributed import get_worker
-
-    file = Path(get_worker().local_directory) / f"spinney-{token[:12]}-{number}.rows"
-    _shares.setdefault(token, _Share()).files.append(file)
+        return LoadedPartition(part, n_rows, n_columns, labels=labels)
+    file = Path(_this_worker().local_directory) / f"spinney-{token[:12]}-{index}.rows"
+    _fit_states.setdefault(token, _FitState()).files.append(file)
     with open(file, "wb") as out:
         pickle.dump(part.X, out, protocol=5)
-    release_memory()  # what it took to read this partition and the one before
-    if token in _left:
-        leave_fit(token)
-    # Copies: a column of a frame may be a view of all of it, which would stay.
-    beside = [None if of is None else of.copy() for of in (part.y, part.weights, part.group)]
-    return LoadedPart(Part(np.empty((n_rows, 0)), *beside), n_rows, n_columns, str(file), labels)
+    release_memory()  # of reading this partition and the previous one
+    if token in _ended:
+        end_fit(token)
+    # Copies: a column of a frame may be a view, which would keep the whole frame in memory.
+    row_values = (part.y, part.weights, part.group)
+    copies = [None if values is None else values.copy() for values in row_values]
+    return LoadedPartition(
+        Part(np.empty((n_rows, 0)), *copies), n_rows, n_columns, str(file), labels
+    )
 
 
 def open_listener(token: str, rank: int, version: str) -> tuple[str, int]:
-    """Open the place where the other workers will reach this one."""
-    from distributed import get_worker
-
+    """Open the socket where the other workers connect, and return its address."""
+    address = _this_worker().address
     if version != __version__:
         raise RuntimeError(
-            f"worker {get_worker().address} has Spinney {__version__}, expected {version} as where "
-            "the fit was asked for"
+            f"worker {address} has Spinney {__version__}, expected {version}, the version of the "
+            "client; install the same version everywhere"
         )
-    host = urlsplit(get_worker().address).hostname or ""
+    host = urlsplit(address).hostname or ""
     if not host or not host.replace(".", "").replace(":", "").isalnum() or "/" in host:
         host = "127.0.0.1"
     try:
         listener = SocketExchange.listen(host)
-    except OSError:  # workers that are threads have addresses of no machine
+    except OSError:  # workers that are threads do not have an address of a machine
         listener = SocketExchange.listen()
     listener.settimeout(None)
-    _shares.setdefault(token, _Share()).listeners[rank] = listener
-    if token in _left:
-        leave_fit(token)
+    _fit_states.setdefault(token, _FitState()).listeners[rank] = listener
+    if token in _ended:
+        end_fit(token)
     return (str(listener.getsockname()[0]), int(listener.getsockname()[1]))
 
 
+def _this_worker() -> Any:
+    """Return the Dask worker that runs this task."""
+    from distributed import get_worker  # optional dependency
+
+    return get_worker()
+
+
 def stop_fit(token: str) -> None:
-    """Have a fit end after the rounds under way."""
-    if token in _shares:
-        _shares[token].is_stopped = True
+    """End a fit after the active round; its trees so far are the model."""
+    if token in _fit_states:
+        _fit_states[token].is_stopped = True
 
 
-def leave_fit(token: str) -> None:
-    """Break off what is under way here of a fit, and delete what it has left."""
-    _left.append(token)
-    share = _shares.pop(token, None)
-    if share is None:
+def end_fit(token: str) -> None:
+    """Stop the tasks of an attempt in this process, and delete its sockets and files."""
+    _ended.append(token)
+    state = _fit_states.pop(token, None)
+    if state is None:
         return
-    share.is_left = True
-    for listener in share.listeners.values():
+    state.is_ended = True
+    for listener in state.listeners.values():
         listener.close()
-    for file in share.files:
+    for file in state.files:
         file.unlink(missing_ok=True)
 
 
 def boost_rows(
-    plan: Plan,
+    plan: FitPlan,
     rank: int,
     addresses: list[tuple[str, int]],
-    parts: list[LoadedPart],
-    watched: list[Part] | None,
+    parts: list[LoadedPartition],
+    validation: list[Part] | None,
 ) -> Outcome:
     """Fit one model together with the other workers."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    share = _shares.get(plan.token, _Share(is_left=True))
-    listener = share.listeners.pop(rank, None)
-    if share.is_left or listener is None:
-        return Outcome(is_broken=True)
+    worker = _this_worker()
+    state = _fit_states.get(plan.token, _FitState(is_ended=True))
+    listener = state.listeners.pop(rank, None)
+    if state.is_ended or listener is None:
+        return Outcome(lost_worker=True)
     try:
         exchange = SocketExchange(listener, rank, addresses, plan.token.encode())
     except ExchangeError as error:
-        return Outcome(is_broken=True, not_met=str(error))
+        return Outcome(lost_worker=True, connect_error=str(error))
     estimator = plan.estimator
     estimator.n_jobs = int(worker.state.nthreads)
-    diary = _Diary(plan, estimator, share, worker.log_event if rank == 0 else None)
-    worker.metrics[METRIC] = lambda _: diary.n_rounds
-    release_memory()  # what reading took
+    tracker = _RoundTracker(plan, estimator, state, worker.log_event if rank == 0 else None)
+    worker.metrics[METRIC] = lambda _: tracker.n_rounds
+    release_memory()  # of reading the partitions
     try:
-        return _boost(plan, diary, exchange, parts, watched)
+        return _boost(plan, tracker, exchange, parts, validation)
     finally:
         worker.metrics.pop(METRIC, None)
         for part in parts:
@@ -273,10 +280,10 @@ def boost_rows(
 
 
 def _boost(
-    plan: Plan,
-    diary: _Diary,
+    plan: FitPlan,
+    diary: _RoundTracker,
     exchange: Exchange,
-    parts: list[LoadedPart],
+    parts: list[LoadedPartition],
     watched: list[Part] | None,
 ) -> Outcome:
     began = time.perf_counter()
@@ -284,12 +291,12 @@ def _boost(
     if diary.sends:
         estimator.callbacks = diary.report
     try:
-        are_here = all(one.file is None and isinstance(one.part.X, np.ndarray) for one in parts)
-        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts], are_here)
-        beside = [one.beside() for one in parts]
-        weights, group = (join_beside(name, beside) for name in ("weights", "group"))
-        # Read when they are needed: once they are coded nobody is to hold them.
-        targets = partial(join_beside, "y", beside)
+        in_memory = all(one.file is None and isinstance(one.part.X, np.ndarray) for one in parts)
+        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts], in_memory)
+        row_values = [one.without_columns() for one in parts]
+        weights, group = (join_row_values(name, row_values) for name in ("weights", "group"))
+        # Joined on demand: no reference is kept to them once the fit has coded them.
+        targets = partial(join_row_values, "y", row_values)
         totals = Totals(exchange)
         sizes = totals.gather(len(rows))
         if weights is not None and not any(sizes):
@@ -297,9 +304,9 @@ def _boost(
         n_before = sum(sizes[: exchange.rank])
         if plan.is_ranker:
             _check_groups(group, totals)
-        if plan.expected is not None:
-            about = _about_rows(len(rows), parts[0].n_columns, targets(), weights, totals)
-            _check_rows(plan.expected, about)
+        if plan.expected_rows is not None:
+            about = _sum_rows(len(rows), parts[0].n_columns, targets(), weights, totals=totals)
+            _check_rows(plan.expected_rows, about)
             estimator._checkpoint_rows = about
         fit_partition(
             estimator,
@@ -317,7 +324,7 @@ def _boost(
             ),
         )
     except ExchangeError:
-        return Outcome(is_broken=True, n_rounds=diary.n_rounds, trees=diary.trees())
+        return Outcome(lost_worker=True, n_rounds=diary.n_rounds, trees=diary.trees())
     finally:
         estimator.callbacks = None
     report = {
@@ -328,79 +335,88 @@ def _boost(
         "peak_memory": _peak_memory(),
     }
     model = estimator if exchange.rank == 0 else None
-    return Outcome(model=model, report=report, n_told=diary.n_told)
+    return Outcome(model=model, report=report, n_messages=diary.n_messages)
 
 
 @dataclass
-class _Progress:
-    """What a booster came to: its trees, how many are of finished rounds, how many were sent."""
+class _BoosterTrees:
+    """The trees of a booster: how many are of finished rounds, and how many were sent."""
 
     store: Any
     n_trees: int
     n_sent: int = 0
 
 
-class _Diary:
-    """Keeps track of the rounds, and sends new trees to whoever asked for the fit."""
+class _RoundTracker:
+    """Counts the finished rounds, and sends new trees and the progress to the driver."""
 
     def __init__(
-        self, plan: Plan, estimator: Any, share: _Share, send: Callable[[Any, Any], Any] | None
+        self,
+        plan: FitPlan,
+        estimator: Any,
+        state: _FitState,
+        send: Callable[[Any, Any], Any] | None,
     ) -> None:
-        self._plan, self._estimator, self._share, self._send = plan, estimator, share, send
-        self.n_rounds = self.n_told = 0
-        self._last = 0.0
+        self._plan, self._estimator, self._state, self._send = plan, estimator, state, send
+        self.n_rounds = self.n_messages = 0
+        self._last_sent = 0.0
         start = [] if plan.start is None else pickle.loads(plan.start)
-        self._boosters = [_Progress(store, len(store), len(store)) for store in start]
+        self._boosters = [_BoosterTrees(store, len(store), len(store)) for store in start]
 
     @property
     def sends(self) -> bool:
-        """Whether anybody is told."""
+        """Whether this worker sends trees and progress; only the first one does."""
         return self._send is not None
 
     def after_round(self, n_rounds: int, store: Any, booster: int) -> None:
-        if self._share.is_left:  # the others are told, as if this worker were lost
-            raise ExchangeError("the fit was given up")
-        if booster == len(self._boosters):  # boosters begin in their order
-            self._boosters.append(_Progress(store, 0))
-        progress = self._boosters[booster]
-        progress.store, progress.n_trees = store, len(store)
-        n_trees = sum(one.n_trees for one in self._boosters)
+        """Count a finished round, and send new trees from time to time."""
+        if self._state.is_ended:  # for the other workers, this one is lost
+            raise ExchangeError("the fit was ended")
+        if booster == len(self._boosters):  # boosters start in their order
+            self._boosters.append(_BoosterTrees(store, 0))
+        current = self._boosters[booster]
+        current.store, current.n_trees = store, len(store)
+        n_trees = sum(of_booster.n_trees for of_booster in self._boosters)
         self.n_rounds = n_trees // (len(store) // n_rounds)
         now = time.monotonic()
-        if self._send is None or now - self._last < _SEND_EVERY:
+        if self._send is None or now - self._last_sent < _SEND_EVERY:
             return
-        new = [
-            (k, one.n_sent, one.store.part(one.n_sent, one.n_trees))
-            for k, one in enumerate(self._boosters)
-            if one.n_trees > one.n_sent
-        ]
-        message = {"token": self._plan.token, "rounds": self.n_rounds, "trees": pickle.dumps(new)}
-        if self._last == 0.0:  # what the trees are about, once
+        message = {"token": self._plan.token, "rounds": self.n_rounds, "trees": self._new_trees()}
+        if self._last_sent == 0.0:  # all other attributes of the model, once
             state = {**vars(self._estimator), "callbacks": None}
             message["state"] = pickle.dumps(state)
-        for one in self._boosters:
-            one.n_sent = one.n_trees
-        self._last = now
+        self._last_sent = now
         self._send(self._plan.topic, message)
+
+    def _new_trees(self) -> bytes:
+        """Pickle the trees that were not sent yet, and count them as sent."""
+        new = [
+            (k, booster.n_sent, booster.store.part(booster.n_sent, booster.n_trees))
+            for k, booster in enumerate(self._boosters)
+            if booster.n_trees > booster.n_sent
+        ]
+        for booster in self._boosters:
+            booster.n_sent = booster.n_trees
+        return pickle.dumps(new)
 
     def trees(self) -> bytes | None:
         """Pickle the trees of finished rounds of each booster."""
         if not self._boosters:
             return None
-        return pickle.dumps([one.store.part(0, one.n_trees) for one in self._boosters])
+        return pickle.dumps([booster.store.part(0, booster.n_trees) for booster in self._boosters])
 
     def report(self, done: int, total: int, score: float) -> bool:
-        """Tell how far the fit is; True ends it."""
+        """Send the progress, and return whether the fit must stop."""
         message = {"token": self._plan.token, "done": done, "total": total, "score": float(score)}
         if self._send is not None:
-            self.n_told += 1
+            self.n_messages += 1
             self._send(self._plan.topic, message)
             self._send(TOPIC, {name: message[name] for name in ("done", "total", "score")})
-        return self._share.is_stopped
+        return self._state.is_stopped
 
 
-def _without_weightless(part: Part) -> tuple[Part, Any]:
-    """Check weights, and drop rows of weight zero; return their distinct targets, too."""
+def _drop_weightless(part: Part) -> tuple[Part, Any]:
+    """Check weights, drop rows of weight zero, and return their distinct targets, too."""
     if part.weights is None:
         return part, None
     part = replace(part, weights=_check_weights(part.weights))
@@ -414,13 +430,13 @@ def _without_weightless(part: Part) -> tuple[Part, Any]:
 
 
 def _join_labels(labels: list[Any]) -> Any:
-    """Give all labels that there are, or None."""
-    found = [one for one in labels if one is not None]
+    """Concatenate labels; None if there are none."""
+    found = [of_part for of_part in labels if of_part is not None]
     return np.concatenate(found) if found else None
 
 
 def _check_weights(weights: Any) -> Any:
-    """Give weights as numbers, or say what is wrong with them."""
+    """Return the weights of one partition as finite numbers of at least 0."""
     if weights.ndim != 1:
         raise ValueError(f"sample_weight: expected one axis, got {weights.ndim}")
     if weights.dtype.kind not in "biuf":
@@ -430,42 +446,43 @@ def _check_weights(weights: Any) -> Any:
             raise ValueError(f"sample_weight: expected numbers: {error}") from None
     if not np.isfinite(weights).all() or (weights < 0).any():
         wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise ValueError(f"sample_weight: expected finite numbers from 0 on, got {wrong}")
+        raise ValueError(f"sample_weight: expected finite numbers of at least 0, got {wrong}")
     return weights
 
 
-def _eval_set(watched: list[Part] | None, is_ranker: bool) -> Any:
-    if watched is None:
+def _eval_set(validation: list[Part] | None, is_ranker: bool) -> Any:
+    """Return the validation rows as the eval_set of the local estimator."""
+    if validation is None:
         return None
-    part = join_parts(watched)
+    part = join_partitions(validation)
     if is_ranker:
         return part.X, part.y, part.group
     return (part.X, part.y) if part.weights is None else (part.X, part.y, part.weights)
 
 
 def _check_groups(group: Any, totals: Totals) -> None:
-    """Refuse groups that workers would have to share."""
-    told = totals.gather(np.unique(group))
-    everywhere = np.concatenate([one for one in told if len(one)] or [np.empty(0)])
-    if len(np.unique(everywhere)) < len(everywhere):
+    """Raise an error if a group has rows on several workers."""
+    by_worker = totals.gather(np.unique(group))
+    groups = np.concatenate([ids for ids in by_worker if len(ids)] or [np.empty(0)])
+    if len(np.unique(groups)) < len(groups):
         raise ValueError("group: expected the rows of each group in one partition")
 
 
-def _about_rows(
-    n_rows: int, n_columns: int, y: Any, weights: Any, totals: Totals
+def _sum_rows(
+    n_rows: int, n_columns: int, y: Any, weights: Any, *, totals: Totals
 ) -> dict[str, Any]:
-    """Tell what rows of all workers are, so that a checkpoint of others is noticed."""
-    told = totals.gather((n_rows, _sum(y), _sum(weights)))
+    """Return sums over all rows, which identify the rows of a checkpoint."""
+    by_worker = totals.gather((n_rows, _sum(y), _sum(weights)))
     return {
-        "n_rows": sum(one[0] for one in told),
+        "n_rows": sum(n for n, _, _ in by_worker),
         "n_columns": n_columns,
-        "sum of y": math.fsum(one[1] for one in told),
-        "sum of sample_weight": math.fsum(one[2] for one in told),
+        "sum of y": math.fsum(of_y for _, of_y, _ in by_worker),
+        "sum of sample_weight": math.fsum(of_weights for _, _, of_weights in by_worker),
     }
 
 
 def _sum(values: Any) -> float:
-    """Sum numbers; of labels, numbers that follow from their names."""
+    """Sum numbers; labels are replaced by checksums of their names."""
     if values is None:
         return 0.0
     if values.dtype.kind in "biuf":
@@ -476,20 +493,22 @@ def _sum(values: Any) -> float:
 
 
 def _check_rows(expected: dict[str, Any], found: dict[str, Any]) -> None:
-    """Refuse to go on with other rows. Sums may be rounded otherwise with other workers."""
+    """Raise an error if the rows are not those of the checkpoint.
+
+    The tolerance allows for another rounding of the sums with other workers.
+    """
     for name, value in expected.items():
         if not np.isclose(found[name], value, rtol=1e-9, atol=1e-9):
             raise ValueError(
-                f"checkpoint: expected the rows of the fit that left it, with {name} {value!r}, "
-                f"got {found[name]!r}; delete the file to begin anew"
+                f"checkpoint: expected the rows of the fit that saved it, with {name} {value!r}, "
+                f"got {found[name]!r}; delete the file to start from scratch"
             )
 
 
 def _peak_memory() -> int:
-    """Most bytes that this process had in memory so far, or 0 where that is not known."""
+    """Return the peak memory of this process in bytes, or 0 if it is unknown."""
     try:
-        import resource
-        import sys
+        import resource  # not on Windows
     except ImportError:  # pragma: no cover - Windows
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

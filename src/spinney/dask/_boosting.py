@@ -1,4 +1,4 @@
-"""Boosters whose rows are Dask collections: workers add up histograms, rows stay where they are."""
+"""Boosting on Dask: workers add their histograms, and no rows are sent between them."""
 
 from __future__ import annotations
 
@@ -14,32 +14,30 @@ from sklearn.utils import check_random_state
 
 from spinney import ensemble
 from spinney.boosting.distributed import fit_seed, trees_of_boosters
-from spinney.dask._boost_task import TOPIC, Plan
-from spinney.dask._crew import Crew, await_workers, find_client
+from spinney.dask._boost_driver import BoostDriver
+from spinney.dask._boost_task import TOPIC, FitPlan
+from spinney.dask._cluster import await_workers, find_client
 from spinney.dask._model import (
     DaskModel,
     DecisionMixin,
-    HereMixin,
+    InMemoryMixin,
     IntervalsMixin,
     LeavesMixin,
     LogProbabilitiesMixin,
     SetsMixin,
 )
-from spinney.dask._rows import is_path, read_rows
+from spinney.dask._rows import Rows, is_path, read_rows
+from spinney.model_file.files import load
 from spinney.runtime.progress import progress_hook
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRanker", "GradientBoostingRegressor"]
 
-_MAY_DIFFER = (
-    "n_jobs",
-    "verbose",
-    "callbacks",
-    "random_state",
-)  # between a fit and what it goes on
+# Parameters that may differ between the fit of a checkpoint and the fit that continues it.
+_MAY_DIFFER = ("n_jobs", "verbose", "callbacks", "random_state")
 
 
-class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
-    """What the boosters share."""
+class _DaskBooster(LeavesMixin, InMemoryMixin, DaskModel[Any]):
+    """The base class of the boosters."""
 
     _is_ranker = False
     random_state: Any
@@ -48,7 +46,7 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
 
     @property
     def workers_(self) -> list[dict[str, Any]]:
-        """What each worker did: rows, bytes sent, exchanges, seconds, peak of its memory."""
+        """Rows, bytes sent, exchanges, seconds and peak memory of each worker."""
         return list(vars(self).get("_dask_report", []))
 
     def _held_out_rows(self) -> Any:
@@ -56,13 +54,22 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
         return super(DaskModel, self)._held_out_rows()  # type: ignore[misc]
 
     def _boost(
-        self, X: Any, y: Any, weights: Any, group: Any, eval_set: Any, path: Any, in_files: Any
+        self,
+        X: Any,
+        y: Any,
+        weights: Any = None,
+        group: Any = None,
+        *,
+        eval_set: Any,
+        checkpoint: Any,
+        out_of_core: Any,
     ) -> None:
+        """Fit on the workers of the cluster."""
         self._validate_params()  # type: ignore[attr-defined]
-        if in_files not in (True, False, "auto"):
-            raise ValueError(f"out_of_core: expected True, False or 'auto', got {in_files!r}")
-        if in_files == "auto":
-            in_files = is_path(X)
+        if out_of_core not in (True, False, "auto"):
+            raise ValueError(f"out_of_core: expected True, False or 'auto', got {out_of_core!r}")
+        if out_of_core == "auto":
+            out_of_core = is_path(X)
         if y is None:
             raise ValueError(f"y: {type(self).__name__} requires targets, got None")
         if self._is_ranker and group is None:
@@ -70,47 +77,62 @@ class _DaskBooster(LeavesMixin, HereMixin, DaskModel[Any]):
                 "group: expected the group of each row, as an array, a Dask collection or the name "
                 "of a column of X, got None"
             )
-        if path is not None:
-            _check_folder(path)
-        # Before rows are looked at: without workers that would wait for ever.
-        n_parts = len(await_workers(find_client()))
-        rows = read_rows(X, y, weights, group, n_parts=n_parts)
-        watched = None
+        if checkpoint is not None:
+            _check_folder(checkpoint)
+        # Before any rows are read: without workers that would wait forever.
+        n_partitions = len(await_workers(find_client()))
+        rows = read_rows(X, y, weights, group, n_partitions=n_partitions)
+        validation = None
         if eval_set is not None:
-            watched = self._read_eval_set_rows(eval_set, n_parts)
+            validation = self._read_eval_set_rows(eval_set, n_partitions)
+        driver = BoostDriver(
+            self._plan(rows, checkpoint),
+            rows,
+            validation,
+            hook=progress_hook(self, scored=True),
+            checkpoint=checkpoint,
+            in_files=bool(out_of_core),
+        )
+        model = driver.run()
+        self._copy_fitted_state(model)
+        self._dask_report = driver.report
+        self._dask_losses = driver.n_losses
+        if checkpoint is not None:
+            finished = self.to_local()
+            finished.callbacks = None  # model files hold no code
+            finished.save(checkpoint)
+
+    def _plan(self, rows: Rows, checkpoint: Any) -> FitPlan:
+        """Return the settings of the fit, with the trees of the checkpoint if it exists."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        hook = progress_hook(self, scored=True)
         local = self._local_class(**{**params, "callbacks": None, "verbose": 0, "n_jobs": None})
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        start = expected = None
-        if path is not None:
-            expected = {}
-        if path is not None and Path(path).exists():
-            begun = _read_checkpoint(local, path)
-            expected = vars(begun).get("_checkpoint_rows", {})
-            if expected:  # files of older versions do not know their rows
-                _check_begun(begun, rows.names, self.random_state, seed, path)
+        start = None
+        expected_rows: dict[str, Any] | None = None if checkpoint is None else {}
+        if checkpoint is not None and Path(checkpoint).exists():
+            begun = _read_checkpoint(local, checkpoint)
+            expected_rows = vars(begun).get("_checkpoint_rows", {})
+            if expected_rows:  # older model files have no sums over their rows
+                _check_checkpoint(begun, rows.names, self.random_state, seed, checkpoint=checkpoint)
             seed, start = fit_seed(begun), _pickled_trees(begun)
-        topic = f"{TOPIC}-{secrets.token_hex(8)}"
-        plan = Plan(local, seed, "", self._is_ranker, start, topic, expected)
-        crew = Crew(plan, rows, watched, hook, path, bool(in_files))
-        model = crew.run()
-        self._take_over(model)
-        self._dask_report = crew.report
-        self._dask_losses = crew.n_losses
-        if path is not None:
-            finished = self.to_local()
-            finished.callbacks = None  # files hold no code
-            finished.save(path)
+        return FitPlan(
+            estimator=local,
+            seed=seed,
+            token="",
+            is_ranker=self._is_ranker,
+            start=start,
+            topic=f"{TOPIC}-{secrets.token_hex(8)}",
+            expected_rows=expected_rows,
+        )
 
-    def _read_eval_set_rows(self, eval_set: Any, n_parts: int) -> Any:
+    def _read_eval_set_rows(self, eval_set: Any, n_partitions: int) -> Rows:
         third = "group" if self._is_ranker else "sample_weight"
         sizes = (3,) if self._is_ranker else (2, 3)
         if not isinstance(eval_set, tuple | list) or len(eval_set) not in sizes:
-            told = "(X, y, group)" if self._is_ranker else "(X, y) or (X, y, sample_weight)"
-            raise ValueError(f"eval_set: expected {told}")
+            forms = "(X, y, group)" if self._is_ranker else "(X, y) or (X, y, sample_weight)"
+            raise ValueError(f"eval_set: expected {forms}")
         more = {third: eval_set[2]} if len(eval_set) == 3 else {}
-        return read_rows(eval_set[0], eval_set[1], **more, n_parts=n_parts)
+        return read_rows(eval_set[0], eval_set[1], **more, n_partitions=n_partitions)
 
 
 def _pickled_trees(begun: Any) -> bytes | None:
@@ -120,58 +142,58 @@ def _pickled_trees(begun: Any) -> bytes | None:
 
 
 def _read_checkpoint(local: Any, path: Any) -> Any:
-    """Read what a fit with the same parameters left."""
-    from spinney.model_file.files import load
-
+    """Load the model of a checkpoint, and check that its parameters are the same."""
     begun = load(path)
     if type(begun) is not type(local):
         raise ValueError(
             f"checkpoint={os.fspath(path)!r}: expected a {type(local).__name__}, got a "
             f"{type(begun).__name__}"
         )
-    told, now = begun.get_params(deep=False), local.get_params(deep=False)
-    for name, value in now.items():
-        if name == "n_estimators" and _only_adds(told, value):
+    saved = begun.get_params(deep=False)
+    for name, value in local.get_params(deep=False).items():
+        if name == "n_estimators" and _only_adds_rounds(saved, value):
             continue
-        if name not in _MAY_DIFFER and repr(told[name]) != repr(value):
+        if name not in _MAY_DIFFER and repr(saved[name]) != repr(value):
             raise ValueError(
                 f"checkpoint={os.fspath(path)!r}: expected a fit with {name}={value!r}, got "
-                f"{told[name]!r}; delete the file to begin anew"
+                f"{saved[name]!r}; delete the file to start from scratch"
             )
     return begun
 
 
-def _only_adds(told: dict[str, Any], n_rounds: Any) -> bool:
-    """Whether more rounds are those of before and others: where nothing else decides how many."""
-    before = told["n_estimators"]
+def _only_adds_rounds(saved: dict[str, Any], n_rounds: Any) -> bool:
+    """Return whether the fit adds rounds, and only n_estimators sets their number."""
+    before = saved["n_estimators"]
     are_numbers = isinstance(before, Integral) and isinstance(n_rounds, Integral)
-    return are_numbers and told["early_stopping"] is False and before <= n_rounds
+    return are_numbers and saved["early_stopping"] is False and before <= n_rounds
 
 
-def _check_begun(begun: Any, names: Any, random_state: Any, seed: int, path: Any) -> None:
-    """Refuse a checkpoint of other columns or of another seed."""
-    known = vars(begun).get("feature_names_in_")
-    known = None if known is None else list(known)
+def _check_checkpoint(
+    begun: Any, names: Any, random_state: Any, seed: int, *, checkpoint: Any
+) -> None:
+    """Raise an error if a checkpoint has other columns or another seed."""
+    saved = vars(begun).get("feature_names_in_")
+    saved = None if saved is None else list(saved)
     now = names if names is not None and all(isinstance(name, str) for name in names) else None
-    told = None
-    if known != now:
-        told = f"the columns {known}, got {now}"
+    difference = None
+    if saved != now:
+        difference = f"the columns {saved}, got {now}"
     elif isinstance(random_state, Integral) and seed != fit_seed(begun):
-        told = f"random_state={begun.random_state!r}, got {random_state!r}"
-    if told is not None:
+        difference = f"random_state={begun.random_state!r}, got {random_state!r}"
+    if difference is not None:
         raise ValueError(
-            f"checkpoint={os.fspath(path)!r}: expected a fit with {told}; delete the file to begin "
-            "anew"
+            f"checkpoint={os.fspath(checkpoint)!r}: expected a fit with {difference}; delete the "
+            "file to start from scratch"
         )
 
 
 def _check_folder(path: Any) -> None:
-    """Refuse a place that cannot be written to before anything is learned."""
+    """Raise an error before the fit if the checkpoint cannot be written."""
     folder = Path(path).absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise ValueError(
-            f"checkpoint={os.fspath(path)!r}: expected a file in a folder that can be written to, "
-            f"got {os.fspath(folder)!r}"
+            f"checkpoint={os.fspath(path)!r}: expected a file in a writable folder, got "
+            f"{os.fspath(folder)!r}"
         )
 
 
@@ -182,16 +204,16 @@ class GradientBoostingClassifier(  # type: ignore[misc]
     _DaskBooster,
     ensemble.GradientBoostingClassifier,
 ):
-    """Boosted trees for classes, fitted by all workers of a cluster together.
+    """Gradient boosting for classification, fitted by all workers of a cluster.
 
-    Each worker codes its partitions once and keeps them. For every tree the workers add up
-    histograms of whole numbers and all take the same decisions: the model does not depend on the
-    number of workers or partitions, and is that of `spinney.ensemble.GradientBoostingClassifier`,
-    to the bit. A worker that is lost is done without: the others go on from the last finished tree.
+    Each worker codes its partitions once and keeps them. For each tree the workers add their
+    integer histograms and choose the same splits. The model therefore does not depend on the
+    number of workers or partitions. It is that of `spinney.ensemble.GradientBoostingClassifier`,
+    to the bit. If a worker is lost, the others continue from the last finished tree.
 
-    Parameters and attributes are those of `spinney.ensemble.GradientBoostingClassifier`. Not on
-    Dask: ``max_bins=None``, `warm_start`, `scoring`, and columns of more than `max_set_categories`
-    categories.
+    Parameters and attributes are those of `spinney.ensemble.GradientBoostingClassifier`. Not
+    available on Dask: ``max_bins=None``, `warm_start`, `scoring`, and columns of more than
+    `max_set_categories` categories.
 
     Examples
     --------
@@ -220,7 +242,7 @@ class GradientBoostingClassifier(  # type: ignore[misc]
         checkpoint: Any = None,
         out_of_core: bool | str = "auto",
     ) -> GradientBoostingClassifier:
-        """Boost.
+        """Fit the model.
 
         Parameters
         ----------
@@ -228,33 +250,41 @@ class GradientBoostingClassifier(  # type: ignore[misc]
             The rows.
         y : Dask array or series, array, or name of a column of X
             Classes. A partition may lack some of them.
-        sample_weight : as y, default=None
-            Weights of rows: the bin edges, and whole weights as repeated rows, are those of the
-            local class.
+        sample_weight : like y, default=None
+            Weights of rows. Bin edges are those of the local class, and integer weights are
+            equivalent to repeated rows.
         eval_set : tuple (X, y) or (X, y, sample_weight), default=None
-            Rows to watch instead of a part of X: early stopping looks at them.
+            Validation rows of early stopping, instead of rows of X.
         checkpoint : path, default=None
-            Where the model is written now and then, and at the end. If the file exists, the fit
-            goes on from its trees; one of other rows or parameters is refused.
+            File that the model is written to from time to time, and at the end. If the file
+            exists, the fit continues from its trees; other rows or parameters are an error.
         out_of_core : bool or "auto", default="auto"
-            Whether workers keep the codes of their rows only, a byte a value, and the rows
-            themselves in files, of which they read a partition at a time. "auto": if X is a path.
+            Whether workers keep only the codes of their rows in memory, one byte for each value,
+            and the rows in files, from which they read one partition at a time. "auto" does this
+            if X is a path.
 
         Returns
         -------
         GradientBoostingClassifier
             The estimator.
         """
-        self._boost(X, y, sample_weight, None, eval_set, checkpoint, out_of_core)
+        self._boost(
+            X,
+            y,
+            sample_weight,
+            eval_set=eval_set,
+            checkpoint=checkpoint,
+            out_of_core=out_of_core,
+        )
         return self
 
 
 class GradientBoostingRegressor(  # type: ignore[misc]
     IntervalsMixin, _DaskBooster, ensemble.GradientBoostingRegressor
 ):
-    """Boosted trees for numbers, fitted by all workers of a cluster together.
+    """Gradient boosting for regression, fitted by all workers of a cluster.
 
-    As `spinney.dask.GradientBoostingClassifier`, with the parameters and attributes of
+    Like `spinney.dask.GradientBoostingClassifier`, with the parameters and attributes of
     `spinney.ensemble.GradientBoostingRegressor`.
 
     Examples
@@ -284,7 +314,7 @@ class GradientBoostingRegressor(  # type: ignore[misc]
         checkpoint: Any = None,
         out_of_core: bool | str = "auto",
     ) -> GradientBoostingRegressor:
-        """Boost.
+        """Fit the model.
 
         Parameters
         ----------
@@ -292,33 +322,41 @@ class GradientBoostingRegressor(  # type: ignore[misc]
             The rows.
         y : Dask array or series, array, or name of a column of X
             Targets.
-        sample_weight : as y, default=None
-            Weights of rows: the bin edges, and whole weights as repeated rows, are those of the
-            local class.
+        sample_weight : like y, default=None
+            Weights of rows. Bin edges are those of the local class, and integer weights are
+            equivalent to repeated rows.
         eval_set : tuple (X, y) or (X, y, sample_weight), default=None
-            Rows to watch instead of a part of X: early stopping looks at them.
+            Validation rows of early stopping, instead of rows of X.
         checkpoint : path, default=None
-            Where the model is written now and then, and at the end. If the file exists, the fit
-            goes on from its trees; one of other rows or parameters is refused.
+            File that the model is written to from time to time, and at the end. If the file
+            exists, the fit continues from its trees; other rows or parameters are an error.
         out_of_core : bool or "auto", default="auto"
-            Whether workers keep the codes of their rows only, a byte a value, and the rows
-            themselves in files, of which they read a partition at a time. "auto": if X is a path.
+            Whether workers keep only the codes of their rows in memory, one byte for each value,
+            and the rows in files, from which they read one partition at a time. "auto" does this
+            if X is a path.
 
         Returns
         -------
         GradientBoostingRegressor
             The estimator.
         """
-        self._boost(X, y, sample_weight, None, eval_set, checkpoint, out_of_core)
+        self._boost(
+            X,
+            y,
+            sample_weight,
+            eval_set=eval_set,
+            checkpoint=checkpoint,
+            out_of_core=out_of_core,
+        )
         return self
 
 
 class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # type: ignore[misc]
-    """Boosted trees that order the rows of each group, fitted by all workers together.
+    """Gradient boosting for ranking, fitted by all workers of a cluster.
 
-    As `spinney.dask.GradientBoostingClassifier`, with the parameters and attributes of
-    `spinney.ensemble.GradientBoostingRanker`. The rows of a group lie side by side in one
-    partition.
+    Like `spinney.dask.GradientBoostingClassifier`, with the parameters and attributes of
+    `spinney.ensemble.GradientBoostingRanker`. The rows of a group must be consecutive and in
+    one partition.
     """
 
     _local_class = ensemble.GradientBoostingRanker
@@ -334,7 +372,7 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
         checkpoint: Any = None,
         out_of_core: bool | str = "auto",
     ) -> GradientBoostingRanker:
-        """Boost.
+        """Fit the model.
 
         Parameters
         ----------
@@ -342,27 +380,35 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
             The rows.
         y : Dask array or series, array, or name of a column of X
             Relevance, from 0.
-        group : as y
+        group : like y
             The group of each row.
         eval_set : tuple (X, y, group), default=None
-            Rows to watch instead of a part of X: early stopping looks at them.
+            Validation rows of early stopping, instead of rows of X.
         checkpoint : path, default=None
-            Where the model is written now and then, and at the end. If the file exists, the fit
-            goes on from its trees; one of other rows or parameters is refused.
+            File that the model is written to from time to time, and at the end. If the file
+            exists, the fit continues from its trees; other rows or parameters are an error.
         out_of_core : bool or "auto", default="auto"
-            Whether workers keep the codes of their rows only, a byte a value, and the rows
-            themselves in files, of which they read a partition at a time. "auto": if X is a path.
+            Whether workers keep only the codes of their rows in memory, one byte for each value,
+            and the rows in files, from which they read one partition at a time. "auto" does this
+            if X is a path.
 
         Returns
         -------
         GradientBoostingRanker
             The estimator.
         """
-        self._boost(X, y, None, group, eval_set, checkpoint, out_of_core)
+        self._boost(
+            X,
+            y,
+            group=group,
+            eval_set=eval_set,
+            checkpoint=checkpoint,
+            out_of_core=out_of_core,
+        )
         return self
 
     def score(self, X: Any, y: Any, *, group: Any = None, k: int | None = None) -> float:  # type: ignore[override]
-        """Mean NDCG over the groups that have a relevant row.
+        """Return the mean NDCG over the groups that have a relevant row.
 
         Parameters
         ----------
@@ -371,14 +417,14 @@ class GradientBoostingRanker(_DaskBooster, ensemble.GradientBoostingRanker):  # 
         y, group : Dask array or series, array, or name of a column of X
             Relevance and group of each row.
         k : int or None, default=None
-            Places that count; None: all.
+            Number of first positions that count; None means all.
 
         Returns
         -------
         float
             Between 0 and 1.
         """
-        told = self._predict_parts(read_rows(X, y, group=group))
+        predicted = self._predict_partitions(read_rows(X, y, group=group))
         local: Any = self.to_local()
-        local.predict = lambda _: told.X
-        return float(local.score(told.X, told.y, group=told.group, k=k))
+        local.predict = lambda _: predicted.X
+        return float(local.score(predicted.X, predicted.y, group=predicted.group, k=k))

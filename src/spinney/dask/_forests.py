@@ -1,4 +1,4 @@
-"""Forests whose rows are Dask collections: shares of trees, grown on all rows or on blocks."""
+"""Forests on Dask: workers grow some of the trees each, on all rows or on blocks of rows."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from spinney import ensemble
+from spinney.dask._cluster import (
+    get_client_or_none,
+    get_worker_or_none,
+    import_dask,
+    leave_thread_pool,
+    workers_of,
+)
 from spinney.dask._linear import count_classes, merge_classes
 from spinney.dask._model import (
     DaskModel,
     DecisionMixin,
-    HereMixin,
+    InMemoryMixin,
     IntervalsMixin,
     LeavesMixin,
     LogProbabilitiesMixin,
     QuantilesMixin,
     SetsMixin,
 )
-from spinney.dask._rows import (
-    Part,
-    Rows,
-    join_parts,
-    leave_pool,
-    need_dask,
-    read_rows,
-    workers_of,
-)
+from spinney.dask._rows import Part, Rows, join_partitions, read_rows
 from spinney.data.table import fit_table
 from spinney.distributed.agreement import join_schemas
 from spinney.forest.base import ForestShare
@@ -42,96 +41,93 @@ __all__ = [
     "RandomForestRegressor",
 ]
 
-_ROOM = 0.5  # share of a worker's memory that a forest's rows may take
-_TIMES = 3  # as much memory as the rows themselves take, while trees are grown
+_MEMORY_FRACTION = 0.5  # of a worker's memory that the growth of a forest may take
+_MEMORY_FACTOR = 3  # memory that the growth of trees takes, as a multiple of that of the rows
 
 
-class _DaskForest(HereMixin, DaskModel[Any]):
-    """What the forests share."""
+class _DaskForest(InMemoryMixin, DaskModel[Any]):
+    """The base class of the forests."""
 
     _has_targets = True
     random_state: Any
     n_estimators: int
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any, spread: str) -> Any:
+    def _grow(self, X: Any, y: Any, sample_weight: Any, spread: str) -> Rows:
+        """Fit, and return the partitions that have rows."""
         self._validate_params()  # type: ignore[attr-defined]
-        self._refuse()
+        self._check_supported()
         if spread not in ("auto", "trees", "rows"):
             raise ValueError(f"spread: expected 'auto', 'trees' or 'rows', got {spread!r}")
         if self._has_targets and y is None:
             raise ValueError(f"y: {type(self).__name__} requires targets, got None")
-        rows = read_rows(X, y, sample_weight).keep()
-        sizes = rows.ask(_sizes)
-        filled = [i for i, one in enumerate(sizes) if one[0]]
+        rows = read_rows(X, y, sample_weight).persist()
+        sizes = rows.compute(_sizes)
+        filled = [i for i, (n_rows, _) in enumerate(sizes) if n_rows]
         if not filled:
             raise ValueError("X: expected at least one row, got none in any partition")
-        rows = rows.take(filled)
+        rows = rows.select(filled)
         if spread == "auto":
-            fits = _TIMES * sum(sizes[i][1] for i in filled) <= _ROOM * _least_memory()
-            spread = "trees" if fits else "rows"
+            n_bytes = _MEMORY_FACTOR * sum(sizes[i][1] for i in filled)
+            spread = "trees" if n_bytes <= _MEMORY_FRACTION * _least_memory() else "rows"
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        shares = (
-            self._share_trees(rows, seed) if spread == "trees" else self._share_rows(rows, seed)
-        )
-        forest = _merge(shares, of_blocks=spread == "rows")
-        self._take_over(forest)
+        grow = self._grow_on_all_rows if spread == "trees" else self._grow_on_blocks
+        forest = _merge(grow(rows, seed), of_blocks=spread == "rows")
+        self._copy_fitted_state(forest)
         self.spread_ = spread
         return rows
 
-    def _refuse(self) -> None:
-        for name, wanted in (
+    def _check_supported(self) -> None:
+        """Refuse parameters that do not work with partitions."""
+        for name, expected in (
             ("warm_start", False),
             ("oob_score", False),
             ("importance_type", "impurity"),
         ):
-            value = getattr(self, name, wanted)
-            if value != wanted:
-                raise ValueError(f"{name}={value!r}: expected {wanted!r} for rows in partitions")
+            value = getattr(self, name, expected)
+            if value != expected:
+                raise ValueError(f"{name}={value!r}: expected {expected!r} for rows in partitions")
 
     def _local(self, n_trees: int) -> Any:
+        """Return an unfitted local forest with this number of trees."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         params.update(callbacks=None, verbose=0, n_estimators=n_trees)
         if "contamination" in params:
             params["contamination"] = "auto"
         return self._local_class(**params)
 
-    def _share_trees(self, rows: Rows, seed: int) -> list[Any]:
-        """Have each worker grow some of the trees from all rows."""
-        crew = _workers()
+    def _grow_on_all_rows(self, rows: Rows, seed: int) -> list[Any]:
+        """Grow some of the trees on each worker, from all rows."""
+        client = get_client_or_none()
+        addresses = [] if client is None else sorted(workers_of(client))
         n_trees: int = self.n_estimators
-        ends = np.linspace(0, n_trees, min(max(1, len(crew)), n_trees) + 1).astype(int)
-        dask = need_dask()
-        grow = dask.delayed(_grow_share, pure=False)
+        ends = np.linspace(0, n_trees, min(max(1, len(addresses)), n_trees) + 1).astype(int)
+        grow = import_dask().delayed(_grow_share, pure=False)
         tasks = [
             grow(rows.parts, self._local(int(b - a)), ForestShare(int(a), seed), None, None)
             for a, b in pairwise(ends)
         ]
-        if not crew:
-            return self._watch(list(tasks))
-        from distributed import get_client
-
-        client = get_client()
+        if not addresses:
+            return self._gather_forests(tasks)
         futures = [
             client.compute(task, workers=[address], allow_other_workers=True)
-            for task, address in zip(tasks, crew, strict=False)
+            for task, address in zip(tasks, addresses, strict=False)
         ]
-        return self._watch(futures)
+        return self._gather_forests(futures)
 
-    def _share_rows(self, rows: Rows, seed: int) -> list[Any]:
-        """Have each block of rows grow some of the trees, wherever it is."""
-        told = rows.ask(_learn_columns, self._local(1))
-        schema, names = join_schemas(told)
+    def _grow_on_blocks(self, rows: Rows, seed: int) -> list[Any]:
+        """Grow some of the trees from each block of rows, on any worker."""
+        schema, names = join_schemas(rows.compute(_read_schema, self._local(1)))
         classes = None
         if hasattr(self._local_class, "predict_proba"):
-            outputs = rows.ask(_count_classes_of_outputs)
-            if len({len(one) for one in outputs}) > 1:
+            counts = rows.compute(_count_classes_of_outputs)
+            if len({len(of_part) for of_part in counts}) > 1:
                 raise ValueError("y: expected the same number of columns in all partitions")
-            classes = [merge_classes(list(one))[0] for one in zip(*outputs, strict=True)]
+            classes = [merge_classes(list(of_output))[0] for of_output in zip(*counts, strict=True)]
         n_trees: int = self.n_estimators
         n_blocks = min(len(rows.parts), n_trees)
         blocks = np.array_split(np.arange(len(rows.parts)), n_blocks)
         ends = np.linspace(0, n_trees, n_blocks + 1).astype(int)
-        grow = need_dask().delayed(_grow_share, pure=False)
+        grow = import_dask().delayed(_grow_share, pure=False)
         tasks = [
             grow(
                 [rows.parts[i] for i in block],
@@ -142,21 +138,20 @@ class _DaskForest(HereMixin, DaskModel[Any]):
             )
             for block, a, b in zip(blocks, ends[:-1], ends[1:], strict=True)
         ]
-        return self._watch(tasks)
+        return self._gather_forests(tasks)
 
-    def _watch(self, tasks: list[Any]) -> list[Any]:
-        """Wait for the shares, and tell how many there are so far."""
-        leave_pool()
+    def _gather_forests(self, tasks: list[Any]) -> list[Any]:
+        """Wait for the forests of all tasks or futures, and report the progress."""
+        leave_thread_pool()
         hook = progress_hook(self)
-        try:
-            from dask.delayed import Delayed
+        client = get_client_or_none()
+        if client is None:
+            return list(import_dask().compute(*tasks))
+        from dask.delayed import Delayed  # optional dependency
 
-            from distributed import as_completed, get_client
+        from distributed import as_completed  # optional dependency
 
-            client = get_client()
-        except (ImportError, ValueError):
-            return list(need_dask().compute(*tasks))
-        # A Delayed says that it has any attribute.
+        # By type: a Delayed claims to have every attribute.
         futures = client.compute(tasks) if isinstance(tasks[0], Delayed) else tasks
         total = self.n_estimators
         for done, _ in enumerate(as_completed(futures), 1):
@@ -165,33 +160,22 @@ class _DaskForest(HereMixin, DaskModel[Any]):
         return list(client.gather(futures))
 
 
-def _workers() -> list[str]:
-    """Addresses of the workers; none where Dask computes in this process."""
-    try:
-        from distributed import get_client
-
-        return sorted(workers_of(get_client()))
-    except (ImportError, ValueError):
-        return []
-
-
 def _least_memory() -> float:
-    try:
-        from distributed import get_client
-
-        workers = workers_of(get_client()).values()
-        return min((one["memory_limit"] or np.inf for one in workers), default=np.inf)
-    except (ImportError, ValueError):
-        return np.inf
+    """Return the smallest memory limit of the workers."""
+    client = get_client_or_none()
+    workers = {} if client is None else workers_of(client)
+    return min((worker["memory_limit"] or np.inf for worker in workers.values()), default=np.inf)
 
 
 def _sizes(part: Part) -> tuple[int, int]:
+    """Return the number of rows, and of the bytes of X."""
     if hasattr(part.X, "memory_usage"):
         return part.n_rows, int(part.X.memory_usage(deep=False).sum())
     return part.n_rows, int(part.X.nbytes)
 
 
-def _learn_columns(part: Part, estimator: Any) -> Any:
+def _read_schema(part: Part, estimator: Any) -> Any:
+    """Return the schema and the names of the columns."""
     schema = fit_table(estimator, part.X, categorical_features=estimator.categorical_features)[1]
     return schema, vars(estimator).get("feature_names_in_")
 
@@ -204,8 +188,8 @@ def _count_classes_of_outputs(part: Part) -> list[tuple[Any, Any]]:
 def _grow_share(
     parts: list[Part], estimator: Any, share: ForestShare, names: Any, n_threads: int | None
 ) -> Any:
-    """Grow some trees of a forest."""
-    part = join_parts(parts)
+    """Grow some trees of a forest; n_threads=None uses all threads of the worker."""
+    part = join_partitions(parts)
     if n_threads is None:
         n_threads = _own_threads()
     estimator.n_jobs, estimator._share = n_threads, share
@@ -222,25 +206,22 @@ def _grow_share(
 
 
 def _own_threads() -> int | None:
-    try:
-        from distributed import get_worker
-
-        return int(get_worker().state.nthreads)
-    except (ImportError, ValueError):
-        return None
+    """Return the number of threads of this worker, or None outside of workers."""
+    worker = get_worker_or_none()
+    return None if worker is None else int(worker.state.nthreads)
 
 
 def _merge(shares: list[Any], *, of_blocks: bool) -> Any:
-    """Put the trees of all shares into one forest."""
+    """Join the trees of all workers or blocks in one forest."""
     forest = shares[0]
     for share in shares[1:]:
         forest._store.extend(share._store)
         if "estimators_features_" in vars(forest):
             forest.estimators_features_ = forest.estimators_features_ + share.estimators_features_
     forest.__dict__.pop("_estimators", None)
-    forest.__dict__.pop("_held_out", None)  # what the trees of one share say, not those of all
+    forest.__dict__.pop("_held_out", None)  # of some of the trees only
     if of_blocks:
-        # Rows out of the bag, and targets of leaves, are known by their number in a block.
+        # Out-of-bag rows and rows of leaves are numbered within their block.
         for name in [n for n in vars(forest) if n.startswith("_oob")] + ["_targets"]:
             forest.__dict__.pop(name, None)
     elif "_oob_sums" in vars(forest):
@@ -258,12 +239,12 @@ _FIT = """Grow the forest.
             The rows.
         y : Dask array or series, array, or name of a column of X
             Targets. A partition may lack some of the classes.
-        sample_weight : as y, default=None
+        sample_weight : like y, default=None
             Weights of rows.
         spread : {"auto", "trees", "rows"}, default="auto"
-            What workers share: "trees" has each grow some of them from all rows, "rows" has each
-            partition grow some of the trees. "auto" is "trees" if all rows fit into half of a
-            worker's memory, three times over.
+            How the work is distributed. "trees": each worker grows some of the trees from all
+            rows. "rows": some of the trees are grown from each partition. "auto" is "trees" if
+            three times the rows fit into half of a worker's memory.
 
         Returns
         -------
@@ -286,13 +267,14 @@ class RandomForestClassifier(  # type: ignore[misc]
     """A random forest whose trees are grown by the workers of a cluster.
 
     With ``spread="trees"`` each worker grows some of the trees from all rows: the forest is that
-    of `spinney.ensemble.RandomForestClassifier` to the bit. With ``spread="rows"`` each partition
-    grows some of the trees, so that no worker needs more rows than it has: trees see fewer rows
-    each, and partitions must be alike (shuffled). Neither depends on the number of workers.
+    of `spinney.ensemble.RandomForestClassifier` to the bit. With ``spread="rows"`` some of the
+    trees are grown from each partition, so that no worker needs other rows than its own. Each tree
+    then has fewer training rows, and the partitions must be similar (shuffled). Neither forest
+    depends on the number of workers.
 
-    Parameters and attributes are those of `spinney.ensemble.RandomForestClassifier`; `oob_score`,
-    `warm_start` and importances other than "impurity" are not on Dask. ``spread_`` says what was
-    spread.
+    Parameters and attributes are those of `spinney.ensemble.RandomForestClassifier`. `oob_score`,
+    `warm_start` and importances other than "impurity" are not available on Dask. ``spread_`` is
+    the distribution that was used.
 
     Examples
     --------
@@ -312,9 +294,9 @@ class RandomForestClassifier(  # type: ignore[misc]
 class RandomForestRegressor(  # type: ignore[misc]
     IntervalsMixin, QuantilesMixin, _SupervisedForest, ensemble.RandomForestRegressor
 ):
-    """A random forest of numbers whose trees are grown by the workers of a cluster.
+    """A random forest for regression, grown by the workers of a cluster.
 
-    As `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
+    Like `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
     `spinney.ensemble.RandomForestRegressor`. Quantiles need ``spread="trees"``.
     """
 
@@ -326,7 +308,7 @@ class ExtraTreesClassifier(  # type: ignore[misc]
 ):
     """Extremely randomised trees, grown by the workers of a cluster.
 
-    As `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
+    Like `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
     `spinney.ensemble.ExtraTreesClassifier`.
     """
 
@@ -336,9 +318,9 @@ class ExtraTreesClassifier(  # type: ignore[misc]
 class ExtraTreesRegressor(  # type: ignore[misc]
     IntervalsMixin, QuantilesMixin, _SupervisedForest, ensemble.ExtraTreesRegressor
 ):
-    """Extremely randomised trees of numbers, grown by the workers of a cluster.
+    """Extremely randomised trees for regression, grown by the workers of a cluster.
 
-    As `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
+    Like `spinney.dask.RandomForestClassifier`, with the parameters and attributes of
     `spinney.ensemble.ExtraTreesRegressor`. Quantiles need ``spread="trees"``.
     """
 
@@ -348,9 +330,9 @@ class ExtraTreesRegressor(  # type: ignore[misc]
 class IsolationForest(DecisionMixin, _DaskForest, ensemble.IsolationForest):  # type: ignore[misc]
     """An isolation forest whose trees are grown by the workers of a cluster.
 
-    `spread` is as in `spinney.dask.RandomForestClassifier`; as each tree sees few rows anyway,
-    little is lost with ``spread="rows"`` if partitions are alike. With a number as `contamination`
-    the scores of all rows come together, 8 bytes a row.
+    `spread` is that of `spinney.dask.RandomForestClassifier`. Each tree has few training rows
+    anyway, so ``spread="rows"`` loses little if the partitions are similar. If `contamination` is
+    a number, the scores of all rows are gathered, 8 bytes for each row.
 
     Parameters and attributes are those of `spinney.ensemble.IsolationForest`.
     """
@@ -372,7 +354,7 @@ class IsolationForest(DecisionMixin, _DaskForest, ensemble.IsolationForest):  # 
         sample_weight : Dask array or series, array, or name of a column of X, default=None
             Rows are drawn in proportion to these.
         spread : {"auto", "trees", "rows"}, default="auto"
-            What workers share.
+            How the work is distributed, as in `spinney.dask.RandomForestClassifier`.
 
         Returns
         -------
@@ -381,12 +363,12 @@ class IsolationForest(DecisionMixin, _DaskForest, ensemble.IsolationForest):  # 
         """
         rows = self._grow(X, None, sample_weight, spread)
         if self.contamination != "auto":
-            scores = np.concatenate(rows.ask(_score_part, self.to_local()))
+            scores = np.concatenate(rows.compute(_score_partition, self.to_local()))
             self.offset_ = float(np.percentile(scores, 100.0 * self.contamination))
         return self
 
     def score_samples(self, X: Any) -> Any:
-        """Return the opposite of the anomaly score: near -1 for outliers, near 0 for others.
+        """Return the negated anomaly score: near -1 for outliers, near 0 for others.
 
         Parameters
         ----------
@@ -396,15 +378,15 @@ class IsolationForest(DecisionMixin, _DaskForest, ensemble.IsolationForest):  # 
         Returns
         -------
         Dask array or series, or ndarray
-            The lower, the more abnormal; not computed yet for Dask collections.
+            The lower, the more abnormal; lazy for Dask collections.
         """
-        return self._answer("score_samples", X)
+        return self._call_local("score_samples", X)
 
-    def _answer_dtype(self, method: str) -> Any:
+    def _output_dtype(self, method: str) -> Any:
         return np.dtype(np.int64) if method == "predict" else np.dtype(np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Not for outliers: there is nothing to compare with.
+        """Raise an error: there are no targets to compare scores with.
 
         Parameters
         ----------
@@ -419,5 +401,5 @@ class IsolationForest(DecisionMixin, _DaskForest, ensemble.IsolationForest):  # 
         raise AttributeError("IsolationForest has no score")
 
 
-def _score_part(part: Part, model: Any) -> Any:
+def _score_partition(part: Part, model: Any) -> Any:
     return model.score_samples(part.X)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 
 from spinney import linear_model
 from spinney.dask._design import read_design
 from spinney.dask._model import (
-    NO_ROWS,
+    NO_HELD_OUT_ROWS,
     DaskModel,
     DecisionMixin,
     IntervalsMixin,
@@ -22,27 +23,27 @@ from spinney.dask._rows import Part, read_rows
 __all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
 
 
-class _KnowsNoErrors:
-    """A linear model whose rows lie elsewhere, so that none can be left out in turn."""
+class _NoLeaveOneOutErrors:
+    """Linear models without leave-one-out errors: the rows are not in this process."""
 
     def _linear_errors(self) -> Any:
         if vars(self).get("_errors") is None:
-            raise ValueError(NO_ROWS.format(type(self).__name__))
+            raise ValueError(NO_HELD_OUT_ROWS.format(type(self).__name__))
         return vars(self)["_errors"]
 
 
 class LinearRegression(  # type: ignore[misc]
     IntervalsMixin,
-    _KnowsNoErrors,
+    _NoLeaveOneOutErrors,
     DaskModel[linear_model.LinearRegression],
     linear_model.LinearRegression,
 ):
-    """Least squares of rows in partitions.
+    """Least squares on rows in partitions.
 
-    Workers sum the moments of their partitions; the sums, a number for each pair of columns, are
-    added in the order of the partitions. Where columns nearly depend on each other, each partition
-    is reduced to a triangle by QR, and the triangles to one. So coefficients are the local ones up
-    to rounding, and do not depend on the workers.
+    Workers sum the moments of their partitions, one number for each pair of columns. The sums are
+    added in the order of the partitions. If columns are nearly collinear, each partition is
+    reduced to a triangle by QR, and the triangles to one. The coefficients are therefore those of
+    the local model up to rounding, and do not depend on the workers.
 
     Parameters and attributes are those of `spinney.linear_model.LinearRegression`, except that
     ``positive=True`` is refused.
@@ -71,7 +72,7 @@ class LinearRegression(  # type: ignore[misc]
             The rows.
         y : Dask array or series, array, or name of a column of X
             Targets.
-        sample_weight : as y, default=None
+        sample_weight : like y, default=None
             Weights of rows.
 
         Returns
@@ -84,7 +85,7 @@ class LinearRegression(  # type: ignore[misc]
             raise ValueError("positive=True: expected False for rows in partitions")
         design = read_design(self, read_rows(X, y, sample_weight), numeric=True)
         if design.n_rows <= design.n_features:
-            self._take_over(_fit_here(self, design))
+            self._copy_fitted_state(_fit_locally(self, design))
             return self
         self._fit_design(
             design, design.targets(), design.n_dimensions, design.dtype, design.n_weighted
@@ -93,12 +94,12 @@ class LinearRegression(  # type: ignore[misc]
 
 
 class Ridge(  # type: ignore[misc]
-    IntervalsMixin, _KnowsNoErrors, DaskModel[linear_model.Ridge], linear_model.Ridge
+    IntervalsMixin, _NoLeaveOneOutErrors, DaskModel[linear_model.Ridge], linear_model.Ridge
 ):
-    """Least squares with a penalty on the squares of the coefficients, of rows in partitions.
+    """Least squares with a penalty on squared coefficients, on rows in partitions.
 
-    Computed as `spinney.dask.LinearRegression` is. Parameters and attributes are those of
-    `spinney.linear_model.Ridge`; `solver` must be "auto" or "cholesky", `positive` False.
+    The computation is that of `spinney.dask.LinearRegression`. Parameters and attributes are those
+    of `spinney.linear_model.Ridge`; `solver` must be "auto" or "cholesky", `positive` False.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Ridge(  # type: ignore[misc]
             The rows.
         y : Dask array or series, array, or name of a column of X
             Targets.
-        sample_weight : as y, default=None
+        sample_weight : like y, default=None
             Weights of rows.
 
         Returns
@@ -138,7 +139,7 @@ class Ridge(  # type: ignore[misc]
             )
         design = read_design(self, read_rows(X, y, sample_weight), numeric=True)
         if design.n_rows <= design.n_features:
-            self._take_over(_fit_here(self, design))
+            self._copy_fitted_state(_fit_locally(self, design))
             return self
         self._fit_design(design, design.targets(), design.n_dimensions, design.dtype)
         return self
@@ -151,11 +152,11 @@ class LogisticRegression(  # type: ignore[misc]
     DaskModel[linear_model.LogisticRegression],
     linear_model.LogisticRegression,
 ):
-    """Logistic regression of rows in partitions.
+    """Logistic regression on rows in partitions.
 
-    Each step of Newton's method, or of L-BFGS where there are many columns, sums loss, gradient and
-    second derivatives over the partitions, in their order: the steps are those of the local model
-    up to rounding.
+    Each step of Newton's method, or of L-BFGS if there are many columns, sums the loss, gradient
+    and second derivatives over the partitions, in their order. The steps are those of the local
+    model up to rounding.
 
     Parameters and attributes are those of `spinney.linear_model.LogisticRegression`; `l1_ratio`
     must be 0, and "liblinear" is not available. Without a penalty, classes that are separable
@@ -184,7 +185,7 @@ class LogisticRegression(  # type: ignore[misc]
             The rows.
         y : Dask array or series, array, or name of a column of X
             Classes. A partition may lack some of them.
-        sample_weight : as y, default=None
+        sample_weight : like y, default=None
             Weights of rows.
 
         Returns
@@ -205,7 +206,7 @@ class LogisticRegression(  # type: ignore[misc]
         design = read_design(self, read_rows(X, y, sample_weight), numeric=False)
         if design.n_dimensions != 1:
             raise ValueError(f"y: expected one axis, got {design.n_dimensions}")
-        self.classes_, of_class = merge_classes(design.rows.ask(count_classes))
+        self.classes_, class_totals = merge_classes(design.rows.compute(count_classes))
         if len(self.classes_) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data "
@@ -214,20 +215,23 @@ class LogisticRegression(  # type: ignore[misc]
         weights = None
         if self.class_weight is not None:
             weights = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_, sample_weight=of_class
+                self.class_weight,
+                classes=self.classes_,
+                y=self.classes_,
+                sample_weight=class_totals,
             )
             weights = np.where(np.isfinite(weights), weights, 0.0)
-        rows = design.rows.change(encode_classes, self.classes_, weights).keep()
+        rows = design.rows.map(encode_classes, self.classes_, weights).persist()
         design = read_design(self, rows, numeric=False)
         self._fit_design(design, np.empty(0, np.int32), penalty, share, design.dtype)
         return self
 
     def _look_for_separation(self, objective: Any, found: Any) -> None:
-        """Rows would have to come together for this."""
+        """Skip the check: it needs all rows in one process."""
 
 
-def _fit_here(estimator: Any, design: Any) -> Any:
-    """Fit the local estimator: few rows are no burden."""
+def _fit_locally(estimator: Any, design: Any) -> Any:
+    """Fit the local estimator in this process, for designs with few rows."""
     part = design.rows.gather()
     local = estimator._local_class(**estimator.get_params(deep=False))
     local.fit(part.X, part.y, part.weights)
@@ -238,9 +242,7 @@ def _fit_here(estimator: Any, design: Any) -> Any:
 
 
 def count_classes(part: Part) -> tuple[Any, Any]:
-    """Classes of a part, and the weight of each."""
-    from sklearn.utils.multiclass import check_classification_targets
-
+    """Return the classes of a partition and their total weights."""
     if part.n_rows == 0:
         return None, None
     check_classification_targets(part.y)
@@ -248,24 +250,24 @@ def count_classes(part: Part) -> tuple[Any, Any]:
     return classes, np.bincount(codes.ravel(), part.weights, minlength=len(classes))
 
 
-def merge_classes(told: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Classes of all parts, and the weight of each."""
-    told = [one for one in told if one[0] is not None]
-    if not told:
+def merge_classes(counts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return the classes of all partitions and their total weights."""
+    counts = [of_part for of_part in counts if of_part[0] is not None]
+    if not counts:
         raise ValueError("y: expected at least one row, got none in any partition")
-    if len({one[0].dtype.kind in "OUS" for one in told}) > 1:
+    if len({classes.dtype.kind in "OUS" for classes, _ in counts}) > 1:
         raise ValueError("y: expected labels of one kind in all partitions, got several")
-    classes = np.unique(np.concatenate([one[0] for one in told]))
-    weights = np.zeros(len(classes))
-    for names, of_class in told:
-        weights[np.searchsorted(classes, names)] += of_class
-    return classes, weights
+    classes = np.unique(np.concatenate([classes for classes, _ in counts]))
+    totals = np.zeros(len(classes))
+    for names, weights in counts:
+        totals[np.searchsorted(classes, names)] += weights
+    return classes, totals
 
 
-def encode_classes(part: Part, classes: Any, of_class: Any) -> Part:
-    """Labels become numbers, weights of classes weights of rows."""
+def encode_classes(part: Part, classes: Any, class_weights: Any) -> Part:
+    """Replace labels by codes, and multiply row weights by class weights."""
     codes = np.searchsorted(classes, part.y).astype(np.int32)
     weights = part.weights
-    if of_class is not None:
-        weights = of_class[codes] if weights is None else weights * of_class[codes]
+    if class_weights is not None:
+        weights = class_weights[codes] if weights is None else weights * class_weights[codes]
     return Part(part.X, codes, weights, part.group)

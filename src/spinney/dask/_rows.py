@@ -1,21 +1,23 @@
-"""Rows as Dask keeps them: partitions of X, with the targets and weights that belong to them.
+"""Rows in Dask partitions: blocks of X with the targets, weights and groups of their rows.
 
-A *part* is one partition, read and checked: plain arrays, or a pandas frame with its columns in the
-order of the first. Whatever a learner asks of all rows it asks part by part, where they are, and
-adds up the answers in the order of the parts: so neither the number of workers nor their speed has
-a say in the result.
+A `Part` is one partition that has been read and checked: plain arrays, or a pandas frame with its
+columns in the order of the first partition. Estimators compute sums and other statistics partition
+by partition, where the partitions are, and combine the results in the order of the partitions.
+The number and the speed of the workers therefore do not change a result.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+
+from spinney.dask._cluster import get_client_or_none, import_dask, workers_of
 
 __all__ = [
     "Part",
@@ -23,34 +25,21 @@ __all__ = [
     "as_collection",
     "is_dask",
     "is_path",
-    "join_beside",
-    "join_parts",
-    "leave_pool",
-    "need_dask",
+    "join_partitions",
+    "join_row_values",
     "read_rows",
-    "within_task",
-    "workers_of",
 ]
 
 
-def need_dask() -> Any:
-    """Import Dask, or say how to get it."""
-    try:
-        import dask
-    except ImportError as error:  # pragma: no cover - where it is not installed
-        raise ImportError("spinney.dask needs Dask: pip install 'spinney[dask]'") from error
-    return dask
-
-
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or a Dask data frame."""
+    """Return whether X is a Dask array or a Dask data frame."""
     return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
 
 
 def is_path(X: Any) -> bool:
-    """Whether X is a path of Parquet files, or a list of such."""
+    """Return whether X is a path of Parquet files, or a list of paths."""
     if isinstance(X, list) and X:
-        return all(isinstance(one, str | os.PathLike) for one in X)
+        return all(isinstance(path, str | os.PathLike) for path in X)
     return isinstance(X, str | os.PathLike)
 
 
@@ -63,7 +52,7 @@ class Part:
     X : ndarray or pandas.DataFrame
         Its rows; there may be none.
     y, weights, group : ndarray or None
-        What belongs to them.
+        Target, weight and group of each row.
     """
 
     X: Any
@@ -84,37 +73,36 @@ class Rows:
     Parameters
     ----------
     parts : list of Delayed
-        Each will be a `Part`.
+        Each computes a `Part`.
     names : list or None
-        Names of the columns of frames.
+        Column names, if the partitions are frames.
     """
 
     parts: list[Any]
     names: list[Any] | None
 
-    def ask(self, question: Callable[..., Any], *more: Any) -> list[Any]:
-        """Call a function with each part where it is, and give the answers in their order."""
-        dask = need_dask()
-        ask = dask.delayed(question, pure=False)
-        return list(dask.compute(*[ask(part, *more) for part in self.parts]))
+    def compute(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Call a function on each partition, and return the results in their order."""
+        dask = import_dask()
+        call = dask.delayed(function, pure=False)
+        return list(dask.compute(*[call(part, *arguments) for part in self.parts]))
 
-    def change(self, change: Callable[..., Part], *more: Any) -> Rows:
-        """Give the same rows with every part changed by a function."""
-        dask = need_dask()
-        change = dask.delayed(change, pure=False)
-        return Rows([change(part, *more) for part in self.parts], self.names)
+    def map(self, function: Callable[..., Part], *arguments: Any) -> Rows:
+        """Return rows whose partitions a function will compute from these."""
+        call = import_dask().delayed(function, pure=False)
+        return Rows([call(part, *arguments) for part in self.parts], self.names)
 
-    def keep(self) -> Rows:
-        """Have the workers keep the parts, for several questions."""
-        return Rows(list(need_dask().persist(*self.parts)), self.names)
+    def persist(self) -> Rows:
+        """Start the computation of the partitions, and keep them on the workers."""
+        return Rows(list(import_dask().persist(*self.parts)), self.names)
 
-    def take(self, which: Sequence[int]) -> Rows:
-        """Give some of the parts."""
-        return Rows([self.parts[i] for i in which], self.names)
+    def select(self, indices: Sequence[int]) -> Rows:
+        """Return some of the partitions."""
+        return Rows([self.parts[i] for i in indices], self.names)
 
     def gather(self) -> Part:
-        """Bring all rows here."""
-        return join_parts(list(need_dask().compute(*self.parts)))
+        """Compute all partitions and join them in this process."""
+        return join_partitions(list(import_dask().compute(*self.parts)))
 
 
 def read_rows(
@@ -123,84 +111,100 @@ def read_rows(
     sample_weight: Any = None,
     group: Any = None,
     *,
-    n_parts: int = 0,
+    n_partitions: int = 0,
     optimized: bool = True,
 ) -> Rows:
-    """Divide rows into partitions, or take those that there are.
+    """Partition rows, or use the partitions that X has.
 
     Parameters
     ----------
-    X : Dask array, Dask data frame, path of Parquet files or list of such, or other rows
-        The rows. What is in memory is divided.
+    X : Dask array, Dask data frame, path of Parquet files, list of paths, or rows in memory
+        The rows. Rows in memory are partitioned.
     y, sample_weight, group : Dask array or series, array, name of a column of X, or None
-        What belongs to them; partitions as those of X. A column that is named is not in X then.
-    n_parts : int
-        Into how many parts to divide what is in memory; 0: as many as there are workers.
-    optimized : bool
-        Whether Dask optimizes the graph of X. False where X becomes part of a Dask array, which
-        is optimized as a whole: a second pass gives other tasks the keys of the first.
+        Values of each row, in the same partitions as X. A named column is removed from X.
+    n_partitions : int, default=0
+        Number of partitions of rows in memory; 0 means the number of workers.
+    optimized : bool, default=True
+        Whether Dask optimizes the graph of X here. Must be False if X becomes part of a Dask
+        array, which is optimized as a whole: a second optimization would assign the keys of the
+        first to other tasks.
 
     Returns
     -------
     Rows
-        Nothing is computed yet.
+        Lazy partitions.
     """
-    dask = need_dask()
-    X = as_collection(X, n_parts, borders=_group_borders(X, group))
-    beside = {"y": y, "sample_weight": sample_weight, "group": group}
+    dask = import_dask()
+    boundaries = _group_boundaries(X, group)
+    X = as_collection(X, n_partitions=n_partitions, boundaries=boundaries)
+    row_values = {"y": y, "sample_weight": sample_weight, "group": group}
     columns = list(X.columns) if hasattr(X, "columns") else None
-    for name, given in beside.items():
+    for name, given in row_values.items():
         if isinstance(given, str) and given not in (columns or ()):
             has = "no names" if columns is None else f"the columns {columns[:20]}"
             raise ValueError(f"{name}={given!r}: expected a column of X, which has {has}")
-    taken = {given for given in beside.values() if isinstance(given, str)}
-    names = None if columns is None else [column for column in columns if column not in taken]
+    removed = {given for given in row_values.values() if isinstance(given, str)}
+    names = None if columns is None else [column for column in columns if column not in removed]
     n_columns = X.shape[1] if names is None else len(names)
-    parts = _delayed(X, optimized)
-    lengths: list[Any] = [None]
-    others = [_beside(name, given, X, len(parts), lengths) for name, given in beside.items()]
-    # Keys of their own for each call: graph optimization may rename or fuse what lies below a key.
-    make = dask.delayed(_make_part, pure=False)
-    made = [
-        make(part, *(other[i] for other in others), i, names, sorted(taken), int(n_columns))
+    parts = _to_delayed(X, optimized)
+    lengths = _lengths(X) if any(map(_is_in_memory, row_values.values())) else []
+    values = [
+        _partition_values(name, given, lengths)
+        if _is_in_memory(given)
+        else _delayed_values(name, given, X, len(parts))
+        for name, given in row_values.items()
+    ]
+    # New keys for each call: graph optimization may rename or fuse the tasks below a key.
+    check = dask.delayed(_check_partition, pure=False)
+    checked = [
+        check(
+            part,
+            *(of_partition[i] for of_partition in values),
+            index=i,
+            names=names,
+            removed=sorted(removed),
+            n_columns=int(n_columns),
+        )
         for i, part in enumerate(parts)
     ]
-    return Rows(made, names)
+    return Rows(checked, names)
 
 
-def as_collection(X: Any, n_parts: int = 0, known: Any = None, borders: Any = None) -> Any:
-    """Make X a Dask array of blocks of whole rows, or a Dask data frame.
+def as_collection(
+    X: Any, *, n_partitions: int = 0, known_columns: Any = None, boundaries: Any = None
+) -> Any:
+    """Convert X to a Dask array of blocks of entire rows, or to a Dask data frame.
 
     Parameters
     ----------
     X : object
-        What was given as rows.
-    n_parts : int
-        Into how many parts to divide what is in memory; 0: as many as there are workers.
-    known : sequence of str or None
-        Columns that a model knows: of a file that has more, its target for one, they are taken.
-    borders : ndarray of int, or None
-        Numbers of rows before which what is in memory may be divided; None: all.
+        The rows in any accepted form.
+    n_partitions : int, default=0
+        Number of partitions of rows in memory; 0 means the number of workers.
+    known_columns : sequence of str or None, default=None
+        Columns that a fitted model uses. Other columns of a file, such as the target, are omitted.
+    boundaries : ndarray of int or None, default=None
+        Indices of the rows in memory that may start a partition; None allows all.
     """
-    need_dask()
+    import_dask()
     if is_path(X):
-        import dask.dataframe as dd
+        import dask.dataframe as dd  # optional dependency
 
-        paths = [os.fspath(one) for one in X] if isinstance(X, list) else os.fspath(X)
+        paths = [os.fspath(path) for path in X] if isinstance(X, list) else os.fspath(X)
         frame = dd.read_parquet(paths)
-        has_more = known is not None and set(known) < set(frame.columns)
-        return frame[list(known)] if has_more else frame
-    # What xarray and Dask's bags turn into; Dask's arrays would turn, too, but need not.
-    for turn in ("to_dask_dataframe", "to_dataframe"):
-        if hasattr(X, turn) and not hasattr(X, "columns") and not hasattr(X, "chunks"):
-            _refuse_odd(X)
-            X = getattr(X, turn)()
+        has_more = known_columns is not None and set(known_columns) < set(frame.columns)
+        return frame[list(known_columns)] if has_more else frame
+    # Methods of xarray and of Dask bags. Dask arrays have one, too, but need no conversion.
+    for method in ("to_dask_dataframe", "to_dataframe"):
+        if hasattr(X, method) and not hasattr(X, "columns") and not hasattr(X, "chunks"):
+            _check_dask_type(X)
+            X = getattr(X, method)()
             break
     if not is_dask(X) and is_dask(getattr(X, "data", None)):
         X = X.data
     if not is_dask(X):
-        return _divide(X, n_parts, borders)
-    _refuse_odd(X)
+        return _partition_in_memory(X, n_partitions or _n_workers(), boundaries)
+    _check_dask_type(X)
     if hasattr(X, "columns"):
         return X
     if getattr(X, "ndim", 0) != 2:
@@ -208,21 +212,22 @@ def as_collection(X: Any, n_parts: int = 0, known: Any = None, borders: Any = No
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
 
 
-def _refuse_odd(X: Any) -> None:
-    """Name what is Dask's but no table. A Delayed says that it has any attribute."""
-    from dask.delayed import Delayed
+def _check_dask_type(X: Any) -> None:
+    """Raise an error if X is a Dask object but not a table."""
+    from dask.delayed import Delayed  # optional dependency
 
+    # Before any hasattr: a Delayed claims to have every attribute.
     if isinstance(X, Delayed):
         raise TypeError(
-            "X: expected a Dask array or a Dask data frame, got a Delayed; "
-            "dask.dataframe.from_delayed and dask.array.from_delayed make one of it"
+            "X: expected a Dask array or a Dask data frame, got a Delayed; convert it with "
+            "dask.dataframe.from_delayed or dask.array.from_delayed"
         )
     if hasattr(X, "to_frame") and X.ndim == 1:
-        raise ValueError("X: expected rows and columns, got a Dask series; X.to_frame() has both")
+        raise ValueError("X: expected rows and columns, got a Dask series; pass X.to_frame()")
 
 
-def _group_borders(X: Any, group: Any) -> Any:
-    """Where rows in memory may be divided: the rows of a group stay together."""
+def _group_boundaries(X: Any, group: Any) -> Any:
+    """Return the rows that may start a partition if groups stay together."""
     if group is None or is_dask(X) or is_path(X) or is_dask(group):
         return None
     if isinstance(group, str):
@@ -233,55 +238,52 @@ def _group_borders(X: Any, group: Any) -> Any:
     return np.flatnonzero(group[1:] != group[:-1]) + 1
 
 
-def _ends_at(borders: Any, n_rows: int, n_parts: int) -> Any:
-    """Divide rows into about equal parts that end at borders."""
-    borders = np.append(borders[borders < n_rows], n_rows)
-    wanted = np.linspace(0, n_rows, n_parts + 1)[1:]
-    return np.unique(borders[np.searchsorted(borders, wanted)])
+def _partition_ends(boundaries: Any, n_rows: int, n_partitions: int) -> Any:
+    """Return the ends of about equal partitions that end at boundaries."""
+    boundaries = np.append(boundaries[boundaries < n_rows], n_rows)
+    equal_ends = np.linspace(0, n_rows, n_partitions + 1)[1:]
+    return np.unique(boundaries[np.searchsorted(boundaries, equal_ends)])
 
 
-def _divide(X: Any, n_parts: int, borders: Any) -> Any:
-    """Divide rows that are in memory."""
-    import narwhals.stable.v2 as nw
-
-    n_parts = n_parts or _n_workers()
+def _partition_in_memory(X: Any, n_partitions: int, boundaries: Any) -> Any:
+    """Convert rows in memory to a Dask collection."""
     if type(X) is not np.ndarray and nw.dependencies.is_into_dataframe(X):
-        import dask.dataframe as dd
+        import dask.dataframe as dd  # optional dependency
 
         frame = _as_pandas(X)
-        if borders is not None:
-            ends = _ends_at(borders, len(frame), n_parts)
-            pieces = [frame.iloc[a:b] for a, b in pairwise([0, *ends])]
-            return dd.from_map(_itself, pieces, meta=frame.iloc[:0])
-        return dd.from_pandas(frame, npartitions=max(1, min(n_parts, len(frame))), sort=False)
-    import dask.array as da
+        if boundaries is not None:
+            ends = _partition_ends(boundaries, len(frame), n_partitions)
+            blocks = [frame.iloc[a:b] for a, b in pairwise([0, *ends])]
+            return dd.from_map(_identity, blocks, meta=frame.iloc[:0])
+        n_partitions = max(1, min(n_partitions, len(frame)))
+        return dd.from_pandas(frame, npartitions=n_partitions, sort=False)
+    import dask.array as da  # optional dependency
 
     if hasattr(X, "toarray"):  # sparse
         raise TypeError(
             f"X: expected dense rows for partitions, got {type(X).__name__} of shape {X.shape}; "
-            "X.toarray() is dense"
+            "pass X.toarray()"
         )
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X: expected rows and columns, got {X.ndim} axes")
-    if borders is not None:
-        sizes = np.diff(_ends_at(borders, len(X), n_parts), prepend=0)
+    if boundaries is not None:
+        sizes = np.diff(_partition_ends(boundaries, len(X), n_partitions), prepend=0)
         return da.from_array(X, chunks=(tuple(map(int, sizes)), X.shape[1]))
-    rows = max(1, -(-len(X) // max(1, n_parts)))
-    return da.from_array(X, chunks=(rows, X.shape[1]))
+    n_rows = max(1, -(-len(X) // max(1, n_partitions)))
+    return da.from_array(X, chunks=(n_rows, X.shape[1]))
 
 
-def _itself(piece: Any) -> Any:
-    return piece
+def _identity(block: Any) -> Any:
+    return block
 
 
 def _as_pandas(X: Any) -> Any:
-    """Make a frame one of pandas whose columns are of the kinds that they were.
+    """Convert any frame to pandas, and keep the kinds of its columns.
 
     Booleans with missing values would become objects, which are read as categories.
     """
-    import narwhals.stable.v2 as nw
-    import pandas as pd
+    import pandas as pd  # optional dependency
 
     frame = nw.from_native(X, eager_only=True)
     plain = frame.to_pandas()
@@ -294,205 +296,177 @@ def _as_pandas(X: Any) -> Any:
 
 
 def _n_workers() -> int:
-    """Workers of the cluster in use, or processors where there is none."""
-    try:
-        from distributed import get_client
-
-        return max(1, len(workers_of(get_client())))
-    except (ImportError, ValueError):
-        return os.cpu_count() or 1
+    """Return the number of workers, or of processors if there is no cluster."""
+    client = get_client_or_none()
+    return max(1, len(workers_of(client))) if client is not None else os.cpu_count() or 1
 
 
-def workers_of(client: Any) -> dict[str, Any]:
-    """Give what the scheduler knows about each worker, by address.
-
-    A client asks by itself now and then, and then for no workers at all; that answer may come
-    between ours and our reading of it, which is why they are counted.
-    """
-    while True:
-        info = client.scheduler_info(n_workers=-1)
-        workers: dict[str, Any] = info["workers"]
-        is_whole = len(workers) == info.get("n_workers", len(workers))  # older versions tell all
-        if is_whole or client.status != "running":  # of a lost scheduler no better answer comes
-            return workers
-
-
-def within_task() -> bool:
-    """Whether this is called by a task of a Dask worker."""
-    try:
-        from distributed import get_worker
-
-        get_worker()
-    except (ImportError, ValueError):
-        return False
-    return True
-
-
-def leave_pool() -> None:
-    """Leave the pool of the worker's threads if this is a task: those it waits for need them."""
-    if within_task():
-        from distributed import secede
-
-        with suppress(KeyError):  # it has left already
-            secede()
-
-
-def _delayed(collection: Any, optimized: bool = True) -> list[Any]:
+def _to_delayed(collection: Any, optimized: bool = True) -> list[Any]:
     parts = collection.to_delayed(optimize_graph=optimized)
     return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
 
 
-def _beside(name: str, given: Any, X: Any, n_parts: int, lengths: list[Any]) -> list[Any]:
-    """Give the partitions of what lies beside X."""
-    if given is None or isinstance(given, str):  # a column comes with its partition
-        return [given] * n_parts
-    if not is_dask(given):
-        import dask.array as da
+def _is_in_memory(values: Any) -> bool:
+    """Return whether y, weights or groups are an array in memory or one number."""
+    return not (values is None or isinstance(values, str) or is_dask(values))
 
-        if lengths[0] is None:
-            lengths[0] = _lengths(X)
-        given = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
-        if given.ndim == 0 and name == "sample_weight":  # one number is the weight of all rows
-            given = np.full(sum(lengths[0]), given)
-        if given.ndim == 0:
-            raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {given}")
-        if len(given) != sum(lengths[0]):
-            raise ValueError(f"{name}: expected {sum(lengths[0])} rows as in X, got {len(given)}")
-        ends = np.cumsum([0, *lengths[0]])
-        pieces = [given[a:b] for a, b in pairwise(ends)]
-        return [need_dask().delayed(piece, pure=False, traverse=False) for piece in pieces]
-    import dask.array as da
 
-    if isinstance(given, da.Array):
-        if given.ndim == 2 and given.numblocks[1] > 1:
-            given = given.rechunk({1: -1})
-        known = isinstance(X, da.Array) and not np.isnan([*X.chunks[0], *given.chunks[0]]).any()
-        if known:
-            if given.shape[0] != X.shape[0]:
+def _partition_values(name: str, values: Any, lengths: list[int]) -> list[Any]:
+    """Partition an array in memory like X, whose partitions have these lengths."""
+    n_rows = sum(lengths)
+    values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if values.ndim == 0 and name == "sample_weight":  # one number is the weight of all rows
+        values = np.full(n_rows, values)
+    if values.ndim == 0:
+        raise ValueError(f"{name}: expected {n_rows} rows as in X, got {values}")
+    if len(values) != n_rows:
+        raise ValueError(f"{name}: expected {n_rows} rows as in X, got {len(values)}")
+    ends = np.cumsum([0, *lengths])
+    blocks = [values[a:b] for a, b in pairwise(ends)]
+    return [import_dask().delayed(block, pure=False, traverse=False) for block in blocks]
+
+
+def _delayed_values(name: str, values: Any, X: Any, n_partitions: int) -> list[Any]:
+    """Return what each partition of X reads its y, weights or groups from."""
+    if values is None or isinstance(values, str):  # a column comes with its partition
+        return [values] * n_partitions
+    import dask.array as da  # optional dependency
+
+    if isinstance(values, da.Array):
+        if values.ndim == 2 and values.numblocks[1] > 1:
+            values = values.rechunk({1: -1})
+        has_sizes = (
+            isinstance(X, da.Array) and not np.isnan([*X.chunks[0], *values.chunks[0]]).any()
+        )
+        if has_sizes:
+            if values.shape[0] != X.shape[0]:
                 raise ValueError(
-                    f"{name}: expected {X.shape[0]} rows as in X, got {given.shape[0]}"
+                    f"{name}: expected {X.shape[0]} rows as in X, got {values.shape[0]}"
                 )
-            given = given.rechunk({0: X.chunks[0]})
-    parts = _delayed(given)
-    if len(parts) != n_parts:
+            values = values.rechunk({0: X.chunks[0]})
+    parts = _to_delayed(values)
+    if len(parts) != n_partitions:
         raise ValueError(
-            f"{name}: expected {n_parts} partitions, as X has, got {len(parts)}; rechunk or "
+            f"{name}: expected {n_partitions} partitions, as X has, got {len(parts)}; rechunk or "
             "repartition one of them"
         )
     return parts
 
 
 def _lengths(X: Any) -> list[int]:
+    """Return the number of rows of each partition, and compute it if necessary."""
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return [int(n) for n in X.chunks[0]]
-    dask = need_dask()
+    dask = import_dask()
     count = dask.delayed(len, pure=False)
-    return [int(n) for n in dask.compute(*[count(part) for part in _delayed(X)])]
+    return [int(n) for n in dask.compute(*[count(part) for part in _to_delayed(X)])]
 
 
-def _make_part(
+def _check_partition(
     X: Any,
     y: Any,
     weights: Any,
     group: Any,
-    number: int,
+    *,
+    index: int,
     names: Any,
-    taken: list[str],
+    removed: list[str],
     n_columns: int,
 ) -> Part:
-    """Check what one partition has, and take the columns that are no part of X out of it."""
+    """Check one partition, and separate y, weights and groups from the columns of X."""
     frame = X
     if names is not None:
-        if sorted(map(str, X.columns)) != sorted(map(str, [*names, *taken])):
+        if sorted(map(str, X.columns)) != sorted(map(str, [*names, *removed])):
             raise ValueError(
-                f"X: expected the columns {[*names, *taken]} in partition {number}, got "
+                f"X: expected the columns {[*names, *removed]} in partition {index}, got "
                 f"{list(X.columns)}"
             )
         X = X[names] if list(X.columns) != names else X
     elif getattr(X, "ndim", 0) != 2 or X.shape[1] != n_columns:
         raise ValueError(
-            f"X: expected {n_columns} columns in partition {number}, got the shape {np.shape(X)}"
+            f"X: expected {n_columns} columns in partition {index}, got the shape {np.shape(X)}"
         )
-    beside: list[Any] = []
+    row_values: list[Any] = []
     for name, given in (("y", y), ("sample_weight", weights), ("group", group)):
         if given is None:
-            beside.append(None)
+            row_values.append(None)
             continue
         given = frame[given] if isinstance(given, str) else given
         values = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
         if len(values) != X.shape[0]:
             raise ValueError(
-                f"{name}: expected {X.shape[0]} rows in partition {number}, as X has, got "
+                f"{name}: expected {X.shape[0]} rows in partition {index}, as X has, got "
                 f"{len(values)}"
             )
         if name == "y" and values.dtype == object and _has_missing(values):
             raise ValueError(
                 f"Input y contains NaN: expected a label in each row, got none in "
-                f"some rows of partition {number}"
+                f"some rows of partition {index}"
             )
-        beside.append(values)
-    return Part(X, *beside)
+        row_values.append(values)
+    return Part(X, *row_values)
 
 
 def _has_missing(values: Any) -> bool:
-    import pandas as pd
+    import pandas as pd  # optional dependency
 
     return bool(pd.isna(values).any())
 
 
-def join_parts(parts: Sequence[Part]) -> Part:
-    """Put parts one after the other; categories are those of all parts, by their names."""
+def join_partitions(parts: Sequence[Part]) -> Part:
+    """Concatenate partitions; categories are merged by name."""
     if not parts:
         raise ValueError("parts: expected at least one, got none")
-    filled = _filled(parts)
+    filled = _nonempty(parts)
     if len(filled) == 1:
         return filled[0]
-    beside = [join_beside(name, filled) for name in ("y", "weights", "group")]
-    return Part(_join_rows([part.X for part in filled]), *beside)
+    row_values = [join_row_values(name, filled) for name in ("y", "weights", "group")]
+    return Part(_join_tables([part.X for part in filled]), *row_values)
 
 
-def _filled(parts: Sequence[Part]) -> list[Part]:
+def _nonempty(parts: Sequence[Part]) -> list[Part]:
+    """Return the partitions that have rows; the first one if none has."""
     return [part for part in parts if part.n_rows] or list(parts[:1])
 
 
-def join_beside(name: str, parts: Sequence[Part]) -> Any:
-    """Put what lies beside the rows of parts one after the other: y, weights or group."""
-    values = [getattr(part, name) for part in _filled(parts)]
+def join_row_values(name: str, parts: Sequence[Part]) -> Any:
+    """Concatenate "y", "weights" or "group" of partitions."""
+    values = [getattr(part, name) for part in _nonempty(parts)]
     if values[0] is None or len(values) == 1:
         return values[0]
-    if len({one.dtype.kind in "OUS" for one in values}) > 1:
+    if len({array.dtype.kind in "OUS" for array in values}) > 1:
         raise ValueError(f"{name}: expected one kind of values in all partitions, got several")
     return np.concatenate(values)
 
 
-def _join_rows(rows: Sequence[Any]) -> Any:
-    if not hasattr(rows[0], "columns"):
-        return np.concatenate(rows)
-    import pandas as pd
+def _join_tables(tables: Sequence[Any]) -> Any:
+    if not hasattr(tables[0], "columns"):
+        return np.concatenate(tables)
+    import pandas as pd  # optional dependency
 
     columns = {}
-    for name in rows[0].columns:
-        pieces = [frame[name] for frame in rows]
-        texts = {_is_text(piece) for piece in pieces if not piece.isna().all()}
-        if len(texts) > 1:
+    for name in tables[0].columns:
+        blocks = [frame[name] for frame in tables]
+        kinds = {_is_text(block) for block in blocks if not block.isna().all()}
+        if len(kinds) > 1:
             raise ValueError(
                 f"X: expected column {name!r} to hold numbers in all partitions or categories in "
                 "all, got both"
             )
-        if all(isinstance(piece.dtype, pd.CategoricalDtype) for piece in pieces):
-            joined = pd.api.types.union_categoricals([piece.cat.as_unordered() for piece in pieces])
+        if all(isinstance(block.dtype, pd.CategoricalDtype) for block in blocks):
+            joined = pd.api.types.union_categoricals([block.cat.as_unordered() for block in blocks])
             columns[name] = pd.Series(joined)
-        elif any(isinstance(piece.dtype, pd.CategoricalDtype) for piece in pieces):
-            values = np.concatenate([piece.to_numpy(dtype=object) for piece in pieces])
+        elif any(isinstance(block.dtype, pd.CategoricalDtype) for block in blocks):
+            values = np.concatenate([block.to_numpy(dtype=object) for block in blocks])
             columns[name] = pd.Series(pd.Categorical(values))
         else:
-            columns[name] = pd.concat(pieces, ignore_index=True)
+            columns[name] = pd.concat(blocks, ignore_index=True)
     return pd.DataFrame(columns, copy=False)
 
 
 def _is_text(column: Any) -> bool:
-    """Whether a column of pandas holds categories: by its type, or strings."""
-    import pandas as pd
+    """Return whether a pandas column holds categories or strings."""
+    import pandas as pd  # optional dependency
 
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype):

@@ -1,4 +1,4 @@
-"""Models on a Dask cluster of processes, against the local ones on the same rows."""
+"""Models on a Dask cluster of processes, compared with local models on the same rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402
-from spinney.dask import _boost_task, _crew  # noqa: E402
+from spinney.dask import _boost_driver, _boost_task, _cluster  # noqa: E402
 from spinney.dask._boost_task import METRIC  # noqa: E402
-from spinney.dask._rows import Part, join_parts, workers_of  # noqa: E402
+from spinney.dask._cluster import workers_of  # noqa: E402
+from spinney.dask._rows import Part, join_partitions  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +50,7 @@ FULL = np.nan_to_num(X)
 Y = FULL[:, 0] + FULL[:, 1] ** 2 + RNG.normal(size=900)
 C = np.array(["no", "perhaps", "yes"])[np.digitize(Y, [0, 2])]
 W = RNG.uniform(0.5, 2, size=900)
-# Blocks of any size, some of them empty.
+# Block sizes differ, and one block is empty.
 CHUNKS = ((300, 1, 0, 419, 180), 4)
 
 
@@ -90,7 +91,7 @@ def test_least_squares_are_the_local_ones(ours, local, weights):
     assert fitted.score(blocks(FULL), Y) == pytest.approx(local.score(FULL, Y))
 
 
-def test_columns_that_depend_on_each_other_have_the_local_answer():
+def test_collinear_columns_have_the_local_coefficients():
     rows = np.c_[FULL, FULL[:, 0], np.full(900, 3.0)]
     local = linear_model.LinearRegression().fit(rows, Y)
     ours = sd.LinearRegression().fit(blocks(rows), Y)
@@ -98,7 +99,7 @@ def test_columns_that_depend_on_each_other_have_the_local_answer():
     np.testing.assert_allclose(ours.coef_, local.coef_, atol=1e-9)
 
 
-def test_partitions_and_workers_have_no_say_in_the_sums(cluster):
+def test_sums_are_reproducible():
     first = sd.LinearRegression().fit(blocks(FULL), Y)
     assert sd.LinearRegression().fit(blocks(FULL), Y).coef_.tobytes() == first.coef_.tobytes()
 
@@ -140,8 +141,8 @@ def test_neighbours_are_those_of_one_index(weights):
     tied = np.round(FULL)  # many rows are equally far
     local = neighbors.KNeighborsClassifier(7, weights=weights).fit(tied, C)
     ours = sd.KNeighborsClassifier(7, weights=weights).fit(blocks(tied), blocks(C))
-    for told, true in zip(ours.kneighbors(blocks(tied)), local.kneighbors(tied), strict=True):
-        np.testing.assert_array_equal(told, true)
+    for found, true in zip(ours.kneighbors(blocks(tied)), local.kneighbors(tied), strict=True):
+        np.testing.assert_array_equal(found, true)
     np.testing.assert_array_equal(ours.predict_proba(blocks(tied)), local.predict_proba(tied))
     np.testing.assert_array_equal(ours.predict(tied), local.predict(tied))
     np.testing.assert_array_equal(ours.to_local().predict(tied), local.predict(tied))
@@ -150,7 +151,7 @@ def test_neighbours_are_those_of_one_index(weights):
     np.testing.assert_array_equal(regressor.predict(blocks(tied)), true)
 
 
-def test_what_neighbours_of_partitions_cannot_do():
+def test_neighbours_refuse_unsupported_parameters():
     with pytest.raises(ValueError, match="algorithm='hnsw'"):
         sd.KNeighborsClassifier(algorithm="hnsw").fit(blocks(FULL), C)
     with pytest.raises(ValueError, match="metric='seuclidean'"):
@@ -172,7 +173,7 @@ def test_what_neighbours_of_partitions_cannot_do():
         ("ExtraTreesRegressor", Y),
     ],
 )
-def test_forests_that_share_trees_are_the_local_ones(name, target):
+def test_forests_spread_by_trees_are_the_local_ones(name, target):
     local = getattr(ensemble, name)(10, random_state=1).fit(X, target)
     ours = getattr(sd, name)(10, random_state=1).fit(blocks(X), blocks(target))
     assert ours.spread_ == "trees"
@@ -183,7 +184,7 @@ def test_forests_that_share_trees_are_the_local_ones(name, target):
         assert np.isfinite(ours.to_local().predict_quantiles(X, [0.1, 0.9])).all()
 
 
-def test_forests_that_share_rows():
+def test_forests_spread_by_rows():
     ordered = np.sort(C)  # a block has two of the three classes at most
     ours = sd.RandomForestClassifier(12, random_state=1)
     ours.fit(blocks(X), blocks(ordered), spread="rows")
@@ -214,7 +215,7 @@ def test_isolation_forest():
 FEW = {"n_estimators": 8, "random_state": 5, "max_leaf_nodes": 7}
 
 
-def weighted_watch(classes):
+def weighted_validation(classes):
     target = C if classes else Y
     return (X[:100], target[:100], W[:100])
 
@@ -241,24 +242,24 @@ def test_boosters_are_the_local_ones_to_the_bit(kind, params):
     np.testing.assert_array_equal(ours.predict(blocks(X)).compute(), local.predict(X))
 
 
-def test_rows_to_watch_weights_of_zero_and_other_partitions():
+def test_validation_rows_zero_weights_and_other_partitions():
     weights = np.where(np.arange(900) % 5, W, 0.0)
-    watch = weighted_watch(classes=True)
+    validation = weighted_validation(classes=True)
     local = ensemble.GradientBoostingClassifier(n_folds=1, **FEW)
-    local.fit(X, C, weights, eval_set=watch)
+    local.fit(X, C, weights, eval_set=validation)
     for n_rows in (901, 70):
         ours = sd.GradientBoostingClassifier(**FEW).fit(
             da.from_array(X, chunks=(n_rows, 3)),
             C,
             weights,
-            eval_set=tuple(da.from_array(one, chunks=40) for one in watch),
+            eval_set=tuple(da.from_array(values, chunks=40) for values in validation),
         )
         assert_same(local, ours.to_local())
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 @pytest.mark.parametrize("out_of_core", [False, True])
-def test_whole_weights_are_repeated_rows(loss, out_of_core, tmp_path):
+def test_integer_weights_are_repeated_rows(loss, out_of_core, tmp_path):
     weights = np.random.default_rng(2).integers(1, 4, 900)
     repeats = np.repeat(np.arange(900), weights)
     params = {"n_estimators": 10, "min_samples_leaf": 1, "random_state": 5, "loss": loss}
@@ -269,10 +270,10 @@ def test_whole_weights_are_repeated_rows(loss, out_of_core, tmp_path):
         dd.from_pandas(frame, npartitions=5).to_parquet(tmp_path / "rows")
         rows = dd.read_parquet(tmp_path / "rows")
         ours.fit(rows, "y", "w", out_of_core=True)
-        answers = ours.predict(frame.drop(columns=["y", "w"]))
+        predicted = ours.predict(frame.drop(columns=["y", "w"]))
     else:
-        answers = ours.fit(blocks(X), blocks(Y), blocks(weights)).predict(X)
-    np.testing.assert_array_equal(answers, local.predict(X))
+        predicted = ours.fit(blocks(X), blocks(Y), blocks(weights)).predict(X)
+    np.testing.assert_array_equal(predicted, local.predict(X))
 
 
 @pytest.mark.parametrize("out_of_core", [False, True])
@@ -320,9 +321,9 @@ def test_frames_with_categories_from_memory_and_from_files(tmp_path):
         assert_same(local, ours.to_local())
     ours = sd.GradientBoostingRegressor(**FEW).fit(lazy, "y", out_of_core=True)
     assert_same(local, ours.to_local())
-    told = ours.predict(lazy.drop(columns="y"))
-    assert isinstance(told, dd.Series)
-    np.testing.assert_array_equal(told.compute().to_numpy(), local.predict(rows))
+    predicted = ours.predict(lazy.drop(columns="y"))
+    assert isinstance(predicted, dd.Series)
+    np.testing.assert_array_equal(predicted.compute().to_numpy(), local.predict(rows))
 
 
 def test_categories_are_merged_by_name():
@@ -330,9 +331,9 @@ def test_categories_are_merged_by_name():
     parts = [
         frame[frame.town.isin(towns)].copy() for towns in (["Ulm", "Jena"], ["Bonn"], ["Trier"])
     ]
-    for part in parts:  # each partition has a dictionary of its own
+    for part in parts:  # each partition has its own categories
         part["town"] = part["town"].astype("category")
-    parts[1] = parts[1][["y", "town", "k", "a"]]  # and one an order of its own
+    parts[1] = parts[1][["y", "town", "k", "a"]]  # and one has another order of columns
     parts[2]["k"] = parts[2]["k"].astype(float)
     whole = pd.concat([part.assign(town=part.town.astype(str)) for part in parts])[list(frame)]
     local = ensemble.GradientBoostingRegressor(n_folds=1, **FEW)
@@ -351,22 +352,22 @@ def delayed_frame(frame):
     return dask.delayed(lambda: frame)()
 
 
-def test_partitions_that_disagree_are_refused():
+def test_inconsistent_partitions_are_refused():
     frame = mixed_frame(60)
-    for wrong, told in (
+    for wrong, message in (
         (frame.rename(columns={"k": "q"}), "expected the columns"),
         (frame.assign(town=1.5), "numbers in all"),
     ):
         lazy = dd.from_delayed(
             [delayed_frame(frame), delayed_frame(wrong)], meta=frame.iloc[:0], verify_meta=False
         )
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             sd.GradientBoostingRegressor(**FEW).fit(lazy, "y")
 
 
-def test_bad_input_is_named():
+def test_errors_name_the_bad_input():
     rows = blocks(X)
-    for call, told in (
+    for call, message in (
         (lambda: sd.Ridge().fit(rows, Y[:-1]), "y: expected 900 rows"),
         (lambda: sd.Ridge().fit(rows, da.from_array(Y[:-1])), "y: expected 900 rows"),
         (lambda: sd.Ridge().fit(rows, "y"), "y='y': expected a column of X"),
@@ -381,11 +382,11 @@ def test_bad_input_is_named():
         (lambda: sd.GradientBoostingRegressor().fit(rows[:0], Y[:0]), "at least one row"),
         (lambda: sd.GradientBoostingRegressor().fit(rows, Y, eval_set=X), "eval_set"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             call()
 
 
-def test_parameters_clone_and_files(tmp_path):
+def test_parameters_clones_and_files(tmp_path):
     model = sd.GradientBoostingClassifier(**FEW)
     assert model.get_params() == ensemble.GradientBoostingClassifier(**FEW).get_params()
     fitted = clone(model).fit(blocks(X), C)
@@ -456,48 +457,49 @@ IN_FOLDS = {
 
 
 @pytest.mark.parametrize("n_before", [9, 100, 170])
-def test_a_checkpoint_of_folds_goes_on(n_before, monkeypatch, tmp_path):
-    """Also in the middle of a fold: rounds are added to one fold after the other."""
+def test_a_fit_continues_from_a_checkpoint_of_folds(n_before, monkeypatch, tmp_path):
+    """The checkpoint may be in the middle of a fold: folds are fitted one after the other."""
     local = ensemble.GradientBoostingRegressor(**IN_FOLDS).fit(X, Y)
-    place = tmp_path / "half.spinney"
-    keep, after_round = _crew.Crew._keep, _boost_task._Diary.after_round
-    is_kept = threading.Event()
+    checkpoint = tmp_path / "half.spinney"
+    add_trees = _boost_driver.BoostDriver._add_trees
+    after_round = _boost_task._RoundTracker.after_round
+    is_saved = threading.Event()
 
-    def keep_some(crew, message):
-        keep(crew, message)
-        if crew.n_rounds >= n_before:
-            is_kept.set()
-            raise Enough
+    def add_some_trees(driver, message):
+        add_trees(driver, message)
+        if driver.n_rounds >= n_before:
+            is_saved.set()
+            raise Interrupt
 
-    def wait_after_round(diary, *state):
-        after_round(diary, *state)
-        if diary.sends and diary.n_rounds >= n_before:
-            is_kept.wait(30)
+    def wait_after_round(tracker, *state):
+        after_round(tracker, *state)
+        if tracker.sends and tracker.n_rounds >= n_before:
+            is_saved.wait(30)
 
-    monkeypatch.setattr(_boost_task._Diary, "after_round", wait_after_round)
+    monkeypatch.setattr(_boost_task._RoundTracker, "after_round", wait_after_round)
     monkeypatch.setattr(_boost_task, "_SEND_EVERY", 0.0)
-    monkeypatch.setattr(_crew, "_SAVE_EVERY", 0.0)
-    monkeypatch.setattr(_crew.Crew, "_keep", keep_some)
-    near = {"processes": False, "dashboard_address": None, "set_as_default": False}
+    monkeypatch.setattr(_boost_driver, "_SAVE_EVERY", 0.0)
+    monkeypatch.setattr(_boost_driver.BoostDriver, "_add_trees", add_some_trees)
+    in_process = {"processes": False, "dashboard_address": None, "set_as_default": False}
     with (
-        distributed.Client(n_workers=2, threads_per_worker=1, **near) as threads,
+        distributed.Client(n_workers=2, threads_per_worker=1, **in_process) as threads,
         threads.as_current(),
-        pytest.raises(Enough),
+        pytest.raises(Interrupt),
     ):
-        sd.GradientBoostingRegressor(**IN_FOLDS).fit(blocks(X), Y, checkpoint=place)
+        sd.GradientBoostingRegressor(**IN_FOLDS).fit(blocks(X), Y, checkpoint=checkpoint)
     monkeypatch.undo()
-    half = spinney.load(place)
+    half = spinney.load(checkpoint)
     assert n_before <= sum(map(len, half._checkpoint_trees)) <= n_before + 3
     assert half.n_estimators_ * half.fitted_model().n_boosters == len(half.fitted_model().store)
     assert np.isfinite(half.predict(X)).all()
     seen = []
     again = sd.GradientBoostingRegressor(
         callbacks=lambda done, total: seen.append((done, total)), **IN_FOLDS
-    ).fit(blocks(X), Y, checkpoint=place)
+    ).fit(blocks(X), Y, checkpoint=checkpoint)
     assert_same(local, again.to_local())
-    assert_same(local, spinney.load(place))
+    assert_same(local, spinney.load(checkpoint))
     assert seen == sorted(set(seen))
-    finished = sd.GradientBoostingRegressor(**IN_FOLDS).fit(blocks(X), Y, checkpoint=place)
+    finished = sd.GradientBoostingRegressor(**IN_FOLDS).fit(blocks(X), Y, checkpoint=checkpoint)
     assert_same(local, finished.to_local())
 
 
@@ -505,43 +507,44 @@ def test_several_quantiles():
     params = {**FEW, "loss": "quantile", "alpha": [0.1, 0.5, 0.9]}
     ours = sd.GradientBoostingRegressor(**params).fit(blocks(X), Y)
     local = ensemble.GradientBoostingRegressor(n_folds=1, **params).fit(X, Y)
-    told = ours.predict(blocks(X))
-    assert told.shape == (900, 3)
-    np.testing.assert_array_equal(told.compute(), local.predict(X))
+    predicted = ours.predict(blocks(X))
+    assert predicted.shape == (900, 3)
+    np.testing.assert_array_equal(predicted.compute(), local.predict(X))
     assert ours.score(blocks(X), Y) == local.score(X, Y)
     frame = pd.DataFrame(X)
-    told = ours.predict_interval(dd.from_pandas(frame, npartitions=3), calibration=(frame, Y))
+    lazy = dd.from_pandas(frame, npartitions=3)
+    intervals = ours.predict_interval(lazy, calibration=(frame, Y))
     true = local.predict_interval(X, calibration=(X, Y))
-    np.testing.assert_array_equal(told.compute(), true)
+    np.testing.assert_array_equal(intervals.compute(), true)
 
 
 def test_leaves_and_rounds():
     ours = sd.GradientBoostingClassifier(**FEW).fit(blocks(X), C)
     local = ours.to_local()
-    told = ours.apply(blocks(X))
-    assert told.shape == (900, local.n_estimators_, 3)
-    np.testing.assert_array_equal(told.compute(), local.apply(X))
+    leaves = ours.apply(blocks(X))
+    assert leaves.shape == (900, local.n_estimators_, 3)
+    np.testing.assert_array_equal(leaves.compute(), local.apply(X))
     np.testing.assert_array_equal(next(ours.staged_predict(X)), next(local.staged_predict(X)))
     with pytest.raises(TypeError, match="rows in memory"):
         next(ours.staged_predict(blocks(X)))
 
 
 @pytest.mark.parametrize(
-    ("weights", "told"),
+    ("weights", "message"),
     [
-        (-W, "from 0 on, got -"),
-        (W * np.nan, "from 0 on, got nan"),
+        (-W, "of at least 0, got -"),
+        (W * np.nan, "of at least 0, got nan"),
         (W * 0, "no row of positive weight"),
         (np.full(900, "a"), "expected numbers"),
         (np.c_[W, W], "one axis, got 2"),
     ],
 )
-def test_weights_that_are_wrong_are_named(weights, told):
-    with pytest.raises(ValueError, match=f"sample_weight.*{told}"):
+def test_errors_name_wrong_weights(weights, message):
+    with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
         sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y, blocks(weights))
 
 
-def test_a_bar_ends_with_its_fit(monkeypatch):
+def test_a_progress_bar_ends_with_its_fit(monkeypatch):
     ended = []
 
     class Bar:
@@ -564,24 +567,24 @@ def test_a_bar_ends_with_its_fit(monkeypatch):
     assert ended == [True]
 
 
-def test_callbacks_are_told_and_can_end_a_fit():
+def test_callbacks_receive_progress_and_can_end_a_fit():
     seen = []
 
-    def listen(done, total, score):
+    def record(done, total, score):
         seen.append((done, total, score))
         return done >= 10
 
     model = sd.GradientBoostingRegressor(
-        n_estimators=400, early_stopping=False, callbacks=listen, max_leaf_nodes=31
+        n_estimators=400, early_stopping=False, callbacks=record, max_leaf_nodes=31
     ).fit(blocks(X), Y)
     assert seen[0][:2] == (10, 400)
     assert 10 <= model.n_estimators_ < 400
 
 
-def test_workers_tell_the_dashboard_how_many_rounds_are_done(cluster):
+def test_workers_report_their_rounds_to_the_dashboard(cluster):
     def rounds(dask_worker):
-        told = dask_worker.metrics.get(METRIC)
-        return None if told is None else told(dask_worker)
+        metric = dask_worker.metrics.get(METRIC)
+        return None if metric is None else metric(dask_worker)
 
     seen = []
     sd.GradientBoostingRegressor(
@@ -599,7 +602,7 @@ def test_one_to_five_processes_fit_the_same_model(cluster):
     cluster.cluster.scale(5)
     cluster.wait_for_workers(5, timeout=120)
     try:
-        for n_workers in (1, 2, 3, 5):  # as many as there are partitions
+        for n_workers in (1, 2, 3, 5):  # the number of partitions is the same
             rows = da.from_array(X, chunks=(-(-len(X) // n_workers), 4))
             model = sd.GradientBoostingClassifier(n_estimators=8, random_state=0).fit(rows, C)
             assert len(model.workers_) == n_workers
@@ -612,54 +615,55 @@ def test_one_to_five_processes_fit_the_same_model(cluster):
             time.sleep(0.1)
 
 
-# ---------------------------------------------------------------------- a crew and its traces
+# ---------------------------------------------------------------------- cleanup after fits
 
 TEN = {"n_estimators": 10, "random_state": 5, "max_leaf_nodes": 7, "early_stopping": False}
 
 
-def assert_nothing_is_left(cluster):
-    def what_is_left(dask_worker):  # travels whole: workers do not know this file
+def assert_clean(cluster):
+    # A nested function is pickled by value: the workers cannot import this file.
+    def leftovers(dask_worker):
         names = os.listdir(dask_worker.local_directory)
         files = [name for name in names if name.startswith("spinney-")]
-        return len(_boost_task._shares), files, dask_worker.state.executing_count
+        return len(_boost_task._fit_states), files, dask_worker.state.executing_count
 
     for _ in range(100):
-        told = list(cluster.run(what_is_left).values())
-        if all(one == (0, [], 0) for one in told):
+        found = list(cluster.run(leftovers).values())
+        if all(of_worker == (0, [], 0) for of_worker in found):
             return
         time.sleep(0.1)
-    raise AssertionError(told)
+    raise AssertionError(found)
 
 
-class Enough(BaseException):
-    """As KeyboardInterrupt, but not pytest's."""
+class Interrupt(BaseException):
+    """Like KeyboardInterrupt, which pytest handles itself."""
 
 
-def test_workers_stop_where_a_callback_raises(cluster):
-    def strike(done, total):
-        raise Enough
+def test_workers_stop_if_a_callback_raises(cluster):
+    def interrupt(done, total):
+        raise Interrupt
 
     model = sd.GradientBoostingRegressor(
-        n_estimators=100_000, early_stopping=False, callbacks=strike
+        n_estimators=100_000, early_stopping=False, callbacks=interrupt
     )
     began = time.monotonic()
-    with pytest.raises(Enough):
+    with pytest.raises(Interrupt):
         model.fit(blocks(X), Y, out_of_core=True)
-    assert_nothing_is_left(cluster)
-    assert time.monotonic() - began < 60  # of the hours that all rounds would take
+    assert_clean(cluster)
+    assert time.monotonic() - began < 60  # all rounds would take hours
 
 
-def test_nothing_is_left_where_rows_are_wrong(cluster):
+def test_workers_clean_up_after_errors_in_the_rows(cluster):
     with pytest.raises(ValueError, match="NaN"):
         sd.GradientBoostingRegressor(**TEN).fit(
             blocks(X), np.where(np.arange(900) == 500, np.nan, Y), out_of_core=True
         )
     with pytest.raises(ValueError, match="expected 900 rows"):
         sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y[:-1], out_of_core=True)
-    assert_nothing_is_left(cluster)
+    assert_clean(cluster)
 
 
-def test_fits_at_the_same_time_take_turns_and_hear_their_own_progress(cluster):
+def test_simultaneous_fits_run_in_turn_with_their_own_progress(cluster):
     local = ensemble.GradientBoostingRegressor(n_folds=1, **TEN).fit(X, Y)
     models, seen = {}, {0: [], 1: []}
 
@@ -678,13 +682,13 @@ def test_fits_at_the_same_time_take_turns_and_hear_their_own_progress(cluster):
     for k in seen:
         assert_same(local, models[k].to_local())
         assert seen[k] == [10]
-    assert_nothing_is_left(cluster)
+    assert_clean(cluster)
 
 
 @pytest.mark.parametrize("n_tasks", [1, 4])
 def test_boosting_within_tasks(cluster, n_tasks):
-    """Tasks wait outside of the pool of threads, and take turns."""
-    # Travels whole: a worker that is sent the name of a module that it cannot import closes.
+    """Tasks leave the thread pool while they wait, and fit one after the other."""
+    # Local variables: a worker closes if a task refers to a module that it cannot import.
     rows, target, params = X, Y, TEN
 
     def fit(seed):
@@ -693,17 +697,17 @@ def test_boosting_within_tasks(cluster, n_tasks):
         model = GradientBoostingRegressor(**{**params, "random_state": seed})
         return model.fit(rows, target).predict(rows)
 
-    told = cluster.gather([cluster.submit(fit, seed, pure=False) for seed in range(n_tasks)])
+    predicted = cluster.gather([cluster.submit(fit, seed, pure=False) for seed in range(n_tasks)])
     for seed in range(n_tasks):
         local = ensemble.GradientBoostingRegressor(n_folds=1, **{**TEN, "random_state": seed})
-        np.testing.assert_array_equal(told[seed], local.fit(X, Y).predict(X))
-    assert_nothing_is_left(cluster)
+        np.testing.assert_array_equal(predicted[seed], local.fit(X, Y).predict(X))
+    assert_clean(cluster)
 
 
-def test_fewer_partitions_to_watch_than_workers():
-    watch = (X[:100], Y[:100])
-    local = ensemble.GradientBoostingRegressor(n_folds=1, **TEN).fit(X, Y, eval_set=watch)
-    lazy = tuple(da.from_array(one, chunks=-1) for one in watch)
+def test_fewer_validation_partitions_than_workers():
+    validation = (X[:100], Y[:100])
+    local = ensemble.GradientBoostingRegressor(n_folds=1, **TEN).fit(X, Y, eval_set=validation)
+    lazy = tuple(da.from_array(values, chunks=-1) for values in validation)
     ours = sd.GradientBoostingRegressor(**TEN).fit(blocks(X), Y, eval_set=lazy)
     assert_same(local, ours.to_local())
 
@@ -716,7 +720,7 @@ def test_the_scheduler_keeps_no_trees(cluster):
     assert set(events["spinney-boosting"][-1][1]) == {"done", "total", "score", "worker"}
 
 
-def test_a_client_of_the_event_loop_is_refused(cluster):
+def test_an_asynchronous_client_is_refused(cluster):
     async def fit():
         address = cluster.scheduler.address
         async with distributed.Client(address, asynchronous=True, set_as_default=False) as client:
@@ -727,52 +731,54 @@ def test_a_client_of_the_event_loop_is_refused(cluster):
 
 
 def test_a_checkpoint_of_other_rows_is_refused(tmp_path):
-    place = tmp_path / "half.spinney"
+    checkpoint = tmp_path / "half.spinney"
     names = pd.DataFrame(X, columns=list("abcd"))
-    sd.GradientBoostingRegressor(**TEN).fit(names, Y, checkpoint=place)
-    for rows, target, params, told in (
+    sd.GradientBoostingRegressor(**TEN).fit(names, Y, checkpoint=checkpoint)
+    for rows, target, params, message in (
         (names, Y + 1, {}, "sum of y"),
         (names[:-9], Y[:-9], {}, "n_rows 900"),
         (names.rename(columns={"a": "q"}), Y, {}, "columns"),
         (names, Y, {"random_state": 6}, "random_state=5, got 6"),
     ):
-        with pytest.raises(ValueError, match=told):
-            sd.GradientBoostingRegressor(**{**TEN, **params}).fit(rows, target, checkpoint=place)
+        model = sd.GradientBoostingRegressor(**{**TEN, **params})
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows, target, checkpoint=checkpoint)
     more = {**TEN, "n_estimators": 14}
-    longer = sd.GradientBoostingRegressor(**more).fit(names, Y, checkpoint=place)
+    longer = sd.GradientBoostingRegressor(**more).fit(names, Y, checkpoint=checkpoint)
     assert_same(ensemble.GradientBoostingRegressor(n_folds=1, **more).fit(names, Y), longer)
-    with pytest.raises(ValueError, match="folder that can be written to"):
+    with pytest.raises(ValueError, match="writable folder"):
         sd.GradientBoostingRegressor(**TEN).fit(X, Y, checkpoint=tmp_path / "no" / "m")
 
 
-def test_workers_that_cannot_reach_each_other_are_told(monkeypatch):
-    def fail(listener, *more):
+def test_workers_that_cannot_connect_are_an_error(monkeypatch):
+    def fail(listener, *arguments):
         listener.close()
         raise _boost_task.ExchangeError("no way")
 
-    monkeypatch.setattr(_boost_task, "SocketExchange", type("Deaf", (), {
-        "listen": _boost_task.SocketExchange.listen, "__new__": lambda cls, *more: fail(*more),
+    monkeypatch.setattr(_boost_task, "SocketExchange", type("Failing", (), {
+        "listen": _boost_task.SocketExchange.listen,
+        "__new__": lambda cls, *arguments: fail(*arguments),
     }))  # fmt: skip
-    near = {"processes": False, "dashboard_address": None, "set_as_default": False}
+    in_process = {"processes": False, "dashboard_address": None, "set_as_default": False}
     with (
-        distributed.Client(n_workers=2, threads_per_worker=1, **near) as threads,
+        distributed.Client(n_workers=2, threads_per_worker=1, **in_process) as threads,
         threads.as_current(),
-        pytest.raises(RuntimeError, match=r"did not find each other 3 times.*no way"),
+        pytest.raises(RuntimeError, match=r"could not connect to each other 3 times.*no way"),
     ):
         sd.GradientBoostingRegressor(**TEN).fit(X, Y)
-    assert not _boost_task._shares
+    assert not _boost_task._fit_states
 
 
-def test_a_cluster_without_workers_is_told(monkeypatch):
-    monkeypatch.setattr(_crew, "_ARRIVAL", 1.0)
-    near = {"processes": False, "dashboard_address": None, "set_as_default": False}
-    with distributed.Client(n_workers=0, **near) as nobody, nobody.as_current():
+def test_a_cluster_without_workers_is_an_error(monkeypatch):
+    monkeypatch.setattr(_cluster, "_FIRST_WORKER_TIMEOUT", 1.0)
+    in_process = {"processes": False, "dashboard_address": None, "set_as_default": False}
+    with distributed.Client(n_workers=0, **in_process) as client, client.as_current():
         for rows in (X, pd.DataFrame(X), blocks(X)):
-            with pytest.raises(ValueError, match="has had none for 1 seconds"):
+            with pytest.raises(ValueError, match="at least one within 1 seconds, got none"):
                 sd.GradientBoostingRegressor(**TEN).fit(rows, Y)
 
 
-def test_what_a_crew_does_not_know_is_told():
+def test_intervals_without_held_out_rows_and_several_targets_are_errors():
     model = sd.GradientBoostingRegressor(**TEN).fit(X, Y)
     with pytest.raises(
         ValueError, match=r"without held-out rows to estimate its errors .*early_stopping"
@@ -798,38 +804,38 @@ def test_groups_in_memory_stay_together():
 def test_neighbours_after_their_client_is_closed(cluster):
     with distributed.Client(cluster.scheduler.address) as other, other.as_current():
         model = sd.KNeighborsRegressor().fit(blocks(FULL), Y)
-    for ask in (model.to_local, lambda: model.predict(FULL), lambda: model.kneighbors(FULL)):
+    for call in (model.to_local, lambda: model.predict(FULL), lambda: model.kneighbors(FULL)):
         with pytest.raises(RuntimeError, match="expected the client of fit to be open"):
-            ask()
+            call()
 
 
-# ---------------------------------------------------------------------- one process is enough
+# ---------------------------------------------------------------------- without a cluster
 
 
-def test_workers_are_known_whatever_the_client_asks_by_itself():
+def test_incomplete_lists_of_workers_are_requested_again():
     class Client:
         status = "running"
-        answers = iter(
+        responses = iter(
             [{"n_workers": 2, "workers": {}}, {"n_workers": 2, "workers": {"a": 1, "b": 2}}]
         )
 
         def scheduler_info(self, n_workers):
             assert n_workers == -1
-            return next(self.answers)
+            return next(self.responses)
 
     assert workers_of(Client()) == {"a": 1, "b": 2}
 
 
-def test_parts_become_one():
+def test_join_partitions():
     frames = [pd.DataFrame({"c": pd.Categorical(values)}) for values in ([3, 1], [2, 1], [])]
-    joined = join_parts([Part(frame, np.zeros(len(frame))) for frame in frames])
+    joined = join_partitions([Part(frame, np.zeros(len(frame))) for frame in frames])
     assert joined.X.c.tolist() == [3, 1, 2, 1]
     assert isinstance(joined.X.c.dtype, pd.CategoricalDtype)
     assert joined.n_rows == len(joined.y) == 4
 
 
-# ---------------------------------------------------------------------- what goes wrong
-# The last tests of this file: they leave the cluster with other workers.
+# ---------------------------------------------------------------------- failures
+# The last tests of this file: they replace workers of the cluster.
 
 LONG = {"n_estimators": 150, "max_leaf_nodes": 31, "early_stopping": False, "random_state": 5}
 
@@ -841,27 +847,27 @@ def long_rows():
 
 
 @pytest.mark.parametrize("out_of_core", [False, True])
-def test_a_worker_is_killed_and_the_model_is_the_same(cluster, out_of_core):
+def test_the_model_is_the_same_if_a_worker_is_killed(cluster, out_of_core):
     rows, target = long_rows()
     local = ensemble.GradientBoostingRegressor(n_folds=1, **LONG).fit(rows, target)
     victims = list(cluster.run(os.getpid).values())[-1:]
     seen = []
 
-    def strike(done, total):
+    def kill_worker(done, total):
         seen.append(done)
         if done >= 30 and victims:
             os.kill(victims.pop(), signal.SIGKILL)
 
-    ours = sd.GradientBoostingRegressor(callbacks=strike, **LONG)
+    ours = sd.GradientBoostingRegressor(callbacks=kill_worker, **LONG)
     lazy = da.from_array(rows, chunks=(2500, 10))
     ours.fit(lazy, target, out_of_core=out_of_core)
     assert ours._dask_losses >= 1
     assert not victims
     assert_same(local, ours.to_local())
-    assert seen == sorted(set(seen))  # nothing that was told as done was done again
+    assert seen == sorted(set(seen))  # no round is reported twice
 
 
-def test_a_worker_is_killed_while_folds_are_fitted(cluster):
+def test_the_model_is_the_same_if_a_worker_is_killed_between_folds(cluster):
     rows, target = long_rows()
     params = {**LONG, "n_estimators": 80, "n_iter_no_change": 80, "n_folds": 3}
     params |= {"early_stopping": True}
@@ -869,20 +875,20 @@ def test_a_worker_is_killed_while_folds_are_fitted(cluster):
     victims = list(cluster.run(os.getpid).values())[-1:]
     seen = []
 
-    def strike(done, total):
+    def kill_worker(done, total):
         seen.append(done)
         while victims:
             os.kill(victims.pop(), signal.SIGKILL)
 
-    ours = sd.GradientBoostingRegressor(callbacks=strike, **params)
+    ours = sd.GradientBoostingRegressor(callbacks=kill_worker, **params)
     ours.fit(da.from_array(rows, chunks=(2500, 10)), target)
     assert ours._dask_losses >= 1
     assert_same(local, ours.to_local())
     assert seen == sorted(set(seen))
 
 
-def test_workers_of_another_version_are_told(monkeypatch):
-    monkeypatch.setattr(_crew, "__version__", "99.0")
+def test_workers_with_another_version_are_refused(monkeypatch):
+    monkeypatch.setattr(_boost_driver, "__version__", "99.0")
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
@@ -894,32 +900,32 @@ def test_workers_of_another_version_are_told(monkeypatch):
         sd.GradientBoostingRegressor(**FEW).fit(blocks(X), Y)
 
 
-def test_cuts_of_sampled_rows_are_as_good_as_those_of_all():
+def test_bins_of_sampled_rows_are_as_good_as_those_of_all_rows():
     rng = np.random.default_rng(4)
     for skew in (0.0, 2.0):
         z = rng.normal(size=(300_000, 4))
         rows = np.exp(skew * z) if skew else np.rint(50 * z)
         labels = z[:, 0] * z[:, 1] + np.sin(3 * z[:, 2]) + rng.logistic(size=300_000) > 0
-        learned, rest = slice(0, 240_000), slice(240_000, None)  # 200,000 are looked at
-        order = np.argsort(rows[learned, 2])  # no two partitions are alike
+        train, test = slice(0, 240_000), slice(240_000, None)  # the sample has 200,000 rows
+        order = np.argsort(rows[train, 2])  # partitions have different distributions
         params = {"n_estimators": 15, "max_leaf_nodes": 31, "early_stopping": False}
         params |= {"learning_rate": 0.1, "growth": "best_first", "random_state": 0}
-        lazy = da.from_array(rows[learned][order], chunks=(50_000, 4))
-        ours = sd.GradientBoostingClassifier(**params).fit(lazy, labels[learned][order])
-        cuts = [np.unique(np.quantile(of, np.arange(1, 255) / 255)) for of in rows[learned].T]
+        lazy = da.from_array(rows[train][order], chunks=(50_000, 4))
+        ours = sd.GradientBoostingClassifier(**params).fit(lazy, labels[train][order])
+        cuts = [np.unique(np.quantile(column, np.arange(1, 255) / 255)) for column in rows[train].T]
         coded = np.stack(
             [np.searchsorted(*pair) for pair in zip(cuts, rows.T, strict=True)], axis=1
         )
         exact = ensemble.GradientBoostingClassifier(n_folds=1, **params)
-        exact.fit(coded[learned].astype(np.float32), labels[learned])
-        loss = log_loss(labels[rest], ours.predict_proba(rows[rest])[:, 1])
-        best = log_loss(labels[rest], exact.predict_proba(coded[rest])[:, 1])
+        exact.fit(coded[train].astype(np.float32), labels[train])
+        loss = log_loss(labels[test], ours.predict_proba(rows[test])[:, 1])
+        best = log_loss(labels[test], exact.predict_proba(coded[test])[:, 1])
         assert loss < 1.002 * best
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_rows_in_files_take_less_memory_than_they_are(tmp_path):
-    def peak_memory():  # within the test, so that workers need not import it
+def test_rows_in_files_need_less_memory_than_their_size(tmp_path):
+    def peak_memory():  # nested, so that workers need not import this file
         with open("/proc/self/status") as file:
             return 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
 
@@ -939,15 +945,15 @@ def test_rows_in_files_take_less_memory_than_they_are(tmp_path):
         model.fit(str(tmp_path), "y")
         (after,) = client.run(peak_memory).values()
     assert model.workers_[0]["rows"] == 20 * n
-    # Codes take a byte a value, all else some 30 bytes a row; a partition is 10 MB.
+    # Codes take one byte for each value, the rest about 30 bytes per row; a partition is 10 MB.
     assert after - before < 0.6 * 20 * n * (d + 1) * 8
 
 
 def test_the_only_worker_is_lost_and_replaced_while_rows_are_read(tmp_path):
-    def lose_first(block, place):
+    def lose_first(block, path):
         """End the process that is the first to read a partition."""
-        if not os.path.exists(place):
-            with open(place, "w"):
+        if not os.path.exists(path):
+            with open(path, "w"):
                 os._exit(1)
         return block
 
@@ -964,46 +970,46 @@ def test_the_only_worker_is_lost_and_replaced_while_rows_are_read(tmp_path):
     assert_same(ensemble.GradientBoostingRegressor(n_folds=1, **FEW).fit(X, Y), model.to_local())
 
 
-def test_workers_that_are_lost_again_and_again_are_told(monkeypatch, tmp_path):
-    def attempt(crew):
-        crew.n_rounds = min(crew.n_rounds + 1, 20)
-        raise _crew._WorkerLost("it has left the cluster")
+def test_workers_that_are_lost_repeatedly_are_an_error(monkeypatch, tmp_path):
+    def attempt(driver):
+        driver.n_rounds = min(driver.n_rounds + 1, 20)
+        raise _boost_driver._WorkerLost("it has left the cluster")
 
-    monkeypatch.setattr(_crew.Crew, "_attempt", attempt)
-    told = "after 20 finished rounds workers were lost 11 times: .* out_of_core=True"
+    monkeypatch.setattr(_boost_driver.BoostDriver, "_attempt", attempt)
+    message = "after 20 finished rounds workers were lost 11 times: .* out_of_core=True"
     model = sd.GradientBoostingRegressor(**FEW)
-    with pytest.raises(RuntimeError, match=told):
+    with pytest.raises(RuntimeError, match=message):
         model.fit(blocks(X), Y)
 
 
-def test_the_scheduler_is_lost_and_the_checkpoint_goes_on(cluster, tmp_path):
+def test_a_fit_continues_from_the_checkpoint_if_the_scheduler_is_lost(cluster, tmp_path):
     rows, target = long_rows()
     lazy = da.from_array(rows, chunks=(2500, 10))
-    place = str(tmp_path / "scheduler.json")
+    address_file = str(tmp_path / "scheduler.json")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
     python = [sys.executable, "-m"]
     scheduler = subprocess.Popen(
         [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-         "--no-dashboard", "--scheduler-file", place], **quiet,
+         "--no-dashboard", "--scheduler-file", address_file], **quiet,
     )  # fmt: skip
     worker = subprocess.Popen(
-        [*python, "distributed.cli.dask_worker", "--scheduler-file", place, "--nthreads", "1",
-         "--no-nanny", "--no-dashboard", "--death-timeout", "2"], **quiet,
+        [*python, "distributed.cli.dask_worker", "--scheduler-file", address_file,
+         "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "2"], **quiet,
     )  # fmt: skip
     checkpoint = tmp_path / "half.spinney"
     try:
-        client = distributed.Client(scheduler_file=place, timeout=30, set_as_default=False)
+        client = distributed.Client(scheduler_file=address_file, timeout=30, set_as_default=False)
         client.wait_for_workers(1, timeout=30)
 
-        def strike(done, total):
+        def kill_scheduler(done, total):
             if done >= 40:
                 scheduler.kill()
                 scheduler.wait()
 
-        model = sd.GradientBoostingRegressor(callbacks=strike, **LONG)
+        model = sd.GradientBoostingRegressor(callbacks=kill_scheduler, **LONG)
         with (
             client.as_current(),
-            pytest.raises(RuntimeError, match=r"scheduler .* lost after .* has them"),
+            pytest.raises(RuntimeError, match=r"scheduler .* lost after .* has their trees"),
         ):
             model.fit(lazy, target, checkpoint=checkpoint)
     finally:

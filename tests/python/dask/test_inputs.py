@@ -1,4 +1,4 @@
-"""What estimators on Dask take and refuse, with Dask's threads: no cluster is needed."""
+"""Accepted and refused inputs of estimators on Dask, with threads instead of a cluster."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def threads():
         yield
 
 
-def test_forests_of_several_outputs_know_the_classes_of_each():
+def test_forests_have_the_classes_of_each_output():
     two = np.c_[C, np.where(Y > 1, 7, 5)]
     for spread in ("rows", "trees"):
         ours = sd.RandomForestClassifier(5, random_state=0).fit(ROWS, two, spread=spread)
-        assert [one.tolist() for one in ours.classes_] == [[0, 1, 2], [5, 7]]
+        assert [classes.tolist() for classes in ours.classes_] == [[0, 1, 2], [5, 7]]
         local = ours.to_local()
-        for told, true in zip(ours.predict_proba(ROWS), local.predict_proba(F), strict=True):
-            assert told.shape == true.shape
-            np.testing.assert_array_equal(told.compute(), true)
+        for shares, true in zip(ours.predict_proba(ROWS), local.predict_proba(F), strict=True):
+            assert shares.shape == true.shape
+            np.testing.assert_array_equal(shares.compute(), true)
         np.testing.assert_array_equal(ours.predict(ROWS).compute(), local.predict(F))
     ours = sd.RandomForestClassifier(3, random_state=0).fit(LAZY, two)
-    told = ours.predict_proba(LAZY)
-    assert [list(one.columns) for one in told] == [[0, 1, 2], [5, 7]]
-    np.testing.assert_array_equal(told[1].compute(), ours.to_local().predict_proba(FRAME)[1])
+    by_output = ours.predict_proba(LAZY)
+    assert [list(frame.columns) for frame in by_output] == [[0, 1, 2], [5, 7]]
+    np.testing.assert_array_equal(by_output[1].compute(), ours.to_local().predict_proba(FRAME)[1])
 
 
-def test_neighbours_look_at_the_names_of_columns():
+def test_neighbours_check_column_names():
     model = sd.KNeighborsRegressor().fit(LAZY, Y)
     true = neighbors.KNeighborsRegressor().fit(FRAME, Y).predict(FRAME)
     np.testing.assert_array_equal(model.predict(LAZY).compute(), true)
@@ -55,18 +55,18 @@ def test_neighbours_look_at_the_names_of_columns():
     np.testing.assert_array_equal(model.to_local().predict(FRAME), true)
     for rows in (LAZY, FRAME):
         for wrong in (rows[NAMES[::-1]], rows.rename(columns={"a": "q"})):
-            for ask in (model.predict, model.kneighbors):
+            for method in (model.predict, model.kneighbors):
                 with pytest.raises(ValueError, match="feature names should match"):
-                    ask(wrong)
+                    method(wrong)
 
 
-def test_neighbours_refuse_targets_that_are_missing():
+def test_neighbours_refuse_missing_targets():
     wrong = np.where(np.arange(600) == 500, np.nan, Y)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         sd.KNeighborsRegressor().fit(ROWS, wrong)
 
 
-def test_a_partition_may_have_no_weight_at_all():
+def test_a_partition_may_have_only_zero_weights():
     weights = np.where(np.arange(600) < 160, 0.0, 1.5)
     for name, target in (("LinearRegression", Y), ("Ridge", Y), ("LogisticRegression", C)):
         local = getattr(linear_model, name)().fit(F, target, weights)
@@ -85,16 +85,16 @@ def test_booleans_with_missing_values_stay_booleans():
         np.testing.assert_array_equal(ours.predict(frame), local.predict(frame))
 
 
-def test_intervals_say_why_there_are_none():
+def test_missing_held_out_rows_are_an_error():
     for model in (sd.LinearRegression(), sd.Ridge()):
         model.fit(ROWS, Y)
         with pytest.raises(ValueError, match="several workers hold out no rows"):
             model.predict_interval(F)
         assert model.predict_interval(F[:5], calibration=(F, Y)).shape == (5, 2)
-    near = sd.KNeighborsRegressor().fit(ROWS, Y)
+    neighbours = sd.KNeighborsRegressor().fit(ROWS, Y)
     with pytest.raises(ValueError, match="to_local"):
-        near.predict_interval(F)
-    assert near.to_local().predict_interval(F[:5]).shape == (5, 2)
+        neighbours.predict_interval(F)
+    assert neighbours.to_local().predict_interval(F[:5]).shape == (5, 2)
     forest = sd.RandomForestRegressor(20, random_state=0).fit(ROWS, Y, spread="trees")
     assert forest.predict_interval(F[:5]).shape == (5, 2)
     for spread in ("trees", "rows"):
@@ -114,48 +114,49 @@ def test_paths_of_files(tmp_path):
     np.testing.assert_allclose(model.coef_, local.coef_)
     for given in (paths, [str(path) for path in paths], tmp_path):
         np.testing.assert_allclose(model.predict(given).compute(), local.predict(FRAME))
-    near = sd.KNeighborsRegressor().fit(paths, "y")
-    np.testing.assert_array_equal(near.predict(paths).compute(), near.predict(FRAME))
+    neighbours = sd.KNeighborsRegressor().fit(paths, "y")
+    predicted = neighbours.predict(paths).compute()
+    np.testing.assert_array_equal(predicted, neighbours.predict(FRAME))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (sp.csr_matrix(F), "X: expected dense rows"),
         (dask.delayed(lambda: FRAME)(), "got a Delayed"),
         (LAZY["a"], "X: expected rows and columns, got a Dask series"),
     ],
 )
-def test_what_is_no_table_is_named(wrong, told):
-    with pytest.raises((TypeError, ValueError), match=told):
+def test_rows_that_are_not_a_table_are_refused(wrong, message):
+    with pytest.raises((TypeError, ValueError), match=message):
         sd.Ridge().fit(wrong, Y)
-    if "dense" not in told:
-        with pytest.raises((TypeError, ValueError), match=told):
+    if "dense" not in message:
+        with pytest.raises((TypeError, ValueError), match=message):
             sd.Ridge().fit(ROWS, Y).predict(wrong)
 
 
-def test_all_answers_about_collections_are_lazy_and_go_by_names():
+def test_predictions_for_collections_are_lazy_and_check_names():
     model = sd.RandomForestRegressor(20, random_state=0).fit(LAZY, Y)
     local = model.to_local()
-    for method, more, names in (
+    for method, arguments, names in (
         ("apply", (), list(range(20))),
         ("predict_quantiles", ([0.1, 0.5],), [0.1, 0.5]),
         ("predict_interval", (0.8,), ["lower", "upper"]),
     ):
-        true = getattr(local, method)(FRAME, *more)
-        told = getattr(model, method)(LAZY, *more)
-        assert isinstance(told, dd.DataFrame)
-        assert list(told.columns) == names
+        true = getattr(local, method)(FRAME, *arguments)
+        predicted = getattr(model, method)(LAZY, *arguments)
+        assert isinstance(predicted, dd.DataFrame)
+        assert list(predicted.columns) == names
         pd.testing.assert_frame_equal(
-            told.compute(), pd.DataFrame(true, columns=names), check_column_type=False
+            predicted.compute(), pd.DataFrame(true, columns=names), check_column_type=False
         )
         with pytest.raises(ValueError, match="feature names"):
-            getattr(model, method)(LAZY[NAMES[::-1]], *more).compute()
-        told = getattr(model, method)(ROWS, *more)
-        assert told.shape == true.shape
-        assert told.dtype == true.dtype
+            getattr(model, method)(LAZY[NAMES[::-1]], *arguments).compute()
+        predicted = getattr(model, method)(ROWS, *arguments)
+        assert predicted.shape == true.shape
+        assert predicted.dtype == true.dtype
         with pytest.warns(UserWarning, match="feature names"):
-            computed = told.compute()
+            computed = predicted.compute()
         np.testing.assert_array_equal(computed, true)
     with pytest.raises(TypeError, match="rows in memory"):
         model.decision_path(LAZY)
@@ -164,9 +165,9 @@ def test_all_answers_about_collections_are_lazy_and_go_by_names():
 def test_intervals_of_several_outputs_are_arrays():
     model = sd.RandomForestRegressor(20, random_state=0).fit(LAZY, np.c_[Y, -Y])
     true = model.to_local().predict_interval(FRAME)
-    told = model.predict_interval(LAZY)
-    assert told.shape[1:] == (2, 2)
-    np.testing.assert_array_equal(told.compute(), true)
+    intervals = model.predict_interval(LAZY)
+    assert intervals.shape[1:] == (2, 2)
+    np.testing.assert_array_equal(intervals.compute(), true)
 
 
 def test_calibration_rows_may_be_on_dask():
@@ -175,29 +176,29 @@ def test_calibration_rows_may_be_on_dask():
     model = sd.LogisticRegression().fit(LAZY, labels)
     local = model.to_local()
     true = local.predict_set(FRAME, calibration=(FRAME, labels))
-    told = model.predict_set(LAZY, calibration=(LAZY, lazy_labels))
-    assert list(told.columns) == ["no", "yes"]
-    np.testing.assert_array_equal(told.compute(), true)
+    sets = model.predict_set(LAZY, calibration=(LAZY, lazy_labels))
+    assert list(sets.columns) == ["no", "yes"]
+    np.testing.assert_array_equal(sets.compute(), true)
     np.testing.assert_array_equal(model.predict_set(FRAME, calibration=(LAZY, labels)), true)
     with pytest.raises(ValueError, match="feature names"):
         model.predict_set(FRAME, calibration=(LAZY[NAMES[::-1]], labels))
     with pytest.raises(ValueError, match=r"calibration=\(X, y\)"):
         model.predict_set(LAZY)
-    near = sd.KNeighborsClassifier().fit(LAZY, labels)
-    true = near.predict_set(FRAME, calibration=(FRAME, labels))
-    told = near.predict_set(FRAME, calibration=(LAZY, labels))
-    np.testing.assert_array_equal(told, true)
+    neighbours = sd.KNeighborsClassifier().fit(LAZY, labels)
+    true = neighbours.predict_set(FRAME, calibration=(FRAME, labels))
+    sets = neighbours.predict_set(FRAME, calibration=(LAZY, labels))
+    np.testing.assert_array_equal(sets, true)
 
 
 @pytest.mark.parametrize("name", ["RandomForestClassifier", "KNeighborsClassifier"])
-def test_predicted_labels_have_the_type_that_was_told_before(name):
+def test_lazy_labels_have_the_type_of_the_computed_ones(name):
     texts = np.array(["a", "b", "c"])[C]
     for labels in (texts, texts.astype(object), np.array([3, 5, 7])[C], Y > 0):
         model = getattr(sd, name)().fit(LAZY, labels)
-        told = model.predict(LAZY)
-        assert told.dtype == told.compute().dtype
-        assert told.partitions[0].compute().dtype == told.dtype
-        assert (told.compute().to_numpy() == model.predict(FRAME)).all()
+        lazy = model.predict(LAZY)
+        assert lazy.dtype == lazy.compute().dtype
+        assert lazy.partitions[0].compute().dtype == lazy.dtype
+        assert (lazy.compute().to_numpy() == model.predict(FRAME)).all()
 
 
 def test_partitions_with_columns_in_another_order():
@@ -208,7 +209,7 @@ def test_partitions_with_columns_in_another_order():
     np.testing.assert_allclose(model.predict(lazy).compute(), true)
 
 
-def test_labels_that_are_missing_are_named():
+def test_missing_labels_are_refused():
     labels = pd.Series(np.where(C == 1, None, "a"), dtype="string")
     for name in ("RandomForestClassifier", "LogisticRegression", "KNeighborsClassifier"):
         with pytest.raises(ValueError, match="y contains NaN"):

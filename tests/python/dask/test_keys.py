@@ -1,4 +1,4 @@
-"""Tasks of different content never share a key on the scheduler."""
+"""Different tasks never have the same key on the scheduler."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CHUNKS = (50, 0, 30, 70)
 
 
 class Dependencies(distributed.SchedulerPlugin):
-    """Collects keys that a later graph gives other dependencies."""
+    """Collects keys whose dependencies a later graph changes."""
 
     def __init__(self):
         self.known, self.changed = {}, []
 
-    def update_graph(self, scheduler, *, tasks, **more):
+    def update_graph(self, scheduler, *, tasks, **others):
         for key in tasks:
             task = scheduler.tasks[key]
             if task.run_spec is not None:
@@ -110,7 +110,8 @@ ESTIMATORS = {name: {} if name.startswith(("L", "Ri", "K")) else dict(FEW) for n
 ESTIMATORS["IsolationForest"]["contamination"] = 0.1
 
 
-def fit(model, rows, numbers, classes, weights, groups, spread=None):
+def fit(model, data, spread=None):
+    rows, numbers, classes, weights, groups = data
     target = classes if is_classifier(model) else numbers
     more = {} if spread is None else {"spread": spread}
     if isinstance(model, sd.GradientBoostingRanker):
@@ -123,18 +124,18 @@ def fit(model, rows, numbers, classes, weights, groups, spread=None):
 
 
 @pytest.mark.parametrize("make", [arrays, persisted_arrays, lazy_arrays, frames, persisted_frames])
-def test_fits_refits_and_predictions_use_keys_of_their_own(make):
+def test_fits_and_predictions_have_unique_keys(make):
     given = make()
     lazy = []
     for name, params in ESTIMATORS.items():
         if name == "GradientBoostingRanker" and hasattr(given[0], "columns"):
-            continue  # a group would have to be in one partition
+            continue  # here the rows of a group are in several partitions
         spreads = ("trees", "rows") if "Trees" in name or "Forest" in name else (None,)
         model = getattr(sd, name)(**params)
         for spread in spreads:
-            fit(model, *given, spread=spread)
+            fit(model, given, spread=spread)
             lazy.append(model.predict(given[0]).persist())
-            fit(model, *given, spread=spread)
+            fit(model, given, spread=spread)
             model.predict(given[0]).compute()
             if hasattr(model, "apply"):
                 lazy.append(model.apply(given[0]).persist())
@@ -142,7 +143,7 @@ def test_fits_refits_and_predictions_use_keys_of_their_own(make):
 
 
 def test_isolation_forest_after_neighbors_on_the_same_rows():
-    """Optimization renames the tasks below the answers of neighbors, which stay in memory."""
+    """Optimization renames the tasks that persisted predictions of neighbours depend on."""
     rows, numbers, *_ = arrays()
     kept = sd.KNeighborsRegressor(3).fit(rows, numbers).predict(rows).persist()
     distributed.wait(kept)

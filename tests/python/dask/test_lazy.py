@@ -1,4 +1,4 @@
-"""Lazy predictions on Dask are those of the model at the time of the call."""
+"""Lazy predictions on Dask come from the model as it is at the time of the call."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def fit(model, rows, target):
 
 
 def shuffled(target):
-    """Other targets with the same values."""
+    """Return the same targets in another order."""
     return None if target is None else target[::-1].copy()
 
 
@@ -98,7 +98,7 @@ def rows_of(kind):
 
 
 def delete(model, rows, target):
-    """The caller drops the model after this."""
+    """Do nothing: the caller deletes the model after each of these functions."""
 
 
 def refit(model, rows, target):
@@ -126,46 +126,47 @@ def test_lazy_predictions_are_those_of_the_model_at_the_call(model, target, meth
     calibrated = {"calibration": (X if kind == "array" else FRAME, shuffled(target))}
     model = fit(clone(model), rows, target)
 
-    def ask(model):
-        answers = {}
+    def predict_all(model):
+        predictions = {}
         for call in methods:
             name, options = (call, {}) if isinstance(call, str) else (call[0], calibrated)
-            answers[name] = getattr(model, name)(rows, **options)
-        return answers
+            predictions[name] = getattr(model, name)(rows, **options)
+        return predictions
 
-    true = {name: answer.compute() for name, answer in ask(model).items()}
-    lazy = ask(model)
+    true = {name: predicted.compute() for name, predicted in predict_all(model).items()}
+    lazy = predict_all(model)
     between(model, rows, target)
     del model
     gc.collect()
-    for name, answer in lazy.items():
-        np.testing.assert_array_equal(np.asarray(answer.compute()), np.asarray(true[name]), name)
+    for name, predicted in lazy.items():
+        computed = np.asarray(predicted.compute())
+        np.testing.assert_array_equal(computed, np.asarray(true[name]), name)
 
 
 @pytest.mark.parametrize("kind", ["array", "frame"])
-def test_neighbors_outlive_model_and_queries_in_what_is_derived_from_answers(kind):
-    def answer():
+def test_collections_derived_from_predictions_keep_the_indexes(kind):
+    def predict():
         rows = rows_of(kind)
         return sd.KNeighborsRegressor(3).fit(rows, Y).predict(rows.persist())
 
-    true = np.asarray(answer().compute())
+    true = np.asarray(predict().compute())
     for change, expected in (
         (lambda lazy: 2 * lazy, 2 * true),
         (lambda lazy: lazy.persist(), true),
         (lambda lazy: lazy.to_delayed(), true),
         (lambda lazy: dask.delayed(lazy) if kind == "frame" else dask.optimize(lazy)[0], true),
     ):
-        derived = change(answer())
+        derived = change(predict())
         gc.collect()
-        is_one = not isinstance(derived, list | np.ndarray)  # of tasks
-        parts = dask.compute(*([derived] if is_one else np.ravel(derived)))
+        has_tasks = isinstance(derived, list | np.ndarray)
+        parts = dask.compute(*(np.ravel(derived) if has_tasks else [derived]))
         np.testing.assert_array_equal(np.concatenate(parts), expected)
 
 
-def test_the_indexes_leave_the_workers_with_the_last_answer(cluster):
+def test_the_workers_release_the_indexes_with_the_last_prediction(cluster):
     rows = rows_of("array")
     model = sd.KNeighborsRegressor(3).fit(rows, Y)
-    keys = {str(shelf.key) for shelf in model._dask_shelves}
+    keys = {str(index.key) for index in model._dask_shelves}
     lazy = model.predict(rows)
     del model
     gc.collect()
