@@ -394,9 +394,9 @@ def test_models_of_ones_own() -> None:
     ("models", "message"),
     [
         ([DummyClassifier], "got the class DummyClassifier"),
-        ([("random_forest", DummyClassifier())], "a name that is not taken, got 'random_forest'"),
+        ([("random_forest", DummyClassifier())], "a new name, got 'random_forest'"),
         ([("mine", 3)], "expected an estimator for 'mine', got 3"),
-        ([spinney.ensemble.RandomForestRegressor()], "cannot do classification"),
+        ([spinney.ensemble.RandomForestRegressor()], "does not support classification"),
         ([3], "models has no 3"),
     ],
 )
@@ -576,7 +576,7 @@ def test_mixtures_of_tables_as_they_come():
     np.testing.assert_array_equal(some[0].predict_proba(frame), some[1].predict_proba(frame))
     in_both = [family.name for family in families.select_families(None, "regression")]
     assert "mixture" not in in_both
-    with pytest.raises(ValueError, match="'mixture' cannot do regression"):
+    with pytest.raises(ValueError, match="'mixture' does not support regression"):
         families.select_families(["mixture"], "regression")
 
 
