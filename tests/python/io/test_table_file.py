@@ -220,7 +220,7 @@ def test_a_header_can_be_told(tmp_path: Path) -> None:
     path.write_text("5.1,3.5,setosa\n4.9,3.0,other\n")
     table = read_table(path)
     assert table.columns == ["5.1", "3.5", "setosa"]
-    assert "has numbers such as 5.1; if it is a row, say so: header=False" in table.notes[0]
+    assert "has numbers such as 5.1; if it is a row, set header=False" in table.notes[0]
     table = read_table(path, header=False)
     assert table.columns == ["c1", "c2", "c3"]
     assert table.frame.num_rows == 2
@@ -330,7 +330,7 @@ def test_the_order_of_dates_is_said_and_kept(tmp_path: Path) -> None:
     assert table.notes == [
         "dates with the day before the month in 'a'",
         "dates with the month before the day in 'b'",
-        "day and month cannot be told apart, and stay text, in 'c'",
+        "ambiguous order of day and month, kept as text, in 'c'",
     ]
     kinds = decide_kinds(table.frame, overrule={"c": "category"})
     kinds = ColumnKinds.from_dict(json.loads(json.dumps(kinds.to_dict())))
@@ -393,7 +393,7 @@ def test_types_are_settled_by_all_rows(tmp_path: Path) -> None:
     assert table.frame.schema.types == [pa.float64(), pa.string()]
     assert table.frame["a"].to_pylist() == [*map(float, range(count)), 1.5]
     assert table.frame["b"].to_pylist() == [*map(str, range(count)), "x"]
-    line = f"column 'b': 1 value is no number, first 'x' at line {count + 2}"
+    line = f"column 'b': 1 value is not numeric, first 'x' at line {count + 2}"
     assert table.notes == [line]
     batches = pieces(path, columns=["a"])
     assert {batch.schema.types[0] for batch in batches} == {pa.float64()}
@@ -411,7 +411,7 @@ def test_decimal_comma(tmp_path: Path) -> None:
 def test_stray_values_are_noted_with_their_line(tmp_path: Path) -> None:
     numbers = "".join(f'{row},"two\nlines"\n' for row in range(20))
     path = write(tmp_path, f"x,y\n{numbers}\nabc,z\ndef,z\n")
-    note = "column 'x': 2 values are no numbers, first 'abc' at line 43"
+    note = "column 'x': 2 values are not numeric, first 'abc' at line 43"
     assert read_table(path).notes == [note]
 
 
@@ -427,7 +427,7 @@ TOWNS = "größe,ort\n1,Köln\n2,München\n3,Saarbrücken\n"
         ("utf-8-sig", []),
         ("utf-16", ["encoding UTF-16"]),
         ("utf-32", ["encoding UTF-32"]),
-        ("cp1252", ["encoding Windows-1252, as it is no valid UTF-8"]),
+        ("cp1252", ["encoding Windows-1252, as it is not valid UTF-8"]),
     ],
 )
 def test_encodings_are_found(encoding: str, note: list[str], tmp_path: Path) -> None:
