@@ -141,7 +141,9 @@ class HeldOut:
         if categories is None or self.categories is None:
             return limit
         own = self._own_scores(method, own_share)
-        return raised_limits(own, limit, coverage, self.weights, self.categories, categories)
+        return raised_limits(
+            own, limit, coverage, weights=self.weights, held=self.categories, new=categories
+        )
 
     def _own_scores(self, method: str, own_share: Any) -> Floats:
         scores = class_scores(self.told, method, own_share)

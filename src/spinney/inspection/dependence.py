@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.inspection._answers import Predictor
 from spinney.inspection.table_view import TableView
 
-__all__ = ["MISSING", "Dependence", "Grid", "draw_rows", "find_columns", "partial_dependence"]
+__all__ = ["MISSING", "Dependence", "Grid", "find_columns", "partial_dependence", "sample_rows"]
 
 Floats = NDArray[np.float64]
 MISSING = "missing"
@@ -155,7 +155,7 @@ def partial_dependence(
     indices = find_columns(view, columns)
     if n_values < 2:
         raise ValueError(f"n_values: expected 2 or more, got {n_values}")
-    rows = draw_rows(view.n_rows, max_rows, random_state)
+    rows = sample_rows(view.n_rows, max_rows, random_state)
     n_values = n_values if len(indices) == 1 else min(n_values, _MOST_ACROSS)
     if values is None:
         settings = [_default_grid(view, j, n_values) for j in indices]
@@ -196,7 +196,7 @@ def find_columns(view: TableView, columns: Any) -> list[int]:
     return indices
 
 
-def draw_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[np.intp]:
+def sample_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[np.intp]:
     """Return the numbers of all rows, or of a random sample of `max_rows` rows."""
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")

@@ -121,7 +121,7 @@ def test_every_category_reaches_the_floor(
     limit = float(random.choice([-np.inf, 0.3, 0.6, 0.85]))
     weights = random.integers(1, 4, n_rows).astype(float) if weighted else None
     rows = RowCategories(codes.astype(np.uint8))
-    limits = raised_limits(own, limit, coverage, weights, rows, rows)[:, 0]
+    limits = raised_limits(own, limit, coverage, weights=weights, held=rows, new=rows)[:, 0]
     assert (limits >= limit).all()
     counted = np.ones(n_rows) if weights is None else weights / weights.mean()
     covered = own <= limits
@@ -139,6 +139,7 @@ def test_every_category_reaches_the_floor(
 def test_a_limit_that_holds_all_is_left_alone() -> None:
     rows = RowCategories(np.zeros((50, 1), dtype=np.uint8))
     own = np.linspace(0, 1, 50)
-    assert (raised_limits(own, 0.95, 0.9, None, rows, rows) == 0.95).all()
+    assert (raised_limits(own, 0.95, 0.9, weights=None, held=rows, new=rows) == 0.95).all()
+    other = RowCategories(np.zeros((5, 2), dtype=np.uint8))
     with pytest.raises(ValueError, match="the same categorical columns"):
-        raised_limits(own, 0.95, 0.9, None, rows, RowCategories(np.zeros((5, 2), dtype=np.uint8)))
+        raised_limits(own, 0.95, 0.9, weights=None, held=rows, new=other)
