@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from spinney import __version__
-from spinney.cli._compare import compare
+from spinney.cli._compare import compare_command
 from spinney.cli._datasets import datasets
 from spinney.cli._errors import discard_unwritten, print_error, replace_closed_streams
 from spinney.cli._fit import fit
@@ -62,8 +62,15 @@ def _reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in (compare, fit, predict, show, datasets):
-    app.command()(_reporting_errors(_command))
+_COMMANDS = {
+    "compare": compare_command,
+    "fit": fit,
+    "predict": predict,
+    "show": show,
+    "datasets": datasets,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_reporting_errors(_command))
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from spinney.comparison.recipe import Origin
     from spinney.io import TrainingTable
 
-__all__ = ["compare"]
+__all__ = ["compare_command"]
 
 _MODELS_HELP = "Models to run, separated by commas (all by default): " + ", ".join(
     family.name for family in FAMILIES
@@ -142,7 +142,7 @@ _Out = Annotated[
 ]
 
 
-def compare(
+def compare_command(
     data: _Data = None,
     *,
     target: _Target = None,
@@ -170,7 +170,7 @@ def compare(
     seconds = _SECONDS if time_limit is None else time_limit
     folder = _report_folder(out, time_limit=seconds, no_report=no_report, as_json=as_json)
     # Imported late, as the other commands and --help do not need the learners.
-    from spinney.comparison.compare import compare as run
+    from spinney.comparison.compare import compare
     from spinney.comparison.folds import usual_folds
 
     start = perf_counter()
@@ -197,7 +197,7 @@ def compare(
         elif cv is None:
             cv = usual_folds(table.y, table.task, table.group, table.time)
         left = max(seconds - (perf_counter() - start), 0.2 * seconds)
-        result = run(
+        result = compare(
             table.X,
             table.y,
             task=table.task,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.inspection._accumulated_pairs import effects_of_two
 from spinney.inspection._answers import Predictor
 from spinney.inspection._effect_axis import EffectAxis, make_axis
-from spinney.inspection.dependence import Grid, find_columns, sample_rows
+from spinney.inspection.dependence import EffectGrid, find_columns, sample_rows
 from spinney.inspection.table_view import TableView
 
 __all__ = ["AccumulatedEffects", "accumulated_local_effects"]
@@ -28,7 +28,7 @@ class AccumulatedEffects:
 
     Attributes
     ----------
-    grids : list of Grid
+    grids : list of EffectGrid
         One or two columns: edges of the intervals between quantiles, or categories, in an order
         that puts categories with similar rows next to each other.
     effect : ndarray of shape (n_outputs, len(grid), …)
@@ -50,7 +50,7 @@ class AccumulatedEffects:
         The values of the columns in the rows (for categories, positions in the grid).
     """
 
-    grids: list[Grid]
+    grids: list[EffectGrid]
     effect: Floats
     error: Floats
     outputs: list[str]

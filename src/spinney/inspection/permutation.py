@@ -132,7 +132,7 @@ def permutation_importance(
     error = np.sqrt(of_repeats + np.array([variance for _, variance in found]))
     if by_rows is None and n_repeats == 1:
         error = np.full(len(groups), np.nan)
-    kind = f"fall of the {score_name(model, scoring)} when shuffled"
+    kind = f"decrease of the {score_name(model, scoring)} when shuffled"
     return Importances(names, each.mean(axis=1), error, kind, each)
 
 

@@ -99,7 +99,7 @@ def test_accuracy_of_several_targets_is_of_all_of_them(model, scoring):
         told = permutation_importance(model, X, y, scoring=scoring, n_repeats=3, random_state=3)
         expected = theirs(model, X, y, scoring=all_right, n_repeats=3, random_state=3)
         np.testing.assert_allclose(told.each, expected.importances, atol=1e-12)
-        assert told.kind == "fall of the accuracy when shuffled"
+        assert told.kind == "decrease of the accuracy when shuffled"
 
 
 def test_other_scores_of_several_targets():

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from spinney.io import ColumnKinds, decide_kinds, read_pieces, read_table
 from spinney.io._delimited import open_delimited
 from spinney.io._dialect import DELIMITERS, MISSING
-from spinney.io._form import Form, infer_form, join
+from spinney.io._form import TextForm, infer_form, join
 from spinney.io._source import find_sources
 
 SHOP = pa.table(
@@ -699,11 +699,11 @@ def test_blocks_change_nothing(texts: list[str], tmp_path: Path) -> None:
 
 
 def test_forms_join_in_any_order() -> None:
-    for one in Form:
+    for one in TextForm:
         assert join(one, one) is one
-        for two in Form:
+        for two in TextForm:
             assert join(one, two) is join(two, one)
-            for three in Form:
+            for three in TextForm:
                 assert join(join(one, two), three) is join(one, join(two, three))
 
 
