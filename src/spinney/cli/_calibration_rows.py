@@ -35,7 +35,7 @@ class CalibrationRows:
     @property
     def description(self) -> str:
         """A description of the source of intervals and sets."""
-        return f"conformal, {len(self._y):,} rows of calibration"
+        return f"conformal, {len(self._y):,} calibration rows"
 
     def intervals(self, model: Any, X: Any, coverage: float) -> Any:
         """Return intervals as an array of shape (n_rows, 2)."""
@@ -51,7 +51,7 @@ class CalibrationRows:
         code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
         unknown = [label for label in self._y.tolist() if label not in code_of]
         if unknown:
-            raise ValueError(f"calibration: its y has {unknown[0]!r}, which is not a class")
+            raise ValueError(f"calibration: y has class {unknown[0]!r}, which was not in training")
         codes = np.array([code_of[label] for label in self._y.tolist()])
         unit = unit_of_margins(model, self._X)
         calibration_shares, shares = (

@@ -235,7 +235,7 @@ class IntervalMixin:
                     f"calibration: expected y of shape {predicted.shape}, got {truth.shape}"
                 )
             truth = truth.reshape(predicted.shape)
-        return HeldOut("rows of calibration", truth, predicted, scale, quantiles=quantiles)
+        return HeldOut("calibration rows", truth, predicted, scale, quantiles=quantiles)
 
     def _predict_with_scale(self, X: Any) -> tuple[Floats, Any]:
         """Return predictions and their expected errors, in the form of `HeldOut`."""
@@ -337,7 +337,7 @@ class SetMixin:
         if (codes < 0).any():
             unknown = truth.tolist()[codes.argmin()]
             raise ValueError(f"calibration: y has class {unknown!r}, which was not in training")
-        return HeldOut("rows of calibration", codes, shares, categories=self._categories_of(X))
+        return HeldOut("calibration rows", codes, shares, categories=self._categories_of(X))
 
     @property
     def set_method_(self) -> str:

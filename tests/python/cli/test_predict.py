@@ -134,7 +134,7 @@ def test_intervals_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
         run("fit", first, "--target", "spent", "--drop", "id", "-o", out, "--model", name).code == 0
     )
     ended = run("predict", out, shop, "--interval", "0.8", "--calibration", rest)
-    assert ended.err == f"intervals: conformal, {N - 121} rows of calibration\n"
+    assert ended.err == f"intervals: conformal, {N - 121} calibration rows\n"
     numbers = np.array(rows_of(ended.out)[1:], dtype=float)
     truth = SHOP["spent"].to_numpy()[121:]
     inside = (numbers[121:, 1] <= truth) & (truth <= numbers[121:, 2])
@@ -164,7 +164,7 @@ def test_sets_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
         run("fit", shop, "--target", "city", "--drop", "id", "-o", out, "--model", name).code == 0
     )
     ended = run("predict", out, shop, "--set", "0.8", "--calibration", rest)
-    assert ended.err == f"sets: conformal, {N - 120} rows of calibration\n"
+    assert ended.err == f"sets: conformal, {N - 120} calibration rows\n"
     table = rows_of(ended.out)
     classes = [name.removeprefix("set_") for name in table[0][1:]]
     sets = np.array(table[1:])[120:, 1:] == "true"
