@@ -261,7 +261,7 @@ def test_no_header(tmp_path: Path) -> None:
 def test_names_are_made_different(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, "a,a, ,a_2,a,c3\n1,2,3,4,5,6\n"))
     assert table.columns == ["a", "a_3", "c3_1", "a_2", "a_4", "c3"]
-    assert table.notes == ["columns without a name of their own are called a_3, c3_1, a_4"]
+    assert table.notes == ["columns without a unique name are called a_3, c3_1, a_4"]
 
 
 # --- types --------------------------------------------------------------------------------------
