@@ -62,7 +62,7 @@ def _reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-_COMMANDS = {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare_command,
     "fit": fit,
     "predict": predict,
